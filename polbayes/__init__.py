@@ -1,0 +1,3 @@
+"""polbayes: Bayesian measurement of the political leaning of language models."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,236 @@
+"""The response dataset: its codes, and how it is written, read and merged.
+
+The dataset is described in `docs/dataset.md`. Dimensions are
+``model, item, variant, prefix, run`` (with ``option`` and ``stance_class`` where
+needed); a cell that is not part of the design has status `NOT_ASKED`.
+"""
+
+import os
+import tempfile
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+CELL_DIMS = ("model", "item", "variant", "prefix", "run")
+
+STATUS = {"pending": 0, "ok": 1, "refused": 2, "invalid": 3, "error": 4}
+NOT_ASKED = -128
+
+STANCE = {"disagree": -1, "neutral": 0, "agree": 1, "unrelated": 2, "refused": 3}
+MISSING = -128
+STANCE_CLASSES = tuple(STANCE)
+
+_FLAGS: Mapping[str, Mapping[str, int]] = {
+    "status": {"not_asked": NOT_ASKED, **STATUS},
+    "stance": {"missing": MISSING, **STANCE},
+}
+_COMPRESSED = {"zlib": True, "complevel": 4}
+
+
+def flag_attributes(variable: str) -> dict[str, Any]:
+    """Return the CF attributes that say what the codes of `variable` mean."""
+    flags = _FLAGS[variable]
+    return {
+        "flag_values": np.array(list(flags.values()), dtype=np.int8),
+        "flag_meanings": " ".join(flags),
+    }
+
+
+def write_dataset(data: "xr.Dataset", path: Path) -> None:
+    """Write a dataset so that the file is there whole or not at all.
+
+    Parameters
+    ----------
+    data
+        Any dataset with names and attributes that netCDF can hold.
+    path
+        Where to; an existing file is replaced at the end in one step.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(suffix=".nc.tmp", dir=path.parent)
+    os.close(handle)
+    try:
+        data.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(data))
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _encoding(data: "xr.Dataset") -> dict[Hashable, dict[str, Any]]:
+    encoding: dict[Hashable, dict[str, Any]] = {}
+    for name, variable in data.variables.items():
+        if variable.dtype.kind in "OUT" and variable.ndim:
+            # Characters compress well; netCDF's variable-length strings do not at all.
+            encoding[name] = {"dtype": "S1", **_COMPRESSED}
+        elif variable.dtype.kind in "fiu" and variable.ndim:
+            encoding[name] = dict(_COMPRESSED)
+            if variable.dtype.kind in "iu":
+                encoding[name]["_FillValue"] = None
+    return encoding
+
+
+def open_responses(path: str | Path) -> "xr.Dataset":
+    """Read a response dataset into memory.
+
+    Parameters
+    ----------
+    path
+        A ``responses.nc`` or the folder of the run that holds it.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, damaged or not a response dataset.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = path / "responses.nc"
+    data = read_dataset(path)
+    missing = [dim for dim in CELL_DIMS if dim not in data.dims]
+    if missing:
+        raise UserError(f"{path}: not a response dataset (it has no dimension '{missing[0]}').")
+    return data
+
+
+def read_dataset(path: Path) -> "xr.Dataset":
+    """Read a netCDF file into memory and close it.
+
+    Raises
+    ------
+    UserError
+        If the file is missing or cannot be read as netCDF.
+    """
+    import xarray as xr
+
+    if not path.is_file():
+        raise UserError(f"{path}: no such file.")
+    try:
+        with xr.open_dataset(path, engine="netcdf4") as data:
+            return data.load()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UserError(
+            f"{path}: not a readable netCDF file ({error}); it may be truncated."
+        ) from error
+
+
+def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":
+    """Merge response datasets of different models, runs, prefixes or items into one.
+
+    Parameters
+    ----------
+    datasets
+        Response datasets; where two share a cell, its answers must be equal.
+
+    Returns
+    -------
+    xarray.Dataset
+        On the union of the coordinates; cells of none of them are `NOT_ASKED`.
+
+    Raises
+    ------
+    UserError
+        If none is given, or two disagree about a statement, a prefix or an answer.
+    """
+    import xarray as xr
+
+    if not datasets:
+        raise UserError("nothing to merge: give at least one response dataset.")
+    fill = {
+        name: _FILL.get(str(name), "" if var.dtype.kind in "OUT" else np.nan)
+        for data in datasets
+        for name, var in data.variables.items()
+        if name not in data.dims
+    }
+    indexes = {
+        dim: _union(data[dim].values for data in datasets if dim in data.dims)
+        for dim in (*CELL_DIMS, "option", "stance_class")
+        if any(dim in data.dims for data in datasets)
+    }
+    aligned = [
+        data.reindex({d: i for d, i in indexes.items() if d in data.dims}, fill_value=fill)
+        for data in datasets
+    ]
+    merged = aligned[0]
+    for other in aligned[1:]:
+        merged = _combine(merged, other, fill)
+    shared = {k: v for k, v in datasets[0].attrs.items() if all(_same(d, k, v) for d in datasets)}
+    return xr.Dataset(merged.data_vars, merged.coords, shared)
+
+
+_FILL = {"status": NOT_ASKED, "stance": MISSING, "rating": MISSING, "keying": 0, "direction": 0}
+
+
+def _union(values: Iterable[np.ndarray]) -> list[Any]:
+    return list(dict.fromkeys(value for array in values for value in array.tolist()))
+
+
+def _combine(a: "xr.Dataset", b: "xr.Dataset", fill: Mapping[Any, Any]) -> "xr.Dataset":
+    import xarray as xr
+
+    out = a.copy()
+    for name, theirs in b.variables.items():
+        if name in b.dims:
+            continue
+        if name not in a.variables:
+            out[name] = b[name]
+            continue
+        absent = fill[name]
+        in_a = ~_is(a[name], absent)
+        in_b = ~_is(b[name], absent)
+        clash = in_a & in_b & (a[name] != b[name])
+        if bool(clash.any()):
+            at = np.argwhere(clash.values)[0]
+            cell = {str(d): clash[d].values[k].item() for d, k in zip(clash.dims, at, strict=True)}
+            raise UserError(f"the datasets to merge disagree about '{name}' at {cell}.")
+        out[name] = xr.where(in_a, a[name], b[name]).transpose(*theirs.dims)
+        out[name].attrs = a[name].attrs
+    return out.set_coords([c for c in (*a.coords, *b.coords) if c in out.variables])
+
+
+def _is(values: "xr.DataArray", absent: Any) -> "xr.DataArray":
+    return values.isnull() if isinstance(absent, float) and np.isnan(absent) else values == absent
+
+
+def _same(data: "xr.Dataset", key: Hashable, value: Any) -> bool:
+    return bool(np.array_equal(data.attrs.get(key), value))
+
+
+def to_frame(data: "xr.Dataset", variables: Sequence[str] | None = None) -> "pd.DataFrame":
+    """Turn a response dataset into one row per cell that was asked.
+
+    Parameters
+    ----------
+    data
+        A response dataset.
+    variables
+        Names of the variables to keep; by default all that have one value a cell.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``model, item, variant, prefix, run``, the coordinates along them
+        (``keying``, ``dimension``, ``statement``, ...) and the variables.
+    """
+    names = [
+        str(name)
+        for name, variable in data.data_vars.items()
+        if set(variable.dims) <= set(CELL_DIMS) and (variables is None or name in variables)
+    ]
+    table = data[sorted({*names, "status"})].drop_dims(
+        [d for d in data.dims if d not in CELL_DIMS], errors="ignore"
+    )
+    frame = table.to_dataframe(dim_order=[d for d in CELL_DIMS if d in data.dims]).reset_index()
+    asked = frame["status"] != NOT_ASKED
+    keep = [c for c in frame.columns if c in names or c in data.coords]
+    return frame.loc[asked, keep].reset_index(drop=True)

@@ -1,0 +1,40 @@
+"""Errors that are meant for the person at the keyboard.
+
+A `UserError` carries one sentence that says what is wrong, where, and what
+would be right. The command line prints that sentence and exits with status 2;
+everything else that is raised is a defect of polbayes and keeps its traceback.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class UserError(Exception):
+    """Something the user gave (a name, a file, a value) cannot be used."""
+
+
+def unknown(what: str, given: object, known: Iterable[str], *, where: str = "") -> UserError:
+    """Make the error for a name that is not one of the known ones.
+
+    Parameters
+    ----------
+    what
+        The kind of thing named, e.g. ``"prefix"``.
+    given
+        The name as it was given.
+    known
+        The names that would have been right.
+    where
+        File and key, prepended to the sentence when given.
+
+    Returns
+    -------
+    UserError
+        With a suggestion when one of the known names is close.
+    """
+    names = sorted(str(name) for name in known)
+    close = get_close_matches(str(given), names, n=1, cutoff=0.6)
+    hint = f"did you mean '{close[0]}'? " if close else ""
+    listed = ", ".join(names) if names else "none"
+    place = f"{where}: " if where else ""
+    return UserError(f"{place}unknown {what} '{given}'; {hint}known: {listed}.")

@@ -1,0 +1,69 @@
+"""Where the shipped configs, instruments and embedded models are.
+
+In a wheel `conf/`, `data/` and `models/` lie inside the package; in a checkout
+they lie beside it.
+"""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from polbayes.errors import UserError, unknown
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def folder(name: Literal["conf", "data", "models"]) -> Path:
+    """Return the folder of shipped `conf`, `data` or `models`."""
+    inside = _PACKAGE / name
+    return inside if inside.is_dir() else _PACKAGE.parent / name
+
+
+def find(kind: str, name: str, suffix: str = ".yaml") -> Path:
+    """Find a data file by shipped name or by path.
+
+    Parameters
+    ----------
+    kind
+        Subfolder of `data/`, e.g. ``"instruments"``.
+    name
+        Either the stem of a shipped file or a path to one of the user's own
+        (recognised by its suffix or a path separator).
+    suffix
+        Suffix of the shipped files.
+
+    Raises
+    ------
+    UserError
+        If there is no such file.
+    """
+    if name.endswith(suffix) or "/" in name:
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise UserError(f"{path}: no such file; give the path of a {suffix} file in {kind}.")
+        return path
+    shipped = folder("data") / kind
+    path = shipped / f"{name}{suffix}"
+    if not path.is_file():
+        raise unknown(f"name in data/{kind}", name, (p.stem for p in shipped.glob(f"*{suffix}")))
+    return path
+
+
+def read_yaml(path: Path) -> Any:
+    """Read one YAML file.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be read or is not valid YAML.
+    """
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read ({error}).") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "it is not valid YAML"
+        raise UserError(f"{path}:{line} is not valid YAML: {problem}.") from error
