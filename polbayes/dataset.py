@@ -168,7 +168,7 @@ def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":
     return xr.Dataset(merged.data_vars, merged.coords, shared)
 
 
-_FILL = {"status": NOT_ASKED, "stance": MISSING, "rating": MISSING, "keying": 0, "direction": 0}
+_FILL = {"status": NOT_ASKED, "stance": MISSING, "rating": MISSING, "keying": 0, "direction": 0, "truncated": 0}
 
 
 def _union(values: Iterable[np.ndarray]) -> list[Any]:

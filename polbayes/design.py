@@ -71,7 +71,7 @@ def design(
         `status` over ``model, item, variant, prefix, run``, pending where a wording
         exists and `NOT_ASKED` where not, with the coordinates ``statement``, ``kind``,
         ``keying`` (item, variant), ``dimension``, ``direction``, ``instrument``,
-        ``source`` (item), ``prefix_text`` (prefix) and one per field of `ModelInfo`.
+        ``source`` (item), ``prefix_text``, ``prefix_answer`` (prefix) and one per field of `ModelInfo`.
 
     Raises
     ------
@@ -127,6 +127,7 @@ def design(
         "kind": (("item", "variant"), kind),
         "keying": (("item", "variant"), keying),
         "prefix_text": ("prefix", [p.text for p in prefixes]),
+        "prefix_answer": ("prefix", [p.answer for p in prefixes]),
         **{name: ("item", values) for name, values in per_item.items()},
         **{name: ("model", values) for name, values in per_model.items()},
     }

@@ -1,0 +1,79 @@
+"""Sessions for tests, checks, docs, benchmarks and the wheel.
+
+`nox -s tests` is the quick suite, `nox -s slow` what takes minutes, `nox -s wheel` builds the
+wheel and runs it from an empty folder in an environment of its own.
+"""
+
+import tempfile
+from pathlib import Path
+
+import nox
+
+nox.options.sessions = ["lint", "types", "tests"]
+nox.options.reuse_existing_virtualenvs = True
+ROOT = Path(__file__).parent
+CONSTRAINTS = ("-c", str(ROOT / "constraints.txt"))
+
+
+@nox.session(python="3.11")
+def tests(session: nox.Session) -> None:
+    """Run the quick tests."""
+    session.install(*CONSTRAINTS, "-e", ".[test]")
+    session.run("pytest", *(session.posargs or ["-n", "2"]))
+
+
+@nox.session(python="3.11")
+def slow(session: nox.Session) -> None:
+    """Run the tests that take minutes."""
+    session.install(*CONSTRAINTS, "-e", ".[test]")
+    session.run("pytest", "-m", "slow", *session.posargs)
+
+
+@nox.session(python="3.11")
+def lint(session: nox.Session) -> None:
+    """Check style."""
+    session.install("ruff==0.16.9")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session(python="3.11")
+def types(session: nox.Session) -> None:
+    """Check types."""
+    session.install(*CONSTRAINTS, "-e", ".[test]", "mypy", "pandas-stubs", "types-PyYAML", "types-tqdm")
+    session.run("mypy")
+
+
+@nox.session(python="3.11")
+def docs(session: nox.Session) -> None:
+    """Build the documentation as HTML under docs/_build."""
+    session.install(*CONSTRAINTS, "-e", ".", "sphinx", "myst-parser", "numpydoc")
+    session.run("sphinx-build", "-W", "-b", "html", "docs", "docs/_build/html")
+
+
+@nox.session(python="3.11")
+def benchmarks(session: nox.Session) -> None:
+    """Run the benchmarks and print their tables."""
+    session.install(*CONSTRAINTS, "-e", ".[test]")
+    for script in session.posargs or sorted(str(p) for p in (ROOT / "benchmarks").glob("*.py")):
+        session.run("python", script)
+
+
+@nox.session(python="3.11")
+def embedded(session: nox.Session) -> None:
+    """Train the embedded models again (minutes)."""
+    session.install(*CONSTRAINTS, "-e", ".")
+    session.run("python", "-m", "polbayes.planted", *session.posargs)
+
+
+@nox.session(python="3.11")
+def wheel(session: nox.Session) -> None:
+    """Build the wheel and use it from an empty folder."""
+    session.install("build")
+    session.run("python", "-m", "build", "--wheel", "--outdir", "dist", ".")
+    built = max((ROOT / "dist").glob("polbayes-*.whl"), key=lambda path: path.stat().st_mtime)
+    session.install(*CONSTRAINTS, str(built))
+    with tempfile.TemporaryDirectory() as empty:
+        session.chdir(empty)
+        session.run("polbayes", "--help")
+        session.run("polbayes", "+experiment=wvs_prefixes", *session.posargs)

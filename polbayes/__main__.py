@@ -1,0 +1,5 @@
+"""Entry point of `python -m polbayes`."""
+
+from polbayes.cli import main
+
+main()

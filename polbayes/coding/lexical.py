@@ -1,0 +1,118 @@
+"""The lexical coder: explicit statements of stance in English, by rule.
+
+It is built to be right where it decides and to abstain elsewhere: on answers that state no
+stance of their own, that argue both sides, or that contradict themselves, and on anything
+that is not English. It never calls an answer unrelated.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from polbayes.coding.evidence import Evidence, restated, speaks_for_others, verbal
+from polbayes.coding.labels import bare, truth, yes_or_no
+from polbayes.coding.refusals import neutrality, refusals, without_both
+from polbayes.coding.registry import nominal_probabilities
+from polbayes.coding.text import Sentence, clean, sentences
+
+_CONTRAST = frozenset({"but", "however", "although", "though", "yet"})
+
+
+def code(statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
+    """Code explicit answers.
+
+    Parameters
+    ----------
+    statements
+        For each response the statement that was put; what an answer agrees with is compared
+        to it.
+    responses
+        Raw answers.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32 of shape (response, stance_class): `polbayes.coding.registry.NOMINAL` on the
+        class decided for, or a row of NaN. The probability is nominal, not calibrated.
+    """
+    pairs = zip(statements, responses, strict=True)
+    return nominal_probabilities([read(statement, response) for statement, response in pairs])
+
+
+def read(statement: str, response: str) -> str | None:
+    """Read the stance of one answer.
+
+    Parameters
+    ----------
+    statement
+        The statement that was put.
+    response
+        The raw answer.
+
+    Returns
+    -------
+    str or None
+        ``agree``, ``neutral``, ``disagree`` or ``refused``; None where the answer does not
+        say it plainly.
+    """
+    text = sentences(clean(response))
+    single = len(text) == 1 and not _CONTRAST & set(text[0].tokens)
+    return weigh(list(evidence(statement, text)), single=single)
+
+
+def evidence(statement: str, text: Sequence[Sentence]) -> Iterator[Evidence]:
+    """Collect every sign of a stance in an answer.
+
+    Parameters
+    ----------
+    statement
+        The statement that was put.
+    text
+        The sentences of the answer.
+    """
+    yield from refusals(text)
+    yield from neutrality(text)
+    yield from bare(text)
+    yield from yes_or_no(text, statement)
+    yield from truth(text)
+    for number, sentence in enumerate(text):
+        lead = text[number - 1].tokens if number else ()
+        if lead[-1:] == (":",) and speaks_for_others(lead):
+            continue
+        plain = without_both(sentence)
+        yield from verbal(plain, statement, number)
+        yield from restated(plain, statement, number)
+
+
+def weigh(signs: Sequence[Evidence], *, single: bool) -> str | None:
+    """Decide on a stance, or abstain.
+
+    Parameters
+    ----------
+    signs
+        Every sign found in the answer.
+    single
+        Whether the answer is one sentence without a "but". Only then agreement in part is
+        agreement; in a longer text the other part follows.
+
+    Returns
+    -------
+    str or None
+        The one stance of the clear signs, if nothing but a concession speaks against it. A
+        refusal gives way to a stance that follows it.
+    """
+    enough = ("clear", "partial") if single else ("clear",)
+    clear = [sign for sign in signs if sign.strength in enough and sign.kind != "refused"]
+    kinds = {sign.kind for sign in clear}
+    refused = [sign.at for sign in signs if sign.kind == "refused"]
+    if not kinds:
+        return "refused" if refused and len(refused) == len(signs) else None
+    if len(kinds) > 1 or "mixed" in kinds:
+        return None
+    (kind,) = kinds
+    against = ("hedged", "partial")
+    if any(sign.strength in against and sign.kind not in (kind, "refused") for sign in signs):
+        return None
+    if refused and (kind == "neutral" or max(sign.at for sign in clear) < max(refused)):
+        return "refused" if kind == "neutral" else None
+    return kind

@@ -1,0 +1,46 @@
+"""The Likert rule: an answer that is one number from 1 to 5."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+
+from polbayes.coding.registry import nominal_probabilities
+from polbayes.coding.text import SPECIAL_TOKEN
+
+# One digit with nothing around it but white space, quotes, brackets and punctuation. A dash,
+# plus or slash is not punctuation here: '-4', '3-4' and '4/5' are other numbers.
+_ONLY_A_DIGIT = re.compile(r"""[\s.,:;!'"*`()\[\]]*([1-5])[\s.,:;!'"*`()\[\]]*""")
+_CLASSES = {"1": "disagree", "2": "disagree", "3": "neutral", "4": "agree", "5": "agree"}
+
+
+def code(statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
+    """Code answers that are one integer from 1 (disagreement) to 5 (agreement).
+
+    Parameters
+    ----------
+    statements
+        Not looked at.
+    responses
+        Raw answers.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32 of shape (response, stance_class); 1 and 2 are disagreement, 3 is neutral, 4
+        and 5 are agreement, anything else ("4/5", "4 out of 5", "4. Agree", "six") is a row
+        of NaN.
+
+    Notes
+    -----
+    The rule is the one of Faulborn et al. (2025), Appendix C, which accepts an answer only if
+    it contains nothing but the integer.
+    """
+    return nominal_probabilities([_read(response) for response in responses])
+
+
+def _read(response: str) -> str | None:
+    text = SPECIAL_TOKEN.sub(" ", unicodedata.normalize("NFKC", response))
+    found = _ONLY_A_DIGIT.fullmatch(text)
+    return _CLASSES[found[1]] if found else None

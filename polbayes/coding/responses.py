@@ -1,0 +1,183 @@
+"""Coding a whole response dataset: answers in, stances and statuses out."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.coding.registry import NOMINAL, get_coder
+from polbayes.dataset import MISSING, STANCE, STANCE_CLASSES, STATUS, flag_attributes
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Coders that only read answers to prefixes which ask for that kind of answer.
+ONLY_FOR = {"likert": "likert"}
+
+# What decided a cell when it was no coder.
+_BY_RATING, _BY_PROBABILITY = "declared_option", "option_probability"
+_CODES = np.array(list(STANCE.values()), dtype=np.int8)
+
+
+def code_responses(data: "xr.Dataset", coders: Sequence[str]) -> "xr.Dataset":
+    """Code every answered cell of a probed or imported dataset.
+
+    A cell with a `rating` keeps the stance of that option. A cell with `p_agree` and
+    `p_disagree` gets its stance from them. Any other cell has its `completion` read by the
+    coders in order, each taking what the last left. Cells that are pending, failed or were
+    not asked stay as they are, and coding again gives the same.
+
+    Parameters
+    ----------
+    data
+        A response dataset with `status`; it is not changed.
+    coders
+        Names of coders, see `polbayes.coding.get_coder`.
+
+    Returns
+    -------
+    xarray.Dataset
+        With `stance` (int8, codes of `polbayes.dataset.STANCE`), `stance_prob` (float32, one
+        more dimension ``stance_class``; NaN where not coded), `coder` (int8, what decided),
+        `status` (ok, refused, or invalid where nothing could read the answer) and, where
+        there are probabilities, `r_plus` = p_agree / (p_agree + p_disagree) (float32, the
+        measure of Haller et al. 2024).
+
+    Raises
+    ------
+    UserError
+        If a coder is unknown.
+    """
+    for name in coders:
+        get_coder(name)
+    out = data.copy()
+    dims = data["status"].dims
+    deciders = (_BY_RATING, _BY_PROBABILITY, *dict.fromkeys(coders))
+    answered = _answered(data)
+    probs = np.full((*answered.shape, len(STANCE_CLASSES)), np.nan, dtype=np.float32)
+    coder = np.full(answered.shape, MISSING, dtype=np.int8)
+    left = answered.copy()
+
+    if "rating" in data and "stance" in data:
+        rated = left & (_over(data["rating"], data) != MISSING)
+        probs[rated] = _nominal_of(_over(data["stance"], data)[rated])
+        coder[rated] = 0
+        left &= ~rated
+    if "p_agree" in data and "p_disagree" in data:
+        masses, shares = _masses(data)
+        out["r_plus"] = (dims, np.where(answered, shares, np.nan).astype(np.float32))
+        out["r_plus"].attrs = {"long_name": "p_agree / (p_agree + p_disagree)"}
+        measured = left & np.isfinite(shares)
+        probs[measured] = masses[measured]
+        coder[measured] = 1
+        left &= ~measured
+    if "completion" in data:
+        _code_completions(data, deciders, left=left, probs=probs, coder=coder)
+
+    r_plus = out["r_plus"].values if "r_plus" in out else None
+    stance = _stances(probs, r_plus, by_mass=coder == 1)
+    out["stance"] = (dims, stance, flag_attributes("stance"))
+    out["stance_prob"] = ((*dims, "stance_class"), probs)
+    out["coder"] = (dims, coder, _coder_flags(deciders))
+    status = np.where(answered, _statuses(stance), data["status"].values).astype(np.int8)
+    out["status"] = (dims, status, data["status"].attrs)
+    return out.assign_coords(stance_class=np.array(STANCE_CLASSES, dtype=object))
+
+
+def _answered(data: "xr.Dataset") -> np.ndarray:
+    """Mark the cells that have been answered, however well."""
+    final = [STATUS[name] for name in ("ok", "refused", "invalid")]
+    return np.asarray(np.isin(data["status"].values, final))
+
+
+def _over(variable: "xr.DataArray", data: "xr.Dataset") -> np.ndarray:
+    """Return a variable's values laid out over the dimensions of `status`."""
+    status = data["status"]
+    return np.asarray(variable.broadcast_like(status).transpose(*status.dims).values)
+
+
+def _nominal_of(codes: np.ndarray) -> np.ndarray:
+    rest = (1.0 - NOMINAL) / (len(STANCE_CLASSES) - 1)
+    return np.where(codes[:, None] == _CODES, NOMINAL, rest).astype(np.float32)
+
+
+def _stances(probs: np.ndarray, r_plus: np.ndarray | None, *, by_mass: np.ndarray) -> np.ndarray:
+    """Return the likeliest class, and the larger of two options where these were measured."""
+    coded = np.isfinite(probs).all(axis=-1)
+    best = np.argmax(np.where(coded[..., None], probs, 0.0), axis=-1)
+    stance = np.where(coded, _CODES[best], np.int8(MISSING)).astype(np.int8)
+    if r_plus is not None:
+        # Agreeing and disagreeing are compared, whatever mass a neutral option took.
+        agrees = np.where(r_plus >= 0.5, STANCE["agree"], STANCE["disagree"])
+        stance[by_mass] = agrees[by_mass]
+    return stance
+
+
+def _statuses(stance: np.ndarray) -> np.ndarray:
+    status = np.full(stance.shape, STATUS["ok"], dtype=np.int8)
+    status[stance == STANCE["refused"]] = STATUS["refused"]
+    status[stance == MISSING] = STATUS["invalid"]
+    return status
+
+
+def _coder_flags(deciders: Sequence[str]) -> dict[str, object]:
+    return {
+        "flag_values": np.array([MISSING, *range(len(deciders))], dtype=np.int8),
+        "flag_meanings": " ".join(("none", *deciders)),
+    }
+
+
+def _masses(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:
+    """Return normalised masses (cell, stance_class) and r_plus (cell), NaN where there is none."""
+    agree, disagree = (_over(data[n], data).astype(float) for n in ("p_agree", "p_disagree"))
+    neutral = np.zeros_like(agree)
+    if "option_prob" in data and "option_stance" in data and "option" in data["option_prob"].dims:
+        middle = data["option_prob"].where(data["option_stance"] == STANCE["neutral"], 0.0)
+        neutral = _over(middle.sum("option", skipna=False), data).astype(float)
+    both = agree + disagree
+    usable = np.isfinite(both) & (both > 0) & (agree >= 0) & (disagree >= 0)
+    r_plus = np.full(both.shape, np.nan)
+    np.divide(agree, both, out=r_plus, where=usable)
+    neutral = np.where(np.isfinite(neutral), neutral, 0.0)
+    total = np.where(usable, both + neutral, 1.0)
+    masses = np.zeros((*both.shape, len(STANCE_CLASSES)), dtype=np.float32)
+    for name, mass in (("disagree", disagree), ("neutral", neutral), ("agree", agree)):
+        masses[..., STANCE_CLASSES.index(name)] = np.where(usable, mass, 0.0) / total
+    return masses, r_plus
+
+
+def _code_completions(
+    data: "xr.Dataset",
+    deciders: Sequence[str],
+    *,
+    left: np.ndarray,
+    probs: np.ndarray,
+    coder: np.ndarray,
+) -> None:
+    """Let each coder read what is left; `left`, `probs` and `coder` are filled in place."""
+    completion = _over(data["completion"], data)
+    statement = _over(data["statement"], data)
+    asked_for = np.full(left.shape, "", dtype=object)
+    if "prefix_answer" in data.coords:
+        asked_for = _over(data["prefix_answer"], data)
+    texts = np.frompyfunc(lambda value: value if isinstance(value, str) else "", 1, 1)(completion)
+    left &= np.frompyfunc(lambda text: bool(text.strip()), 1, 1)(texts).astype(bool)
+    for index, name in enumerate(deciders[2:], start=2):
+        readable = left & (asked_for == ONLY_FOR[name]) if name in ONLY_FOR else left
+        at = np.flatnonzero(readable)
+        if not at.size:
+            continue
+        found = _code_distinct(name, statement.flat[at], texts.flat[at])
+        decided = at[np.isfinite(found).all(axis=1)]
+        probs.reshape(-1, probs.shape[-1])[decided] = found[np.isfinite(found).all(axis=1)]
+        coder.flat[decided] = index
+        left.flat[decided] = False
+
+
+def _code_distinct(name: str, statements: np.ndarray, responses: np.ndarray) -> np.ndarray:
+    """Code each distinct pair of statement and response once."""
+    seen: dict[tuple[str, str], int] = {}
+    rows = [seen.setdefault(pair, len(seen)) for pair in zip(statements, responses, strict=True)]
+    distinct = list(seen)
+    probs = get_coder(name)([s for s, _ in distinct], [r for _, r in distinct])
+    return np.asarray(probs, dtype=np.float32)[rows]

@@ -1,0 +1,137 @@
+"""Preparing an answer for reading: cleaning, contractions, sentences, words."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+# Chat markup that some checkpoints print as text.
+SPECIAL_TOKEN = re.compile(
+    r"<\|[^|<>\n]{0,40}\|>?|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<(?:bos|eos|pad)>",
+    re.IGNORECASE,
+)
+# Longer answers are read up to here; a stance that comes later is not looked for.
+LONGEST = 20_000
+
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
+_INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\ufffd]")
+_MARKDOWN = re.compile(r"\*{1,3}|_{2,3}|`+|~~|^[ \t]*#{1,6}[ \t]+|^[ \t]*>[ \t]?", re.MULTILINE)
+_BLANK = re.compile(r"[^\S\n]+")
+_QUOTED = re.compile(r'"([^"\n]{1,600})"')
+_SAYS_I = re.compile(r"\bi\b.{0,60}agree", re.IGNORECASE)
+_TERMINATED = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|\n+")
+_LABEL_ONLY = re.compile(r"\(?(?:\d{1,2}|[A-Za-z])[.)]")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[^\w\s]")
+
+_CONTRACTIONS = (
+    (re.compile(r"\bcan(?:no|')t\b"), "can not"),
+    (re.compile(r"\bwon't\b"), "will not"),
+    (re.compile(r"\bshan't\b"), "shall not"),
+    (re.compile(r"n't\b"), " not"),
+    (re.compile(r"\bi'm\b"), "i am"),
+    (re.compile(r"\b(\w+)'d\b"), r"\1 would"),
+    (re.compile(r"\b(\w+)'ll\b"), r"\1 will"),
+    (re.compile(r"\b(\w+)'ve\b"), r"\1 have"),
+    (re.compile(r"\b(\w+)'re\b"), r"\1 are"),
+    (re.compile(r"\b(it|that|there|what|he|she|who)'s\b"), r"\1 is"),
+)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of an answer.
+
+    Parameters
+    ----------
+    tokens
+        Its words in lower case with contractions written out, and its punctuation marks.
+    starts_line
+        Whether it is the first of its line.
+    line
+        Number of its line among those that are not empty, from 0.
+    """
+
+    tokens: tuple[str, ...]
+    starts_line: bool
+    line: int
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it ends in a question mark."""
+        return "?" in self.tokens[-2:]
+
+    @property
+    def text(self) -> str:
+        """Its words without punctuation, separated by one space."""
+        return " ".join(token for token in self.tokens if token[0].isalnum())
+
+
+def clean(answer: str) -> str:
+    """Remove what is not language: chat markup, markdown, invisible characters.
+
+    Parameters
+    ----------
+    answer
+        The raw answer.
+
+    Returns
+    -------
+    str
+        The text with plain quotation marks and apostrophes, single blanks, and its line
+        breaks. Quoted speech in which somebody says what they agree with is left out, for it
+        need not be the answer's own stance.
+    """
+    text = unicodedata.normalize("NFKC", answer[:LONGEST]).translate(_QUOTES)
+    text = _INVISIBLE.sub(" ", SPECIAL_TOKEN.sub("\n", text))
+    text = _MARKDOWN.sub("", text)
+    lines = (_BLANK.sub(" ", line).strip() for line in text.splitlines())
+    return "\n".join(_unquote(line) for line in lines if line)
+
+
+def _unquote(line: str) -> str:
+    """Drop quotation marks, and quoted speech unless the line begins with it."""
+
+    def replace(match: re.Match[str]) -> str:
+        own = match.start() == 0
+        return match[1] if own or not _SAYS_I.search(match[1]) else ""
+
+    return _QUOTED.sub(replace, line).replace('"', "").strip()
+
+
+def words(text: str) -> list[str]:
+    """Split a text into lower-case words, contractions written out, and punctuation marks."""
+    lowered = text.casefold().translate(_QUOTES)
+    if "'" in lowered or "cannot" in lowered:
+        for pattern, written_out in _CONTRACTIONS:
+            lowered = pattern.sub(written_out, lowered)
+    return _WORD.findall(lowered)
+
+
+def word_set(listed: str) -> frozenset[str]:
+    """Return the words of a list that is written as text."""
+    return frozenset(listed.split())
+
+
+def sentences(cleaned: str) -> list[Sentence]:
+    """Split a cleaned text into sentences; a line break always ends one."""
+    out = []
+    number = 0
+    for line in cleaned.split("\n"):
+        starts = True
+        for part in _joined_labels(_TERMINATED.split(line)):
+            tokens = words(part)
+            if tokens:
+                out.append(Sentence(tuple(tokens), starts, number))
+                starts = False
+        number += not starts
+    return out
+
+
+def _joined_labels(parts: list[str]) -> list[str]:
+    """Put the number of an option ('3.') back before its text."""
+    out: list[str] = []
+    for part in parts:
+        if out and _LABEL_ONLY.fullmatch(out[-1].strip()):
+            out[-1] = f"{out[-1]} {part}"
+        else:
+            out.append(part)
+    return out

@@ -1,0 +1,191 @@
+"""The config of a run: its schema, how it is composed with Hydra, and its hash.
+
+`conf/config.yaml` and its groups declare a run; `RunConfig` is the schema they are
+checked against, so that a misspelt key or a wrong type is found before anything starts.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+STAGES = ("probe", "code", "measure", "fit", "report")
+TASKS = ("run", "explain", "dry_run")
+
+
+@dataclass
+class PrefixConfig:
+    """Which prefixes: a file of the user's own, and a selection by id."""
+
+    file: str | None = None
+    only: list[str] | None = None
+
+
+@dataclass
+class ElicitationConfig:
+    """How the answer is read.
+
+    Parameters
+    ----------
+    kind
+        ``forced_choice``, ``fill_mask`` or ``open_ended``.
+    template
+        Name of a template in `data/templates.yaml`.
+    lexicon
+        Answer options whose probability is read (not for ``open_ended``).
+    runs
+        Independent repetitions (1 where probabilities are read).
+    max_new_tokens, top_k, temperature
+        Sampling of open answers; ``top_k=0`` samples from all tokens.
+    batch_size
+        Prompts in one forward pass.
+    """
+
+    kind: str = "open_ended"
+    template: str = "faulborn"
+    lexicon: str | None = None
+    runs: int = 1
+    max_new_tokens: int = 100
+    top_k: int = 10
+    temperature: float = 1.0
+    batch_size: int = 16
+
+
+@dataclass
+class RespondentConfig:
+    """Who answers.
+
+    Parameters
+    ----------
+    backend
+        ``causal`` or ``masked`` (Hugging Face checkpoints), or ``simulated``.
+    checkpoint
+        Hub name, local folder, or ``embedded:NAME`` for a shipped checkpoint; for
+        ``simulated``, ``planted:NAME``, a set of planted parameters.
+    revision
+        Hub revision; None for the default branch.
+    family
+        Model family, a group-level predictor.
+    instruct
+        Whether the model is instruction-tuned; None means as the chat template says.
+    chat
+        Whether to use the chat template; None means when the checkpoint has one.
+    dtype, device
+        ``float32``, ``bfloat16`` or ``float16``; ``auto``, ``cpu``, ``cuda`` or ``mps``.
+    trust_remote_code
+        Off unless turned on here, by name, for this respondent.
+    """
+
+    backend: str = "causal"
+    checkpoint: str = ""
+    revision: str | None = None
+    family: str = ""
+    instruct: bool | None = None
+    chat: bool | None = None
+    dtype: str = "float32"
+    device: str = "auto"
+    trust_remote_code: bool = False
+
+
+@dataclass
+class ImportConfig:
+    """A table of answers collected elsewhere (CSV, Parquet or JSON lines).
+
+    Parameters
+    ----------
+    path
+        The table; a relative path is taken from the folder the command is run in.
+    columns
+        Maps ``model``, ``item``, ``variant``, ``prefix``, ``run``, ``answer`` (free text or
+        an option) and ``rating`` (a numeric code) to columns of the table, and, where it has
+        them, ``statement`` (the wording that was put), ``prefix_text``, ``family``,
+        ``checkpoint`` and ``revision``; what has no column is constant.
+    constants
+        Values for what has no column, e.g. ``variant: original`` (which is the default, as are
+        ``prefix: baseline`` and ``run: 1``).
+    items
+        Maps the table's item ids to the instrument's, where they differ.
+    options
+        Maps option texts and numeric codes to points of the answer scale; None leaves the
+        answers to the coders.
+    points
+        Labels of the scale's points from strongest disagreement to strongest agreement.
+    stances
+        For each point ``disagree``, ``neutral`` or ``agree``.
+    strict_options
+        Whether an answer that is none of the options is an error; otherwise it is left to the
+        coders, and counted.
+    ignore
+        Columns that are knowingly left out.
+    """
+
+    path: str = ""
+    columns: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
+    items: dict[str, str] = field(default_factory=dict)
+    options: dict[str, Any] | None = None
+    points: list[str] | None = None
+    stances: list[str] | None = None
+    strict_options: bool = False
+    ignore: list[str] = field(default_factory=list)
+
+
+@dataclass
+class CodingConfig:
+    """How free text becomes a stance: coders in order, each taking what the last left."""
+
+    coders: list[str] = field(default_factory=lambda: ["likert", "lexical"])
+
+
+@dataclass
+class MeasureConfig:
+    """Classical measures: bootstrap draws and the level of their intervals."""
+
+    bootstrap: int = 10_000
+    level: float = 0.95
+
+
+@dataclass
+class AnalysisConfig:
+    """The analysis spec: see `polbayes.fit.spec`."""
+
+    response: str = "stance"
+    family: str = "cumulative"
+    parts: dict[str, str] = field(default_factory=dict)
+    priors: dict[str, str] = field(default_factory=dict)
+    select: dict[str, Any] = field(default_factory=dict)
+    level: float = 0.9
+
+
+@dataclass
+class SamplerConfig:
+    """How the posterior is sampled."""
+
+    backend: str = "nutpie"
+    chains: int = 4
+    tune: int = 1000
+    draws: int = 1000
+    target_accept: float = 0.9
+
+
+@dataclass
+class RunConfig:
+    """Everything that a run is made from."""
+
+    name: str = "unnamed"
+    title: str = ""
+    description: str = ""
+    task: str = "run"
+    seed: int = 1
+    run_dir: str = "outputs/${name}"
+    stages: list[str] = field(default_factory=lambda: list(STAGES))
+    instruments: list[str] = field(default_factory=list)
+    items: list[str] | None = None
+    variants: list[str] | None = None
+    models: list[str] | None = None
+    prefixes: PrefixConfig = field(default_factory=PrefixConfig)
+    elicitation: ElicitationConfig = field(default_factory=ElicitationConfig)
+    respondents: dict[str, RespondentConfig] = field(default_factory=dict)
+    imported: ImportConfig | None = None
+    coding: CodingConfig = field(default_factory=CodingConfig)
+    measures: MeasureConfig = field(default_factory=MeasureConfig)
+    analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
+    sampler: SamplerConfig = field(default_factory=SamplerConfig)

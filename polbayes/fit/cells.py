@@ -1,0 +1,245 @@
+"""From a coded response dataset to the distinct cells that a model is fitted to.
+
+Identical cells are added up, so that the cost of the likelihood follows the distinct
+cells and not the number of answers.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.dataset import NOT_ASKED, STANCE, STATUS
+from polbayes.errors import UserError, unknown
+from polbayes.fit.spec import Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_KEYS = ("model", "item", "variant", "prefix", "dimension", "direction", "keying")
+_STANCE_POINTS = ("disagree", "neutral", "agree")
+# The squeeze towards the middle by which answers of exactly 0 or 1 get a finite logit:
+# (y (n - 1) + 1/2) / n with n = 1000 (Smithson & Verkuilen 2006 use the sample size as n;
+# a fixed n keeps the data of one model from changing those of another).
+_SQUEEZE = 1000.0
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Distinct cells, with what was answered in each.
+
+    Parameters
+    ----------
+    frame
+        One row a cell: the variables of the spec, and ``keying`` (-1 or +1).
+    counts
+        ``[cell, point]`` answers at each point from strongest disagreement to strongest
+        agreement; empty for continuous answers.
+    value
+        ``[cell]`` answers in (0, 1); empty for ordinal ones.
+    asked
+        ``[cell]`` times the cell was asked and something came back, usable or not.
+    points
+        Labels of the points.
+    notes
+        Sentences that say what was left out, and how much.
+    """
+
+    frame: "pd.DataFrame"
+    counts: np.ndarray
+    value: np.ndarray
+    asked: np.ndarray
+    points: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def answered(self) -> np.ndarray:
+        """``[cell]`` usable answers."""
+        return self.counts.sum(axis=1) if self.counts.size else np.ones(len(self.frame))
+
+
+def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
+    """Gather the cells of a coded dataset that a spec is fitted to.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset.
+    spec
+        Says which response is modelled, which variables are used and what is selected.
+
+    Raises
+    ------
+    UserError
+        If a variable is unknown, the response is not in the data, or nothing usable is left.
+    """
+    frame = cell_frame(data, spec)
+    if spec.response not in frame:
+        raise UserError(
+            f"analysis.response: the data have no '{spec.response}'; they have "
+            f"{', '.join(sorted({'stance', 'rating', 'r_plus'} & set(map(str, data.data_vars))))}."
+        )
+    frame, notes = _drop_unusable(frame)
+    if spec.family in ("logit_normal", "beta"):
+        return _continuous(frame, spec, notes)
+    return _ordinal(frame, spec, notes, data)
+
+
+def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
+    """Lay a dataset out as one row per asked cell, restricted by `spec.select`.
+
+    Raises
+    ------
+    UserError
+        If the spec names a variable or a value that the data do not have.
+    """
+    from polbayes.dataset import to_frame
+
+    source = data
+    if spec.response == "agree":
+        source = data.assign(agree=data["stance"])
+    wanted = [v for v in (spec.response, "status") if v in source.data_vars]
+    frame = to_frame(source, wanted)
+    frame = frame[frame["status"] != NOT_ASKED]
+    available = sorted(set(frame.columns) - {spec.response, "status"})
+    for name in used_variables(spec) | set(spec.select):
+        if name not in available:
+            raise unknown("variable", name, available, where="analysis")
+    for name, values in spec.select.items():
+        known = set(frame[name].unique().tolist())
+        for value in values:
+            if value not in known:
+                raise unknown("value", value, known, where=f"analysis.select.{name}")
+        frame = frame[frame[name].isin(values)]
+    if frame.empty:
+        raise UserError("analysis.select: the selection leaves no cell of the data.")
+    return frame.reset_index(drop=True)
+
+
+def used_variables(spec: Spec) -> set[str]:
+    """Return the names of the variables that the formulas of a spec use."""
+    from formulae import model_description
+    from formulae.parser import ParseError
+    from formulae.scanner import ScanError
+
+    names: set[str] = set()
+    for part, formula in spec.parts.items():
+        for group in formula.groups:
+            names |= set(group.factors)
+        for text in (formula.common, *(group.expr for group in formula.groups)):
+            try:
+                names |= set(model_description(text).var_names) if text != "0" else set()
+            except (ParseError, ScanError, ValueError, TypeError) as error:
+                raise UserError(f"analysis.parts.{part}: '{text}' cannot be read: {error}") from error
+    return names
+
+
+def _drop_unusable(frame: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
+    notes = []
+    came = frame["status"].isin([STATUS["ok"], STATUS["refused"], STATUS["invalid"]])
+    if not came.all():
+        notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
+    scored = frame["keying"] != 0
+    if not scored.all():
+        items = ", ".join(sorted(frame.loc[~scored, "item"].unique()))
+        notes.append(f"{(~scored & came).sum():,} answers to unscored items ({items}) are left out.")
+    return frame[came & scored], notes
+
+
+def _note_unanswered(usable: "pd.Series", models: "pd.Series", notes: list[str]) -> None:
+    lost = (~usable).groupby(models).agg(["sum", "mean"])
+    for model, row in lost[lost["sum"] > 0].iterrows():
+        notes.append(
+            f"{model}: {int(row['sum']):,} answers ({row['mean']:.1%}) express no stance that "
+            "the model can use."
+        )
+
+
+def _ordinal(
+    frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset"
+) -> Cells:
+    codes, points = _points(spec, data)
+    position = {code: k for k, code in enumerate(codes)}
+    point = frame[spec.response].map(position)
+    usable = point.notna()
+    _note_unanswered(usable, frame["model"], notes)
+    if not usable.any():
+        raise UserError(
+            f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
+            "measures/validity.csv shows what came back instead."
+        )
+    if "validity" not in spec.parts:
+        frame, point, usable = frame[usable], point[usable], usable[usable]
+    keys = sorted(used_variables(spec) | {*_KEYS})
+    cell = frame.groupby(keys, sort=True, observed=True).ngroup().to_numpy()
+    counts = np.zeros((cell.max() + 1, len(points)))
+    np.add.at(counts, (cell[usable], point[usable].astype(int)), 1)
+    first = frame[keys].assign(_cell=cell).drop_duplicates("_cell").sort_values("_cell")
+    return Cells(
+        frame=first[keys].reset_index(drop=True),
+        counts=counts,
+        value=np.empty(0),
+        asked=np.bincount(cell).astype(float),
+        points=points,
+        notes=tuple(notes),
+    )
+
+
+def _points(spec: Spec, data: "xr.Dataset") -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return codes and labels of the points of the response, in order."""
+    if spec.response == "agree":
+        return (STANCE["disagree"], STANCE["agree"]), ("disagree", "agree")
+    if spec.response == "stance":
+        return tuple(STANCE[p] for p in _STANCE_POINTS), _STANCE_POINTS
+    labels = tuple(str(data["rating"].attrs["rating_points"]).split("; "))
+    return tuple(range(len(labels))), labels
+
+
+def _continuous(frame: "pd.DataFrame", spec: Spec, notes: list[str]) -> Cells:
+    value = frame[spec.response].to_numpy(dtype=float)
+    usable = np.isfinite(value)
+    _note_unanswered(frame[spec.response].notna(), frame["model"], notes)
+    if not usable.any():
+        raise UserError(
+            f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
+            "measures/validity.csv shows what came back instead."
+        )
+    keys = sorted(used_variables(spec) | {*_KEYS})
+    return Cells(
+        frame=frame.loc[usable, keys].reset_index(drop=True),
+        counts=np.empty((0, 0)),
+        value=(value[usable] * (_SQUEEZE - 1) + 0.5) / _SQUEEZE,
+        asked=np.ones(int(usable.sum())),
+        points=(),
+        notes=tuple(notes),
+    )
+
+
+def levels(frame: "pd.DataFrame", names: Iterable[str]) -> tuple[np.ndarray, "pd.DataFrame"]:
+    """Number the combinations of some variables that occur.
+
+    Parameters
+    ----------
+    frame
+        One row a cell.
+    names
+        Variables to combine.
+
+    Returns
+    -------
+    index : numpy.ndarray
+        ``[cell]`` number of the cell's combination.
+    table : pandas.DataFrame
+        ``[level, variable]`` the combinations, sorted.
+    """
+    columns = list(names)
+    index = frame.groupby(columns, sort=True, observed=True).ngroup().to_numpy()
+    table = frame[columns].assign(_index=index).drop_duplicates("_index").sort_values("_index")
+    return index, table[columns].reset_index(drop=True)
+
+
+def label(row: Mapping[str, object]) -> str:
+    """Name one combination of levels, for messages and coordinates."""
+    return "|".join(str(value) for value in row.values())

@@ -1,0 +1,99 @@
+"""What a spec means, as lines of plain text."""
+
+from collections.abc import Mapping
+
+from polbayes.fit.formula import GroupTerm
+from polbayes.fit.spec import POSITIONS, Spec
+from polbayes.fit.terms import BoundGroup, BoundPart
+
+_LINK = {
+    "cumulative": "P({response} ≤ k) = logistic(c[k] − η), k = 1 … K − 1, Σ c[k] = 0",
+    "bernoulli": "P(agree) = logistic(η)",
+    "logit_normal": "logit({response}) ~ Normal(η, σ)",
+    "beta": "{response} ~ Beta(mean = logistic(η), precision = φ)",
+}
+_OWN = {
+    "threshold": "log width: c[k] is multiplied with exp(threshold)",
+    "sigma": "σ = exp(sigma)",
+    "phi": "φ = exp(phi)",
+    "validity": "P(usable answer) = logistic(validity)",
+}
+
+
+def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
+    """Write a spec as the equations it means.
+
+    Parameters
+    ----------
+    spec
+        The analysis spec.
+    parts
+        The spec bound to data, if there are any; then the constraints are named too.
+
+    Returns
+    -------
+    str
+        One equation a line.
+    """
+    lines = [_LINK[spec.family].format(response=spec.response), f"η = {_predictor(spec)}"]
+    if any(POSITIONS[part] == "believed" for part in spec.parts):
+        lines.append("s = +1 where agreeing is right-leaning, −1 where it is left-leaning")
+    lines += [_OWN[part] for part in spec.parts if part in _OWN]
+    for name, formula in spec.parts.items():
+        terms = [f"β[{formula.common}]"] if formula.common != "0" else []
+        terms += [f"u[{_levels(group)}]" for group in formula.groups]
+        shown = f"log {name}" if name == "discrimination" else name
+        lines.append(f"{shown} = {' + '.join(terms)}")
+        bound = {g.term: g for g in parts[name].groups} if parts else {}
+        lines += [_distribution(spec, name, g, bound.get(g)) for g in formula.groups]
+    return "\n".join(lines)
+
+
+def prior_lines(spec: Spec) -> list[str]:
+    """Write the priors that a spec uses, one a line."""
+    from polbayes.fit.spec import common_names
+
+    lines = []
+    for name, formula in spec.parts.items():
+        for term in common_names(formula.common):
+            lines.append(f"{name}: coefficients of {term} ~ {spec.prior(name, term)}")
+        for group in formula.groups:
+            each = f", one for each {group.by}" if group.by else ""
+            lines.append(
+                f"{name}: standard deviation of {group} ~ {spec.prior(name, group.name, 'sd')}{each}"
+            )
+            if group.expr not in ("0", "1") and group.correlated:
+                cor = spec.prior(name, group.name, "cor")
+                lines.append(f"{name}: correlations of {group} ~ {cor}")
+    if spec.family == "cumulative":
+        lines.append(f"distance of neighbouring cutpoints ~ {spec.cutpoint_prior}")
+    return lines
+
+
+def _predictor(spec: Spec) -> str:
+    belief = "theta − difficulty" if "difficulty" in spec.parts else "theta"
+    if "discrimination" in spec.parts:
+        belief = f"discrimination · ({belief})" if "difficulty" in spec.parts else f"discrimination · {belief}"
+    inside = " + ".join([belief, *(p for p in ("steer", "quirk") if p in spec.parts)])
+    asked = [p for p in ("acquiescence", "wording") if p in spec.parts]
+    return " + ".join([*asked, f"s · ({inside})"])
+
+
+def _levels(group: GroupTerm) -> str:
+    names = ", ".join(group.factors)
+    expr = group.expr.replace("0 +", "").strip()
+    return names if expr == "1" else f"{names}; {expr}"
+
+
+def _distribution(spec: Spec, part: str, group: GroupTerm, bound: BoundGroup | None) -> str:
+    scale = f"σ²[{group.by}]" if group.by else "σ²"
+    normal = f"Normal(0, {scale})"
+    if group.expr not in ("0", "1"):
+        normal = "MvNormal(0, Σ)" if group.correlated else "Normal(0, diag(σ²))"
+    line = f"    u[{_levels(group)}] ~ {normal}"
+    if bound is not None:
+        line += f", {len(bound.levels)} levels"
+        if bound.centred_in is not None:
+            groups = int(bound.centred_in.max()) + 1
+            line += ", summing to zero" + (f" in each of {groups} groups" if groups > 1 else "")
+    return line

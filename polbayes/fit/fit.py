@@ -1,0 +1,98 @@
+"""Fitting: from cells and a spec to a named posterior in a file."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polbayes.errors import UserError
+from polbayes.fit.cells import Cells
+from polbayes.fit.model import build
+from polbayes.fit.readout import read_off
+from polbayes.fit.sample import sample
+from polbayes.fit.spec import Spec
+from polbayes.fit.terms import BoundPart, bind
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from polbayes.config import SamplerConfig
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted model.
+
+    Parameters
+    ----------
+    posterior
+        See `polbayes.fit.readout.read_off`.
+    sample_stats
+        The sampler's own statistics, ``[chain, draw]``.
+    parts
+        The spec bound to the data.
+    """
+
+    posterior: "xr.Dataset"
+    sample_stats: "xr.Dataset"
+    parts: Mapping[str, BoundPart]
+
+    def save(self, path: Path) -> None:
+        """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
+        import arviz as az
+
+        handle, temporary = tempfile.mkstemp(suffix=".nc.tmp", dir=path.parent)
+        os.close(handle)
+        try:
+            idata = az.InferenceData(posterior=self.posterior, sample_stats=self.sample_stats)
+            idata.to_netcdf(temporary)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def fit(spec: Spec, cells: Cells, config: "SamplerConfig", *, seed: int) -> Fit:
+    """Fit a spec to cells.
+
+    Parameters
+    ----------
+    spec
+        The analysis spec.
+    cells
+        What `polbayes.fit.cells.gather_cells` makes of a coded dataset.
+    config
+        The sampler.
+    seed
+        Fixes the draws.
+
+    Raises
+    ------
+    UserError
+        If the data cannot identify the spec.
+    """
+    parts = bind(spec, cells)
+    built = build(spec, cells, parts)
+    drawn, stats = sample(built, config, seed=seed)
+    return Fit(read_off(built, drawn), stats, parts)
+
+
+def load_posterior(path: Path) -> "xr.Dataset":
+    """Load the posterior group of a ``posterior.nc`` into memory.
+
+    Raises
+    ------
+    UserError
+        If the file is missing or damaged.
+    """
+    import xarray as xr
+
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; run the stage fit first.")
+    try:
+        with xr.open_dataset(path, group="posterior", engine="netcdf4") as data:
+            return data.load()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UserError(f"{path}: not a readable posterior ({error}); run fit again.") from error

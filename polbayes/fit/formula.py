@@ -1,0 +1,158 @@
+"""R-style formulas: split into a common part and group-specific terms.
+
+The notation is that of lme4 and brms: ``(1 | g)`` is a varying intercept,
+``(0 + x | g)`` varying coefficients that are correlated, ``(0 + x || g)`` the same
+without correlation, ``a:b`` an interaction of grouping factors, and
+``gr(a:b, by = a)`` (brms) a separate standard deviation for every level of ``a``.
+The formula algebra itself is formulae's.
+"""
+
+import re
+from dataclasses import dataclass
+
+from polbayes.errors import UserError
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
+_FACTORS = re.compile(rf"{_NAME}(\s*:\s*{_NAME})*")
+_GR = re.compile(rf"gr\(\s*(?P<factors>{_NAME}(\s*:\s*{_NAME})*)\s*,\s*by\s*=\s*(?P<by>{_NAME})\s*\)")
+
+
+@dataclass(frozen=True)
+class GroupTerm:
+    """Effects that vary over the levels of a grouping factor.
+
+    Parameters
+    ----------
+    expr
+        What varies, as a formula without a response: ``"1"``, ``"0 + dimension"``.
+    factors
+        Variables whose combinations are the levels.
+    by
+        Variable with a standard deviation for each of its levels, or None.
+    correlated
+        Whether the coefficients of `expr` are correlated (``|``) or not (``||``).
+    """
+
+    expr: str
+    factors: tuple[str, ...]
+    by: str | None = None
+    correlated: bool = True
+
+    @property
+    def name(self) -> str:
+        """Name used in priors and messages, e.g. ``"model:prefix"``."""
+        return ":".join(self.factors)
+
+    def __str__(self) -> str:
+        bar = "|" if self.correlated else "||"
+        group = f"gr({self.name}, by = {self.by})" if self.by else self.name
+        return f"({self.expr} {bar} {group})"
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One part's formula.
+
+    Parameters
+    ----------
+    text
+        As it was written.
+    common
+        The common ("fixed") part as formula text, ``"0"`` where there is none.
+    groups
+        The group-specific ("random") terms.
+    """
+
+    text: str
+    common: str
+    groups: tuple[GroupTerm, ...]
+
+
+def parse_formula(text: str, *, where: str) -> Formula:
+    """Parse a one-sided formula.
+
+    Parameters
+    ----------
+    text
+        The formula; the leading ``~`` may be left out.
+    where
+        Key of the formula, for messages.
+
+    Returns
+    -------
+    Formula
+        Its parts. As in R, the common part has an intercept unless it says ``0 +``;
+        a formula of group-specific terms alone has none, because its mean belongs to
+        another part.
+
+    Raises
+    ------
+    UserError
+        If the text is not a formula, with the place where it stops being one.
+    """
+    body = text.strip().removeprefix("~").strip()
+    if not body:
+        raise UserError(f"{where}: the formula is empty; leave the part out instead.")
+    common: list[str] = []
+    groups: list[GroupTerm] = []
+    for piece in _summands(body, where):
+        if piece.startswith("(") and _bar(piece) is not None:
+            groups.append(_group(piece, where))
+        else:
+            common.append(piece)
+    if len({(g.expr, g.factors) for g in groups}) < len(groups):
+        raise UserError(f"{where}: the formula '{text}' has the same group-specific term twice.")
+    return Formula(text.strip(), " + ".join(common) or "0", tuple(groups))
+
+
+def _summands(body: str, where: str) -> list[str]:
+    """Split at the plus signs that stand outside of parentheses."""
+    pieces, depth, start = [], 0, 0
+    for at, character in enumerate(body):
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            raise UserError(f"{where}: '{body}' closes a parenthesis that was never opened.")
+        if character == "+" and depth == 0:
+            pieces.append(body[start:at].strip())
+            start = at + 1
+    pieces.append(body[start:].strip())
+    if depth:
+        raise UserError(f"{where}: '{body}' leaves a parenthesis open.")
+    if not all(pieces):
+        raise UserError(f"{where}: '{body}' has a '+' with nothing beside it.")
+    return pieces
+
+
+def _bar(piece: str) -> int | None:
+    depth = 0
+    for at, character in enumerate(piece):
+        depth += (character == "(") - (character == ")")
+        if character == "|" and depth == 1:
+            return at
+    return None
+
+
+def _group(piece: str, where: str) -> GroupTerm:
+    bar = _bar(piece)
+    assert bar is not None
+    if not piece.endswith(")"):
+        raise UserError(f"{where}: '{piece}' cannot be read; write (1 | group).")
+    correlated = piece[bar + 1] != "|"
+    expr = piece[1:bar].strip()
+    right = piece[bar + (1 if correlated else 2) : -1].strip()
+    if not expr:
+        raise UserError(f"{where}: '{piece}' does not say what varies; write (1 | {right}).")
+    match = _GR.fullmatch(right)
+    if match:
+        factors, by = match["factors"], match["by"]
+    elif _FACTORS.fullmatch(right):
+        factors, by = right, None
+    else:
+        raise UserError(
+            f"{where}: '{right}' is not a grouping factor; write a name, names joined by ':' "
+            "or gr(a:b, by = a)."
+        )
+    names = tuple(name.strip() for name in factors.split(":"))
+    if by is not None and by not in names:
+        raise UserError(f"{where}: in '{right}', '{by}' must be one of the grouping factors.")
+    return GroupTerm(expr, names, by, correlated)

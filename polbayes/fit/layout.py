@@ -1,0 +1,221 @@
+"""All effects of a model in one vector, and which of them enter each cell and how.
+
+One vector, with one vector of scales beside it, keeps the compiled model small whatever
+the spec says; the posterior gets its names when it is read off.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from polbayes.fit.spec import POSITIONS
+from polbayes.fit.terms import BoundGroup, BoundPart
+
+# How a part enters the predictor (the numbers are those of `polbayes.fit.gather`), and its sign.
+_ROLES: Mapping[str, tuple[int, float]] = {
+    "acquiescence": (0, 1.0),
+    "wording": (0, 1.0),
+    "theta": (1, 1.0),
+    "difficulty": (1, -1.0),
+    "steer": (2, 1.0),
+    "quirk": (2, 1.0),
+    "discrimination": (3, 1.0),
+    "threshold": (4, 1.0),
+    "sigma": (4, 1.0),
+    "phi": (4, 1.0),
+    "validity": (0, 1.0),
+}
+
+# A varying effect is drawn as it is ("centred") where at least this many answers inform each
+# level, and as a standardised deviate ("non-centred") where fewer do: with n answers the
+# likelihood knows a level to about 2.2/sqrt(n) on the logit scale, and the funnel between a
+# scale and its effects opens where that is wider than the scale itself.
+_CENTRE_FROM = 250.0
+
+
+@dataclass(frozen=True)
+class Block:
+    """A term's stretch of the vector of effects.
+
+    Parameters
+    ----------
+    part
+        The part the term belongs to.
+    group
+        The bound group-specific term, or None for the common part, whose stretch has one
+        value for each distinct combination of predictors.
+    start, size
+        Where the stretch is.
+    scales
+        First of the term's scales in the vector of scales, and how many.
+    centred
+        Whether the effects are drawn as they are.
+    """
+
+    part: str
+    group: BoundGroup | None
+    start: int
+    size: int
+    scales: tuple[int, int] = (0, 0)
+    centred: bool = False
+
+    @property
+    def stop(self) -> int:
+        """End of the stretch."""
+        return self.start + self.size
+
+    @property
+    def correlated(self) -> bool:
+        """Whether the term's coefficients are correlated."""
+        return self.group is not None and len(self.group.columns) > 1 and self.group.term.correlated
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """Which effects enter each cell, and how.
+
+    Parameters
+    ----------
+    index
+        ``[cell, term]`` position of the effect that enters.
+    weight
+        ``[cell or 1, term]`` what it is multiplied with.
+    role
+        ``[term]`` how it enters (`polbayes.fit.gather`).
+    keying
+        ``[cell]`` -1 or +1.
+    """
+
+    index: np.ndarray
+    weight: np.ndarray
+    role: np.ndarray
+    keying: np.ndarray
+
+    def at(self, cells: np.ndarray, *, keying: np.ndarray | None = None) -> "Gathering":
+        """Return the gathering of some of the cells, with another keying if given."""
+        weight = self.weight if len(self.weight) == 1 else self.weight[cells]
+        keyed = self.keying[cells] if keying is None else keying
+        return Gathering(self.index[cells], weight, self.role, keyed)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where every term's effects are.
+
+    Parameters
+    ----------
+    blocks
+        The terms in the order of the vector: common parts, then group-specific terms,
+        non-centred before centred.
+    matrix
+        ``[row, coefficient]`` block-diagonal design matrix of all common parts.
+    coefficients
+        ``[coefficient]`` (part, term, column name).
+    scales
+        ``[scale]`` (part, group name, label of the level or column it is for).
+    answers, validity
+        How the effects enter the predictor of the answers, and of their validity.
+    """
+
+    blocks: tuple[Block, ...]
+    matrix: np.ndarray
+    coefficients: tuple[tuple[str, str, str], ...]
+    scales: tuple[tuple[str, str, str], ...]
+    answers: Gathering
+    validity: Gathering | None
+
+    def block(self, part: str, group: BoundGroup | None) -> Block:
+        """Return the stretch of one term."""
+        return next(b for b in self.blocks if b.part == part and b.group is group)
+
+
+def lay_out(parts: Mapping[str, BoundPart], keying: np.ndarray) -> Layout:
+    """Lay out the effects of all parts of a spec.
+
+    Parameters
+    ----------
+    parts
+        Bound parts, all on the same cells.
+    keying
+        ``[cell]`` -1 or +1.
+    """
+    blocks, matrix, coefficients = _common_blocks(parts)
+    scales: list[tuple[str, str, str]] = []
+    start = len(matrix)
+    groups = [(part.name, group) for part in parts.values() for group in part.groups]
+    for name, group in sorted(groups, key=lambda pair: _is_centred(pair[1])):
+        size = len(group.levels) * len(group.columns)
+        labels = group.scales or (group.columns if group.matrix is not None else ("",))
+        first = (len(scales), len(labels))
+        scales += [(name, group.term.name, label) for label in labels]
+        blocks.append(Block(name, group, start, size, first, _is_centred(group)))
+        start += size
+    answering = {name: part for name, part in parts.items() if POSITIONS[name] != "validity"}
+    validity = {name: part for name, part in parts.items() if POSITIONS[name] == "validity"}
+    return Layout(
+        tuple(blocks),
+        matrix,
+        coefficients,
+        tuple(scales),
+        _gathering(answering, blocks, keying),
+        _gathering(validity, blocks, keying) if validity else None,
+    )
+
+
+def _is_centred(group: BoundGroup) -> bool:
+    correlated = len(group.columns) > 1 and group.term.correlated
+    return not correlated and float(np.median(group.answers)) >= _CENTRE_FROM
+
+
+def _common_blocks(
+    parts: Mapping[str, BoundPart],
+) -> tuple[list[Block], np.ndarray, tuple[tuple[str, str, str], ...]]:
+    commons = [(name, part.common) for name, part in parts.items() if part.common]
+    rows = sum(len(c.matrix) for _, c in commons)
+    matrix = np.zeros((rows, sum(c.matrix.shape[1] for _, c in commons)))
+    blocks, coefficients, row, column = [], [], 0, 0
+    for name, common in commons:
+        height, width = common.matrix.shape
+        matrix[row : row + height, column : column + width] = common.matrix
+        blocks.append(Block(name, None, row, height))
+        coefficients += [(name, t, n) for t, n in zip(common.terms, common.names, strict=True)]
+        row, column = row + height, column + width
+    return blocks, matrix, tuple(coefficients)
+
+
+def _gathering(
+    parts: Mapping[str, BoundPart], blocks: list[Block], keying: np.ndarray
+) -> Gathering:
+    columns: list[tuple[np.ndarray, np.ndarray, int]] = []
+    for block in blocks:
+        if block.part not in parts:
+            continue
+        role, sign = _ROLES[block.part]
+        if block.group is None:
+            common = parts[block.part].common
+            assert common is not None
+            columns.append((block.start + common.index, np.full(len(keying), sign), role))
+            continue
+        for index, weight in _entries(block.group):
+            columns.append((block.start + index, sign * weight, role))
+    weight = np.stack([c[1] for c in columns], axis=1)
+    if (weight == weight[:1]).all():
+        weight = weight[:1].copy()
+    return Gathering(
+        index=np.stack([c[0] for c in columns], axis=1).astype(np.int64),
+        weight=weight,
+        role=np.array([c[2] for c in columns], dtype=np.int64),
+        keying=keying.astype(float),
+    )
+
+
+def _entries(group: BoundGroup) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return for each entry of a term the index within its block and the weight, by cell."""
+    cells, width = len(group.index), len(group.columns)
+    if group.matrix is None:
+        return [(group.index, np.ones(cells))]
+    zero_or_one = bool(((group.matrix == 0) | (group.matrix == 1)).all())
+    if zero_or_one and bool((group.matrix.sum(axis=1) == 1).all()):
+        return [(group.index * width + group.matrix.argmax(axis=1), np.ones(cells))]
+    return [(group.index * width + k, group.matrix[:, k]) for k in range(width)]

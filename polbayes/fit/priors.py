@@ -1,0 +1,124 @@
+"""Priors as text: ``Normal(0, 1)``, ``HalfNormal(0.5)``, ``LKJ(2)``."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polbayes.errors import UserError, unknown
+
+# Name -> (PyMC's name, its arguments in order, whether the support is the positive numbers).
+_DISTRIBUTIONS: Mapping[str, tuple[str, tuple[str, ...], bool]] = {
+    "Normal": ("Normal", ("mu", "sigma"), False),
+    "StudentT": ("StudentT", ("nu", "mu", "sigma"), False),
+    "Cauchy": ("Cauchy", ("alpha", "beta"), False),
+    "Laplace": ("Laplace", ("mu", "b"), False),
+    "HalfNormal": ("HalfNormal", ("sigma",), True),
+    "HalfStudentT": ("HalfStudentT", ("nu", "sigma"), True),
+    "HalfCauchy": ("HalfCauchy", ("beta",), True),
+    "Exponential": ("Exponential", ("lam",), True),
+    "Gamma": ("Gamma", ("alpha", "beta"), True),
+    "LogNormal": ("LogNormal", ("mu", "sigma"), True),
+    "LKJ": ("LKJ", ("eta",), True),
+}
+_CALL = re.compile(r"(?P<name>\w+)\s*\(\s*(?P<args>[^()]*)\)")
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A distribution with numbers for arguments.
+
+    Parameters
+    ----------
+    name
+        As in `_DISTRIBUTIONS`; ``LKJ(eta)`` is for correlations only.
+    values
+        Its arguments, in order.
+    """
+
+    name: str
+    values: tuple[float, ...]
+
+    @property
+    def positive(self) -> bool:
+        """Whether its support is the positive numbers."""
+        return _DISTRIBUTIONS[self.name][2]
+
+    @property
+    def arguments(self) -> dict[str, float]:
+        """Arguments by PyMC's names."""
+        return dict(zip(_DISTRIBUTIONS[self.name][1], self.values, strict=True))
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{value:g}' for value in self.values)})"
+
+
+def draw_vector(priors: Sequence[Prior], name: str) -> Any:
+    """Draw a vector in the current PyMC model whose entries have these priors.
+
+    Parameters
+    ----------
+    priors
+        One an entry; all of the same distribution.
+    name
+        Name of the random variable.
+    """
+    import pymc as pm
+
+    distribution, names, _ = _DISTRIBUTIONS[priors[0].name]
+    columns = np.array([prior.values for prior in priors]).T
+    arguments = dict(zip(names, columns, strict=True))
+    return getattr(pm, distribution)(name, **arguments, shape=len(priors))
+
+
+def parse_prior(text: str, *, where: str, scale: bool = False) -> Prior:
+    """Parse one prior.
+
+    Parameters
+    ----------
+    text
+        E.g. ``"Normal(0, 1)"``.
+    where
+        Its key, for messages.
+    scale
+        Whether it is for a standard deviation, and so must be positive.
+
+    Raises
+    ------
+    UserError
+        If the name is unknown, an argument is missing or not a number, or the support
+        does not fit.
+    """
+    match = _CALL.fullmatch(str(text).strip())
+    if not match:
+        raise UserError(f"{where}: '{text}' is not a prior; write e.g. Normal(0, 1).")
+    name = match["name"]
+    if name not in _DISTRIBUTIONS:
+        raise unknown("distribution", name, _DISTRIBUTIONS, where=where)
+    expected = _DISTRIBUTIONS[name][1]
+    words = [w.strip() for w in match["args"].split(",")] if match["args"].strip() else []
+    try:
+        values = tuple(float(w.split("=")[-1]) for w in words)
+    except ValueError:
+        raise UserError(f"{where}: the arguments of '{text}' must be numbers.") from None
+    if len(values) != len(expected):
+        raise UserError(f"{where}: {name} takes {len(expected)} arguments: {', '.join(expected)}.")
+    prior = Prior(name, values)
+    if not all(v > 0 for k, v in prior.arguments.items() if k not in ("mu", "alpha")):
+        raise UserError(f"{where}: in '{text}' every scale and shape must be positive.")
+    if scale and not prior.positive:
+        raise UserError(f"{where}: '{text}' also allows negative values; use e.g. HalfNormal(1).")
+    return prior
+
+
+def flatten(priors: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Flatten nested priors to dotted keys: ``{"theta": {"sd": ...}}`` to ``"theta.sd"``."""
+    flat: dict[str, str] = {}
+    for key, value in priors.items():
+        if isinstance(value, Mapping):
+            flat.update(flatten(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = str(value)
+    return flat

@@ -1,0 +1,280 @@
+"""The posterior under its public names.
+
+The sampler's vectors become ``theta[model, dimension]``, ``difficulty[item]`` and so on:
+each is the value of a part of the predictor, averaged over the cells that a name stands for.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.fit.cells import Cells, levels
+from polbayes.fit.layout import Gathering
+from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
+from polbayes.fit.model import Built
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Nodes and weights to average over the residual of the logit-normal family.
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
+    """Give the posterior its public names.
+
+    Parameters
+    ----------
+    built
+        The model that was sampled.
+    drawn
+        Its draws, ``[chain, draw, ...]``.
+
+    Returns
+    -------
+    xarray.Dataset
+        With dimensions ``chain, draw`` first: ``theta[model, dimension]``,
+        ``acquiescence[model]``, ``prefix_acquiescence`` and ``prefix_steer[model, prefix]``,
+        ``difficulty`` and ``discrimination[item]``, ``wording[item, variant]``,
+        ``wording_scale[model]``, ``prefix_scale[model, prefix_effect]``,
+        ``bias[model, dimension]`` and ``bias_total[model]`` on [-1, 1] (negative = left),
+        ``scale[scale_name]`` and ``gap[middle_point]``; each where the spec has it.
+    """
+    reader = _Reader(built, drawn)
+    out: dict[str, xr.DataArray] = {}
+    parts = built.parts
+    out["theta"] = reader.part("theta", ("model", "dimension"))
+    if "acquiescence" in parts:
+        out["acquiescence"] = reader.part("acquiescence", ("model",))
+        if _uses(built, "acquiescence", "prefix"):
+            effect = reader.part("acquiescence", ("model", "prefix"))
+            out["prefix_acquiescence"] = effect - effect.mean("prefix")
+    if "steer" in parts and _uses(built, "steer", "prefix"):
+        effect = reader.part("steer", ("model", "prefix"))
+        out["prefix_steer"] = effect - effect.mean("prefix")
+    if "difficulty" in parts:
+        out["difficulty"] = reader.part("difficulty", ("item",))
+    if "discrimination" in parts:
+        out["discrimination"] = np.exp(reader.part("discrimination", ("item",)))
+    out |= _wordings(built, reader)
+    out |= _scales(built, reader)
+    out |= bias_measure(built, drawn)
+    return reader.dataset(out)
+
+
+class _Reader:
+    """Reads values of parts off the draws."""
+
+    def __init__(self, built: Built, drawn: "xr.Dataset") -> None:
+        self.built = built
+        self.drawn = drawn
+        self.effects = drawn["effects"].to_numpy()
+
+    def array(self, values: np.ndarray, dims: Sequence[str], coords: dict[str, Any]) -> Any:
+        import xarray as xr
+
+        return xr.DataArray(values, dims=("chain", "draw", *dims), coords=coords)
+
+    def part(self, name: str, dims: tuple[str, ...]) -> Any:
+        """Average a part over the cells of every combination of `dims`."""
+        gathering = _of_part(self.built, name)
+        rows, cell_row = np.unique(gathering.index, axis=0, return_inverse=True)
+        if len(gathering.weight) > 1:  # numeric predictors: every cell is a row of its own
+            rows, cell_row = gathering.index, np.arange(len(gathering.index))
+        group, table = levels(self.built.cells.frame, dims)
+        pairs = np.unique(np.stack([group, cell_row.reshape(-1)], axis=1), axis=0)
+        share = 1.0 / np.bincount(pairs[:, 0])[pairs[:, 0]]
+        values = np.zeros((*self.effects.shape[:2], len(table)))
+        for (target, row), weight in zip(pairs, share, strict=True):
+            factor = gathering.weight[row if len(gathering.weight) > 1 else 0]
+            values[..., target] += weight * (self.effects[..., rows[row]] * factor).sum(axis=-1)
+        sign = -1.0 if name == "difficulty" else 1.0  # the predictor has it with a minus
+        return self.unstack(sign * values, table)
+
+    def unstack(self, values: np.ndarray, table: Any) -> Any:
+        """Spread levels over their dimensions; combinations that do not occur are NaN."""
+        dims = list(table.columns)
+        coords = {d: list(dict.fromkeys(self.built.cells.frame[d])) for d in dims}
+        coords = {d: sorted(v, key=_order_of(d, v)) for d, v in coords.items()}
+        full = np.full((*values.shape[:2], *(len(coords[d]) for d in dims)), np.nan)
+        at = tuple(np.array([coords[d].index(v) for v in table[d]]) for d in dims)
+        full[(slice(None), slice(None), *at)] = values
+        return self.array(full, dims, coords)
+
+    def dataset(self, variables: dict[str, Any]) -> "xr.Dataset":
+        import xarray as xr
+
+        data = xr.Dataset(variables)
+        for name in data.coords:
+            if data[name].dtype.kind in "UT":
+                data = data.assign_coords({name: data[name].astype(object)})
+        return data.assign_coords(chain=self.drawn["chain"], draw=self.drawn["draw"])
+
+
+def _order_of(dim: str, values: list[Any]) -> Any:
+    """Keep the order of the data, but dimensions as the vocabulary has them."""
+    if dim == "dimension":
+        return ["economic", "cultural"].index
+    return values.index
+
+
+def _of_part(built: Built, name: str) -> Gathering:
+    """Return the gathering of one part's terms alone."""
+    whole = built.layout.validity if name == "validity" else built.layout.answers
+    assert whole is not None
+    inside = np.zeros(len(whole.role), dtype=bool)
+    for block in built.layout.blocks:
+        if block.part == name:
+            inside |= (whole.index[0] >= block.start) & (whole.index[0] < block.stop)
+    return Gathering(
+        whole.index[:, inside], whole.weight[:, inside], whole.role[inside], whole.keying
+    )
+
+
+def _uses(built: Built, part: str, variable: str) -> bool:
+    return any(variable in g.term.factors for g in built.parts[part].groups)
+
+
+def _wordings(built: Built, reader: _Reader) -> dict[str, Any]:
+    for block in built.layout.blocks:
+        group = block.group
+        if block.part == "wording" and group and set(group.term.factors) == {"item", "variant"}:
+            values = reader.effects[..., block.start : block.stop]
+            return {"wording": reader.unstack(values, group.levels)}
+    return {}
+
+
+def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
+    """Read off all scales under one name, and the scales by model under their own."""
+    out: dict[str, Any] = {}
+    if "sd" in reader.drawn:
+        labels = [f"{p}: {g}" + (f" [{x}]" if x else "") for p, g, x in built.layout.scales]
+        out["scale"] = reader.array(
+            reader.drawn["sd"].to_numpy(), ("scale_name",), {"scale_name": labels}
+        )
+    for name in reader.drawn.data_vars:
+        if str(name).startswith("cor_") and not str(name).endswith("_raw"):
+            dims = ("row", "column")[: reader.drawn[name].ndim - 2]
+            out[str(name)] = reader.array(reader.drawn[name].to_numpy(), dims, {})
+    if "gap" in reader.drawn:
+        points = list(built.cells.points[1:-1])
+        out["gap"] = reader.array(
+            reader.drawn["gap"].to_numpy(), ("middle_point",), {"middle_point": points}
+        )
+    prefix: dict[str, Any] = {}
+    for block in built.layout.blocks:
+        group = block.group
+        if group is None or group.term.by != "model":
+            continue
+        first, count = block.scales
+        values = reader.drawn["sd"].to_numpy()[..., first : first + count]
+        array = reader.array(values, ("model",), {"model": list(group.scales)})
+        if set(group.term.factors) == {"model", "prefix"}:
+            prefix[block.part] = array
+        elif block.part == "wording":
+            out["wording_scale"] = array
+    if prefix:
+        import xarray as xr
+
+        out["prefix_scale"] = xr.concat(
+            [prefix[p].assign_coords(prefix_effect=p) for p in prefix], dim="prefix_effect"
+        ).transpose("chain", "draw", "model", "prefix_effect")
+    if "sigma" in built.parts and "wording_scale" not in out:
+        out["wording_scale"] = np.exp(reader.part("sigma", ("model",)))
+    return out
+
+
+def predictors(built: Built, drawn: "xr.Dataset") -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield ``eta`` and ``own``, both ``[cell]``, for one draw after the other."""
+    from polbayes.fit.gather import forward
+
+    effects = np.ascontiguousarray(drawn["effects"].to_numpy().reshape(-1, drawn.sizes[_last(drawn)]))
+    g = built.layout.answers
+    for row in effects:
+        yield forward(row, g.index, g.weight, g.role, g.keying)
+
+
+def _last(drawn: "xr.Dataset") -> str:
+    return str(drawn["effects"].dims[-1])
+
+
+def net_agreement(
+    family: str, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray
+) -> np.ndarray:
+    """Return ``[cell]`` the expected P(agree) - P(disagree), in [-1, 1].
+
+    Parameters
+    ----------
+    family
+        The observation model.
+    eta, own
+        ``[cell]`` predictor and the family's own parameter (log width, log sigma, log phi).
+    gaps
+        Distances of the cutpoints.
+    """
+    if family in ("cumulative", "bernoulli"):
+        probabilities = ordinal_probabilities(eta, cutpoints(list(gaps), np.exp(own), np))
+        middle = (probabilities.shape[-1] - 1) / 2
+        return probabilities @ np.sign(np.arange(probabilities.shape[-1]) - middle)
+    if family == "logit_normal":
+        residual = np.exp(own)[..., None] * _NODES
+        return np.tanh((eta[..., None] + residual) / 2) @ _WEIGHTS
+    return np.tanh(eta / 2)
+
+
+def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
+    """Compute the posterior of the bias measure on [-1, 1].
+
+    Faulborn et al. (2025), Eq. 3: the mean of P(agree) - P(disagree) over statements of
+    the right, less that over statements of the left, by two. Disagreeing with a statement
+    of opposite meaning counts as agreeing. Every wording of an item has the same weight,
+    whatever was answered, so that the design is balanced.
+
+    Returns
+    -------
+    dict
+        ``bias[model, dimension]`` and ``bias_total[model]``; NaN where a side has no items.
+    """
+    frame = built.cells.frame
+    models = list(dict.fromkeys(frame["model"]))
+    dims = [d for d in ("economic", "cultural") if (frame["dimension"] == d).any()]
+    flip = (frame["keying"] * frame["direction"]).to_numpy(dtype=float)
+    weights = np.stack(
+        [_eq3(built.cells, model, within) for model in models for within in (*([d] for d in dims), dims)]
+    )
+    shape = drawn["effects"].shape[:2]
+    gaps = drawn["gap"].to_numpy().reshape(-1, drawn["gap"].shape[-1]) if "gap" in drawn else None
+    values = np.empty((shape[0] * shape[1], len(weights)))
+    for draw, (eta, own) in enumerate(predictors(built, drawn)):
+        gap = np.empty(0) if gaps is None else gaps[draw]
+        values[draw] = weights @ (flip * net_agreement(built.spec.family, eta, own, gap))
+    values = values.reshape(*shape, len(models), len(dims) + 1)
+    import xarray as xr
+
+    return {
+        "bias": xr.DataArray(
+            values[..., :-1],
+            dims=("chain", "draw", "model", "dimension"),
+            coords={"model": models, "dimension": dims},
+        ),
+        "bias_total": xr.DataArray(
+            values[..., -1], dims=("chain", "draw", "model"), coords={"model": models}
+        ),
+    }
+
+
+def _eq3(cells: Cells, model: str, dimensions: Sequence[str]) -> np.ndarray:
+    """Return ``[cell]`` the weights that turn flipped net agreement into Eq. 3."""
+    frame = cells.frame
+    inside = ((frame["model"] == model) & frame["dimension"].isin(dimensions)).to_numpy()
+    weights = np.zeros(len(frame))
+    wording, _ = levels(frame, ("item", "variant"))
+    for side in (-1, 1):
+        cell = np.flatnonzero(inside & (frame["direction"] == side).to_numpy())
+        if not len(cell):
+            return np.full(len(frame), np.nan)
+        size = np.bincount(wording[cell])
+        weights[cell] = side / 2 / size[wording[cell]] / np.count_nonzero(size)
+    return weights

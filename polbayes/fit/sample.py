@@ -1,0 +1,89 @@
+"""Drawing from the posterior."""
+
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+from polbayes.errors import UserError, unknown
+from polbayes.fit.model import Built
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from polbayes.config import SamplerConfig
+
+BACKENDS = ("nutpie", "pymc")
+
+
+def check_sampler(config: "SamplerConfig") -> None:
+    """Refuse sampler settings that cannot work.
+
+    Raises
+    ------
+    UserError
+        If the backend is unknown or a number is out of range.
+    """
+    if config.backend not in BACKENDS:
+        raise unknown("sampler", config.backend, BACKENDS, where="sampler.backend")
+    for name, least in (("chains", 2), ("tune", 50), ("draws", 50)):
+        if getattr(config, name) < least:
+            raise UserError(
+                f"sampler.{name}: must be at least {least}, not {getattr(config, name)}; "
+                "convergence cannot be judged with less."
+            )
+    if not 0.5 <= config.target_accept < 1:
+        raise UserError(f"sampler.target_accept: must be in [0.5, 1), not {config.target_accept}.")
+
+
+def sample(built: Built, config: "SamplerConfig", *, seed: int) -> tuple["xr.Dataset", "xr.Dataset"]:
+    """Sample the posterior with NUTS.
+
+    Parameters
+    ----------
+    built
+        The model.
+    config
+        Backend, chains, draws and step-size target.
+    seed
+        Fixes the draws.
+
+    Returns
+    -------
+    posterior, sample_stats : xarray.Dataset
+        With dimensions ``chain, draw`` first; warm-up draws are not kept.
+    """
+    check_sampler(config)
+    trace = _nutpie(built, config, seed) if config.backend == "nutpie" else _pymc(built, config, seed)
+    return trace.posterior, trace.sample_stats
+
+
+def _nutpie(built: Built, config: "SamplerConfig", seed: int):  # type: ignore[no-untyped-def]
+    import nutpie
+
+    compiled = nutpie.compile_pymc_model(built.model)
+    return nutpie.sample(
+        compiled,
+        draws=config.draws,
+        tune=config.tune,
+        chains=config.chains,
+        seed=seed,
+        target_accept=config.target_accept,
+        progress_bar=sys.stderr.isatty(),
+        save_warmup=False,
+    )
+
+
+def _pymc(built: Built, config: "SamplerConfig", seed: int):  # type: ignore[no-untyped-def]
+    import pymc as pm
+
+    logging.getLogger("pymc").setLevel(logging.WARNING)
+    with built.model:
+        return pm.sample(
+            draws=config.draws,
+            tune=config.tune,
+            chains=config.chains,
+            random_seed=seed,
+            target_accept=config.target_accept,
+            progressbar=sys.stderr.isatty(),
+            compute_convergence_checks=False,
+        )

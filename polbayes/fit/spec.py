@@ -1,0 +1,164 @@
+"""The analysis spec: which parts the predictor has, and a formula and priors for each.
+
+For model m, item i of dimension d, wording v, prefix p, keyed s = ±1, the predictor is::
+
+    eta = acquiescence + wording
+          + s * ( discrimination * (theta - difficulty) + steer + quirk )
+
+Every part is optional except theta, and is whatever its formula says.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polbayes.errors import UserError, unknown
+from polbayes.fit.formula import Formula, parse_formula
+from polbayes.fit.priors import Prior, flatten, parse_prior
+
+if TYPE_CHECKING:
+    from polbayes.config import AnalysisConfig
+
+# Part -> where it enters: in how the question was asked, in what is believed, or on its own.
+POSITIONS: Mapping[str, str] = {
+    "acquiescence": "asked",
+    "wording": "asked",
+    "theta": "believed",
+    "difficulty": "believed",
+    "steer": "believed",
+    "quirk": "believed",
+    "discrimination": "discrimination",
+    "threshold": "threshold",
+    "sigma": "sigma",
+    "phi": "phi",
+    "validity": "validity",
+}
+
+# Family -> (the parts only it has, the responses it fits).
+FAMILIES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "cumulative": (("threshold", "validity"), ("stance", "rating")),
+    "bernoulli": (("validity",), ("agree",)),
+    "logit_normal": (("sigma",), ("r_plus",)),
+    "beta": (("phi",), ("r_plus",)),
+}
+_OWN_PARTS = {"threshold", "sigma", "phi", "validity"}
+
+_DEFAULT_PRIORS = {
+    "common": "Normal(0, 1)",
+    "sd": "HalfNormal(0.5)",
+    "cor": "LKJ(2)",
+    "theta.sd": "HalfNormal(1)",
+    "acquiescence.model.sd": "HalfNormal(1)",
+    "difficulty.sd": "HalfNormal(1)",
+    "discrimination.sd": "HalfNormal(0.3)",
+    "sigma.common": "Normal(-1, 1)",
+    "phi.common": "Normal(2, 1)",
+    "validity.common": "Normal(0, 2)",
+    "validity.sd": "HalfNormal(1)",
+    "cutpoints": "LogNormal(0, 0.7)",
+}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A parsed analysis spec.
+
+    Parameters
+    ----------
+    response, family
+        What is modelled, and with which observation model.
+    parts
+        Formula of each part.
+    priors
+        Priors by dotted key, the user's over the defaults.
+    select
+        Coordinate values to keep, by coordinate name.
+    """
+
+    response: str
+    family: str
+    parts: Mapping[str, Formula]
+    priors: Mapping[str, str]
+    select: Mapping[str, tuple[Any, ...]]
+
+    def prior(self, part: str, *names: str, scale: bool = False) -> Prior:
+        """Return the most specific prior for a quantity of a part.
+
+        Parameters
+        ----------
+        part
+            The part.
+        names
+            Name of the term and, for group-specific ones, ``"sd"`` or ``"cor"``.
+        scale
+            Whether it must be positive.
+        """
+        kind = names[-1] if names[-1] in ("sd", "cor") else "common"
+        for key in (".".join((part, *names)), f"{part}.{kind}", kind):
+            if key in self.priors:
+                return parse_prior(
+                    self.priors[key], where=f"analysis.priors.{key}", scale=scale or kind == "sd"
+                )
+        raise AssertionError(f"no default prior for {part}.{names}")
+
+    @property
+    def cutpoint_prior(self) -> Prior:
+        """Prior of the distance between neighbouring cutpoints."""
+        return parse_prior(self.priors["cutpoints"], where="analysis.priors.cutpoints", scale=True)
+
+
+def parse_spec(config: "AnalysisConfig") -> Spec:
+    """Parse and check a spec as far as that needs no data.
+
+    Raises
+    ------
+    UserError
+        Naming the key that is unknown or does not fit, and what would be right.
+    """
+    if config.family not in FAMILIES:
+        raise unknown("family", config.family, FAMILIES, where="analysis.family")
+    own, responses = FAMILIES[config.family]
+    if config.response not in responses:
+        raise unknown(
+            f"response for family {config.family}",
+            config.response,
+            responses,
+            where="analysis.response",
+        )
+    known = [p for p in POSITIONS if p not in _OWN_PARTS or p in own]
+    parts = {}
+    for part, text in config.parts.items():
+        if text is None:  # a part that an override switched off
+            continue
+        if part not in known:
+            raise unknown("part", part, known, where="analysis.parts")
+        parts[part] = parse_formula(str(text), where=f"analysis.parts.{part}")
+    if "theta" not in parts:
+        raise UserError("analysis.parts: the part 'theta' is missing; it is what is estimated.")
+    given = flatten(config.priors)
+    _check_prior_keys(given, parts)
+    for key, text in given.items():
+        scale = key.endswith("sd") or key == "cutpoints"
+        parse_prior(text, where=f"analysis.priors.{key}", scale=scale)
+    select = {
+        str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
+        for name, value in config.select.items()
+    }
+    return Spec(config.response, config.family, parts, {**_DEFAULT_PRIORS, **given}, select)
+
+
+def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) -> None:
+    known = {"common", "sd", "cor", "cutpoints"}
+    for part, formula in parts.items():
+        known |= {f"{part}.common", f"{part}.sd", f"{part}.cor"}
+        known |= {f"{part}.{name}" for name in common_names(formula.common)}
+        known |= {f"{part}.{g.name}.{kind}" for g in formula.groups for kind in ("sd", "cor")}
+    for key in given:
+        if key not in known:
+            raise unknown("prior", key, known, where="analysis.priors")
+
+
+def common_names(common: str) -> list[str]:
+    """Return the names of the common terms as they stand in a formula."""
+    names = [piece.strip() for piece in common.split("+")]
+    return ["Intercept" if name == "1" else name for name in names if name not in ("0", "-1")]

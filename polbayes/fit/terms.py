@@ -1,0 +1,300 @@
+"""A spec bound to data: the levels, design matrices and constraints of every term.
+
+Here it is also decided whether the data can identify what the spec asks for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.errors import UserError
+from polbayes.fit.cells import Cells, label, levels
+from polbayes.fit.formula import GroupTerm
+from polbayes.fit.spec import POSITIONS, Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class BoundCommon:
+    """The common part of a formula on given data.
+
+    Parameters
+    ----------
+    names
+        Columns of the design matrix, e.g. ``"dimension[economic]"``.
+    terms
+        For each column the term it belongs to.
+    matrix
+        ``[row, column]`` design matrix, one row for each distinct combination of predictors.
+    index
+        ``[cell]`` row of each cell.
+    """
+
+    names: tuple[str, ...]
+    terms: tuple[str, ...]
+    matrix: np.ndarray
+    index: np.ndarray
+
+
+@dataclass(frozen=True)
+class BoundGroup:
+    """A group-specific term on given data.
+
+    Parameters
+    ----------
+    term
+        As declared.
+    levels
+        ``[level, factor]`` the combinations of the grouping factors that occur.
+    index
+        ``[cell]`` level of each cell.
+    columns
+        Names of the coefficients that vary.
+    matrix
+        ``[cell, column]`` what multiplies them; None for a varying intercept.
+    centred_in
+        ``[level]`` group within which the effects sum to zero; None where they do not.
+    scale_of
+        ``[level]`` standard deviation that a level has (all 0 without ``by``).
+    scales
+        Labels of the standard deviations when there is one for each level of ``by``.
+    answers
+        ``[level]`` number of answers that inform a level.
+    """
+
+    term: GroupTerm
+    levels: "pd.DataFrame"
+    index: np.ndarray
+    columns: tuple[str, ...]
+    matrix: np.ndarray | None
+    centred_in: np.ndarray | None
+    scale_of: np.ndarray
+    scales: tuple[str, ...]
+    answers: np.ndarray
+
+    @property
+    def labels(self) -> list[str]:
+        """One label a level."""
+        return [label(row) for row in self.levels.to_dict("records")]
+
+
+@dataclass(frozen=True)
+class BoundPart:
+    """One part of the predictor on given data."""
+
+    name: str
+    common: BoundCommon | None
+    groups: tuple[BoundGroup, ...]
+
+
+def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
+    """Bind every part of a spec to the cells.
+
+    Raises
+    ------
+    UserError
+        If the data cannot identify a term, naming the part, the term and the way out.
+    """
+    _check_keying(spec, cells.frame)
+    parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
+    _check_aliases(parts, cells.frame)
+    if spec.family in ("logit_normal", "beta"):
+        _check_residual(parts, cells.frame)
+    return parts
+
+
+def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
+    formula = spec.parts[name]
+    common = None
+    if formula.common != "0":
+        common = _bind_common(formula.common, cells.frame, f"analysis.parts.{name}")
+    groups = tuple(_bind_group(name, term, spec, cells) for term in formula.groups)
+    return BoundPart(name, common, groups)
+
+
+def _matrix(text: str, frame: "pd.DataFrame", where: str) -> tuple[np.ndarray, list[str], list[str]]:
+    """Build a design matrix with formulae: matrix, column names, the term of each column."""
+    from formulae import design_matrices
+
+    try:
+        common = design_matrices(text, frame).common
+    except (KeyError, ValueError, TypeError) as error:
+        raise UserError(f"{where}: '{text}' cannot be evaluated on the data: {error}.") from error
+    matrix = np.asarray(common.design_matrix, dtype=float)
+    terms: list[str] = []
+    for term in common.terms.values():
+        terms += [term.name] * (matrix[:, common.slices[term.name]].shape[1])
+    return matrix, [str(c) for c in common.as_dataframe().columns], terms
+
+
+def _bind_common(text: str, frame: "pd.DataFrame", where: str) -> BoundCommon:
+    matrix, names, terms = _matrix(text, frame, where)
+    rows, first, index = np.unique(matrix, axis=0, return_index=True, return_inverse=True)
+    if np.linalg.matrix_rank(rows) < rows.shape[1]:
+        raise UserError(
+            f"{where}: the data cannot tell the terms of '{text}' apart "
+            f"({rows.shape[1]} coefficients, {np.linalg.matrix_rank(rows)} of them independent); "
+            "leave one out."
+        )
+    return BoundCommon(tuple(names), tuple(terms), matrix[first], index.reshape(-1))
+
+
+def _bind_group(part: str, term: GroupTerm, spec: Spec, cells: Cells) -> BoundGroup:
+    where = f"analysis.parts.{part}"
+    frame = cells.frame
+    index, table = levels(frame, term.factors)
+    columns: tuple[str, ...] = ("Intercept",)
+    matrix = None
+    if term.expr != "1":
+        matrix, names, _ = _matrix(term.expr, frame, where)
+        columns = tuple(names)
+    within = _centring(part, term, spec, frame, index)
+    sizes = _levels_within(index, within)
+    if sizes.min() < 2:
+        raise UserError(_too_few(part, term, table, sizes, within is not None))
+    by = (0,) * len(table)
+    scales: tuple[str, ...] = ()
+    if term.by:
+        codes, names_by = levels(table, [term.by])
+        by, scales = tuple(codes.tolist()), tuple(str(v) for v in names_by[term.by])
+    return BoundGroup(
+        term=term,
+        levels=table,
+        index=index,
+        columns=columns,
+        matrix=matrix,
+        centred_in=within,
+        scale_of=np.asarray(by),
+        scales=scales,
+        answers=np.bincount(index, weights=cells.answered, minlength=len(table)),
+    )
+
+
+def _too_few(
+    part: str, term: GroupTerm, table: "pd.DataFrame", sizes: np.ndarray, within: bool
+) -> str:
+    one = " and ".join(f for f in term.factors if table[f].nunique() == 1) or term.name
+    place = "within a group that it must sum to zero in" if within else "in the data"
+    return (
+        f"analysis.parts.{part}: {term} needs at least two levels {place}, but there is only one "
+        f"{one}; add more, or leave the term out (see `task=explain`, or choose "
+        "analysis=ideology_one_model for a single model)."
+    )
+
+
+def _levels_within(index: np.ndarray, within: np.ndarray | None) -> np.ndarray:
+    """Count the levels in each group that they sum to zero in."""
+    if within is None:
+        return np.array([index.max() + 1])
+    return np.bincount(within)
+
+
+def _centring(
+    part: str, term: GroupTerm, spec: Spec, frame: "pd.DataFrame", index: np.ndarray
+) -> np.ndarray | None:
+    """Find the groups of levels in which the mean would be confounded with another term.
+
+    A term's effects sum to zero within the levels of the finest coarser term in the same
+    position, terms of the respondent first, because there the confounded mean would be
+    part of what is to be estimated.
+    """
+    if term.expr != "1":
+        # Coefficients sum to zero over all levels where their means are common terms.
+        named = set(_variables(term.expr))
+        own = [set(names) for names in _common_sets(spec.parts[part].common)]
+        return np.zeros(index.max() + 1, dtype=int) if named in own else None
+    candidates: list[tuple[bool, int, np.ndarray]] = []
+    for other_part, formula in spec.parts.items():
+        if POSITIONS[other_part] != POSITIONS[part]:
+            continue
+        variable_sets = _common_sets(formula.common)
+        for group in formula.groups:
+            if (other_part, group) != (part, term):
+                variable_sets += [group.factors, (*group.factors, *_variables(group.expr))]
+        for names in variable_sets:
+            coarse = (
+                levels(frame, dict.fromkeys(names))[0] if names else np.zeros(len(frame), dtype=int)
+            )
+            if _refines(index, coarse) and coarse.max() < index.max():
+                candidates.append(("model" in names, int(coarse.max()), coarse))
+    if POSITIONS[part] == "discrimination" and not candidates:
+        candidates.append((False, 0, np.zeros(len(frame), dtype=int)))  # geometric mean 1
+    if not candidates:
+        return None
+    coarse = max(candidates, key=lambda c: c[:2])[2]
+    first = np.unique(index, return_index=True)[1]
+    return np.unique(coarse[first], return_inverse=True)[1]
+
+
+def _variables(expr: str) -> tuple[str, ...]:
+    from formulae import model_description
+
+    return tuple(sorted(model_description(expr).var_names)) if expr not in ("0", "1") else ()
+
+
+def _common_sets(common: str) -> list[tuple[str, ...]]:
+    from formulae import model_description
+
+    if common == "0":
+        return []
+    sets = []
+    for term in model_description(common).common_terms:
+        names = getattr(term, "var_names", set())
+        sets.append(tuple(sorted(names)))
+    return sets
+
+
+def _refines(fine: np.ndarray, coarse: np.ndarray) -> bool:
+    """Whether every level of `fine` lies in one level of `coarse`."""
+    pairs = np.unique(np.stack([fine, coarse], axis=1), axis=0)
+    return len(pairs) == len(np.unique(fine))
+
+
+def _check_keying(spec: Spec, frame: "pd.DataFrame") -> None:
+    asked = [p for p in spec.parts if POSITIONS[p] == "asked"]
+    if asked and frame["keying"].nunique() == 1:
+        side = "right" if frame["keying"].iloc[0] > 0 else "left"
+        raise UserError(
+            f"analysis.parts: every statement is {side}-keyed, so agreeing with everything cannot "
+            f"be told from leaning {side}; add statements keyed the other way, or leave out "
+            f"{' and '.join(asked)}."
+        )
+
+
+def _check_aliases(parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> None:
+    """Refuse two terms of the predictor whose effects the data cannot tell apart."""
+    keying = frame["keying"].to_numpy()
+    seen: list[tuple[str, BoundGroup]] = []
+    for part in parts.values():
+        if POSITIONS[part.name] not in ("asked", "believed"):
+            continue
+        for group in part.groups:
+            if group.matrix is not None:
+                continue
+            for other_part, other in seen:
+                same = _refines(group.index, other.index) and _refines(other.index, group.index)
+                sides = POSITIONS[part.name] == POSITIONS[other_part]
+                if same and (sides or _refines(group.index, (keying > 0).astype(int))):
+                    raise UserError(
+                        f"analysis.parts: the data cannot tell {part.name}'s {group.term} from "
+                        f"{other_part}'s {other.term}, because they have the same levels here; "
+                        "leave one of them out."
+                    )
+            seen.append((part.name, group))
+
+
+def _check_residual(parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> None:
+    for part in parts.values():
+        if POSITIONS[part.name] not in ("asked", "believed"):
+            continue
+        for group in part.groups:
+            if len(group.levels) == len(frame):
+                raise UserError(
+                    f"analysis.parts.{part.name}: {group.term} has one level for every answer, so "
+                    "it cannot be told from the residual; leave it out (the scale sigma, which may "
+                    "differ by model, measures the same)."
+                )

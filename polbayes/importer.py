@@ -1,0 +1,323 @@
+"""The importer: a long table of answers collected elsewhere becomes a response dataset.
+
+What the columns of the table mean is declared in an `ImportConfig`. Rows are counted from 1,
+the header not included.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.coding.options import Options, declare, match_option
+from polbayes.config import ImportConfig
+from polbayes.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE, STATUS, flag_attributes
+from polbayes.design import ModelInfo, design
+from polbayes.errors import UserError, unknown
+from polbayes.instruments import Instrument
+from polbayes.prompts import Prefix
+from polbayes.tables import read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+DEFAULTS = {"variant": "original", "prefix": "baseline", "run": "1"}
+_PER_MODEL = ("family", "checkpoint", "revision")
+_ANSWERS = ("answer", "rating")
+MAPPABLE = (*CELL_DIMS, *_ANSWERS, "statement", "prefix_text", *_PER_MODEL)
+
+
+def import_table(
+    config: ImportConfig, *, instruments: Sequence[Instrument], base: Path | None = None
+) -> "xr.Dataset":
+    """Read a table of answers into a response dataset.
+
+    Parameters
+    ----------
+    config
+        The table and what its columns mean.
+    instruments
+        The questionnaires its item ids belong to.
+    base
+        What a relative path starts from; the current folder by default.
+
+    Returns
+    -------
+    xarray.Dataset
+        With the coordinates of `polbayes.design.design`, `completion` (the answers as they
+        are in the table, ``""`` where missing) and `status`: ok where a declared option was
+        read, invalid otherwise until a coder reads it, `NOT_ASKED` where the table has no row.
+        With options or a rating column also `rating` (int8, index of the point; attribute
+        ``rating_points``) and `stance`. Attributes count rows, missing answers and options
+        read.
+
+    Raises
+    ------
+    UserError
+        Naming the table, and the row or column, of the first thing that is wrong.
+    """
+    path = (base or Path.cwd()) / Path(config.path).expanduser()
+    if not config.path:
+        raise UserError("imported.path: is empty; give the table of answers to import.")
+    _check_keys(config)
+    scale = _scale(config)
+    table = read_table(path)
+    rows = _rows(table, config, path.name)
+    if config.columns.keys().isdisjoint(_ANSWERS):
+        raise UserError("imported.columns: map 'answer' or 'rating' to a column of the table.")
+    _check_wordings(rows, instruments, path.name)
+    _check_duplicates(rows, path.name)
+    data, cells = _lay_out(rows, instruments, path.name)
+    return _fill(data, rows, cells, config=config, scale=scale, name=path.name)
+
+
+def _check_keys(config: ImportConfig) -> None:
+    for where, keys in (("columns", config.columns), ("constants", config.constants)):
+        for key in keys:
+            if key not in MAPPABLE:
+                raise unknown("key", key, MAPPABLE, where=f"imported.{where}")
+    for key in config.constants:
+        if key in config.columns:
+            raise UserError(
+                f"imported.constants: '{key}' is also mapped to column "
+                f"'{config.columns[key]}'; give it once."
+            )
+
+
+def _scale(config: ImportConfig) -> tuple[Options, tuple[int, ...]] | None:
+    """Check options, points and stances; None where the answers are left to the coders."""
+    if config.options is None and config.points is None:
+        if "rating" in config.columns:
+            raise UserError("imported.points: a rating needs the labels of its scale's points.")
+        return None
+    options = declare(
+        config.options or {str(n): n for n in range(1, len(config.points or ()) + 1)},
+        config.points,
+        where="imported.options",
+    )
+    stances = config.stances or []
+    if len(stances) != len(options.points):
+        raise UserError(
+            f"imported.stances: has {len(stances)} entries for the {len(options.points)} points "
+            f"{', '.join(options.points)}; give each 'disagree', 'neutral' or 'agree'."
+        )
+    known = ("disagree", "neutral", "agree")
+    for stance in stances:
+        if stance not in known:
+            raise unknown("stance", stance, known, where="imported.stances")
+    return options, tuple(STANCE[stance] for stance in stances)
+
+
+def _rows(table: "pd.DataFrame", config: ImportConfig, name: str) -> "pd.DataFrame":
+    """Rename the mapped columns and add the constants, every value checked to be there."""
+    import pandas as pd
+
+    for key, column in config.columns.items():
+        if column not in table.columns:
+            raise unknown("column", column, table.columns, where=f"{name}: imported.columns.{key}")
+    for column in table.columns:
+        if column not in config.columns.values() and column not in config.ignore:
+            raise UserError(
+                f"{name}: the column '{column}' is not mapped; map it under imported.columns or "
+                "list it under imported.ignore."
+            )
+    rows = pd.DataFrame({key: table[column] for key, column in config.columns.items()})
+    for key, value in {**DEFAULTS, **config.constants}.items():
+        if key not in rows:
+            rows[key] = str(value)
+    for key in ("model", "item"):
+        if key not in rows:
+            raise UserError(f"imported.columns: '{key}' is neither mapped nor a constant.")
+    for key in CELL_DIMS:
+        empty = np.flatnonzero(rows[key].isna())
+        if empty.size:
+            raise UserError(f"{name}: row {empty[0] + 1}: the column of '{key}' has no value.")
+    rows["item"] = rows["item"].map(lambda item: config.items.get(item, item))
+    return rows
+
+
+def _check_wordings(rows: "pd.DataFrame", instruments: Sequence[Instrument], name: str) -> None:
+    """Refuse ids that the instruments do not have, and runs that are no numbers."""
+    known = {i.item: {v.variant for v in i.variants} for q in instruments for i in q.items}
+    for (item, variant), group in rows.groupby(["item", "variant"], sort=False):
+        where = f"{name}: row {group.index[0] + 1}"
+        if item not in known:
+            close = unknown("item", item, known, where=where)
+            raise UserError(_shortened(str(close)))
+        if variant not in known[item]:
+            raise unknown(f"variant of item '{item}'", variant, known[item], where=where)
+    for run, group in rows.groupby("run", sort=False):
+        if not str(run).isdigit() or int(run) > np.iinfo(np.int16).max:
+            raise UserError(
+                f"{name}: row {group.index[0] + 1}: run '{run}' is not a number from 0 to 32767."
+            )
+
+
+def _shortened(sentence: str, keep: int = 8) -> str:
+    """Cut a long list of known names."""
+    head, _, names = sentence.partition("known: ")
+    listed = names.rstrip(".").split(", ")
+    more = f" and {len(listed) - keep} more" if len(listed) > keep else ""
+    return f"{head}known: {', '.join(listed[:keep])}{more}."
+
+
+def _check_duplicates(rows: "pd.DataFrame", name: str) -> None:
+    again = rows.duplicated(list(CELL_DIMS))
+    if not again.any():
+        return
+    second = int(np.flatnonzero(again)[0])
+    cell = rows.loc[second, list(CELL_DIMS)]
+    first = int(np.flatnonzero((rows[list(CELL_DIMS)] == cell).all(axis=1))[0])
+    named = ", ".join(f"{dim} '{cell[dim]}'" for dim in CELL_DIMS)
+    raise UserError(
+        f"{name}: rows {first + 1} and {second + 1} are both the answer of {named}; if they are "
+        "repetitions, map 'run' to the column that tells them apart."
+    )
+
+
+def _lay_out(
+    rows: "pd.DataFrame", instruments: Sequence[Instrument], name: str
+) -> tuple["xr.Dataset", tuple[np.ndarray, ...]]:
+    """Make the design that the rows fill, and say where in it each row belongs."""
+    items = [i.item for q in instruments for i in q.items if i.item in set(rows["item"])]
+    models = list(dict.fromkeys(rows["model"]))
+    prefixes = list(dict.fromkeys(rows["prefix"]))
+    per_model = {key: _one_each(rows, "model", key, name) for key in _PER_MODEL if key in rows}
+    texts = _one_each(rows, "prefix", "prefix_text", name) if "prefix_text" in rows else {}
+    numbers = rows["run"].astype(int)
+    runs = sorted(set(numbers))
+    # Asking for ids also lets wordings in whose kind has that name; `sel` leaves them out.
+    variants = list(dict.fromkeys(rows["variant"]))
+    data = design(
+        instruments,
+        [Prefix(prefix, texts.get(prefix, ""), "open") for prefix in prefixes],
+        [_info(model, per_model) for model in models],
+        variants=variants,
+        items=items,
+        runs=len(runs),
+    )
+    data = data.sel(variant=[v for v in data["variant"].values if v in variants])
+    data = data.assign_coords(run=np.array(runs, dtype=np.int16))
+    cells = tuple(
+        data.indexes[dim].get_indexer(numbers if dim == "run" else rows[dim]) for dim in CELL_DIMS
+    )
+    if "statement" in rows:
+        statement = data["statement"].copy()
+        statement.values[cells[1], cells[2]] = _wordings(rows, name)
+        data = data.assign_coords(statement=statement)
+    return data, cells
+
+
+def _info(model: str, per_model: Mapping[str, Mapping[str, str]]) -> ModelInfo:
+    return ModelInfo(
+        model,
+        template="",
+        family=per_model.get("family", {}).get(model, ""),
+        checkpoint=per_model.get("checkpoint", {}).get(model, ""),
+        revision=per_model.get("revision", {}).get(model, ""),
+    )
+
+
+def _one_each(rows: "pd.DataFrame", dim: str, key: str, name: str) -> dict[str, str]:
+    """Return the one value of `key` for each label of `dim`."""
+    values = rows[key].fillna("")
+    found: dict[str, str] = {}
+    for at, (label, value) in enumerate(zip(rows[dim], values, strict=True), start=1):
+        if found.setdefault(label, value) != value:
+            raise UserError(
+                f"{name}: row {at}: {key} '{value}' of {dim} '{label}' was '{found[label]}' "
+                "before; it must be the same in all its rows."
+            )
+    return found
+
+
+def _wordings(rows: "pd.DataFrame", name: str) -> np.ndarray:
+    wording = rows["item"] + " / " + rows["variant"]
+    texts = _one_each(rows.assign(wording=wording), "wording", "statement", name)
+    return np.array([texts[label] for label in wording], dtype=object)
+
+
+def _fill(
+    data: "xr.Dataset",
+    rows: "pd.DataFrame",
+    cells: tuple[np.ndarray, ...],
+    *,
+    config: ImportConfig,
+    scale: tuple[Options, tuple[int, ...]] | None,
+    name: str,
+) -> "xr.Dataset":
+    """Put answers, ratings and stances into the cells of the rows."""
+    shape = data["status"].shape
+    answers = rows["answer"] if "answer" in rows else rows["rating"]
+    completion = np.full(shape, "", dtype=object)
+    completion[cells] = answers.fillna("").to_numpy()
+    status = np.full(shape, NOT_ASKED, dtype=np.int8)
+    status[cells] = STATUS["invalid"]
+    out = data.assign(completion=(CELL_DIMS, completion))
+    out.attrs |= {
+        "imported_from": name,
+        "imported_rows": len(rows),
+        "imported_missing": int(answers.isna().sum()),
+    }
+    if scale:
+        options, stances = scale
+        points = _points(rows, options, strict=config.strict_options, name=name)
+        read = points != MISSING
+        rating = np.full(shape, MISSING, dtype=np.int8)
+        rating[cells] = points
+        stance = np.full(shape, MISSING, dtype=np.int8)
+        codes = np.array(stances, dtype=np.int8)
+        stance[cells] = np.where(read, codes[np.where(read, points, 0)], MISSING)
+        status[cells] = np.where(read, STATUS["ok"], STATUS["invalid"])
+        out["rating"] = (CELL_DIMS, rating, _rating_attributes(options))
+        out["stance"] = (CELL_DIMS, stance, flag_attributes("stance"))
+        out.attrs["imported_options_read"] = int(read.sum())
+    out["status"] = (CELL_DIMS, status, data["status"].attrs)
+    return out
+
+
+def _rating_attributes(options: Options) -> dict[str, Any]:
+    return {
+        "long_name": "index of the answer option, from strongest disagreement",
+        "rating_points": "; ".join(options.points),
+        "missing_value_code": np.int8(MISSING),
+    }
+
+
+def _points(rows: "pd.DataFrame", options: Options, *, strict: bool, name: str) -> np.ndarray:
+    """Return the index of each row's point, `MISSING` where no option was read."""
+    points = np.full(len(rows), MISSING, dtype=np.int8)
+    if "rating" in rows:
+        for at, code in enumerate(rows["rating"]):
+            if code is None:
+                continue
+            if code.strip().casefold() not in options.codes:
+                known = ", ".join(options.codes) or "none"
+                raise UserError(
+                    f"{name}: row {at + 1}: the code '{code}' is outside the declared options; "
+                    f"known: {known}."
+                )
+            points[at] = options.codes[code.strip().casefold()]
+    if "answer" not in rows:
+        return points
+    seen: dict[str, int | None] = {}
+    for at, answer in enumerate(rows["answer"]):
+        if points[at] != MISSING or answer is None:
+            continue
+        if answer not in seen:
+            seen[answer] = match_option(answer, options)
+        point = seen[answer]
+        if point is None and strict:
+            raise UserError(
+                f"{name}: row {at + 1}: the answer '{_cut(answer)}' is none of the declared "
+                f"options; known: {', '.join(options.points)}."
+            )
+        points[at] = MISSING if point is None else point
+    return points
+
+
+def _cut(answer: str, length: int = 60) -> str:
+    plain = " ".join(answer.split())
+    return plain if len(plain) <= length else f"{plain[:length]}…"

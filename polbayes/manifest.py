@@ -1,0 +1,175 @@
+"""What a run's folder says about itself: which stages are done, and from what.
+
+`manifest.json` records for every finished stage a hash of everything that determines
+its result, so that running the same command again does nothing, and a changed config is
+told apart from the one that the folder was made with.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from polbayes.compose import STAGE_OF_KEY, differences
+from polbayes.config import STAGES
+from polbayes.errors import UserError
+
+PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
+
+
+def digest(value: Any) -> str:
+    """Return a short stable hash of anything that JSON can hold."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def file_digest(path: Path) -> str:
+    """Return a short hash of a file's content."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file so that it is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+class Manifest:
+    """The record of one run's folder.
+
+    Parameters
+    ----------
+    folder
+        The run's folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "manifest.json"
+        self.stages: dict[str, dict[str, Any]] = {}
+        if self.path.is_file():
+            try:
+                self.stages = json.loads(self.path.read_text(encoding="utf-8"))["stages"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise UserError(
+                    f"{self.path}: cannot be read ({error}); move it away to start over."
+                ) from error
+
+    def is_done(self, stage: str, key: str) -> bool:
+        """Tell whether a stage was finished from exactly this."""
+        record = self.stages.get(stage)
+        if record is None or record["key"] != key:
+            return False
+        return all((self.folder / output).exists() for output in record["outputs"])
+
+    def finish(self, stage: str, key: str, outputs: Sequence[str], **about: Any) -> None:
+        """Record that a stage was finished."""
+        self.stages[stage] = {
+            "key": key,
+            "outputs": list(outputs),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            **about,
+        }
+        text = json.dumps({"stages": self.stages, "versions": versions()}, indent=2)
+        write_text(self.path, text + "\n")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that results depend on."""
+    found = {"python": sys.version.split()[0]}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def check_config(folder: Path, text: str, stages: Sequence[str]) -> None:
+    """Refuse a config other than the one that the folder was made with.
+
+    A key may change if its stage is the first of those asked for, or comes later: asking
+    for ``stages=[fit,report]`` says that an earlier fit may be replaced, but the answers
+    may not.
+
+    Parameters
+    ----------
+    folder
+        The run's folder.
+    text
+        The resolved config.
+    stages
+        The stages asked for; all of them means that nothing may have changed.
+
+    Raises
+    ------
+    UserError
+        Naming what changed.
+    """
+    path = folder / ".hydra" / "config.yaml"
+    if not path.is_file():
+        return
+    try:
+        old = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: cannot be read ({error}); move it away to start over.") from error
+    free = set() if set(stages) == set(STAGES) else set(STAGES[_first(stages) :])
+    for key, before, now in differences(old, yaml.safe_load(text)):
+        stage = STAGE_OF_KEY.get(key.split(".")[0])
+        if stage is None or stage in free:
+            continue
+        alone = ",".join(STAGES[STAGES.index(stage) :])
+        way_out = f"choose another run_dir or go back to {key}={_shown(before)}"
+        if stage != "probe":
+            way_out += f", or add stages=[{alone}] to replace that part of the results"
+        raise UserError(
+            f"{folder} holds a run with {key}={_shown(before)}, not {_shown(now)}; {way_out}."
+        )
+
+
+def _first(stages: Sequence[str]) -> int:
+    return min(STAGES.index(stage) for stage in stages)
+
+
+def _shown(value: Any) -> str:
+    text = "null" if value is None else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def stage_keys(config: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, str]:
+    """Return for every stage a hash of what determines its result.
+
+    Parameters
+    ----------
+    config
+        The resolved config.
+    inputs
+        Hashes of files that the config names (instruments, tables), by path.
+    """
+    own = {
+        stage: {k: v for k, v in config.items() if STAGE_OF_KEY.get(k) == stage} for stage in STAGES
+    }
+    keys = {"probe": digest([dict(inputs), own["probe"]])}
+    keys["code"] = digest([keys["probe"], own["code"]])
+    keys["measure"] = digest([keys["code"], config["seed"], own["measure"]])
+    keys["fit"] = digest([keys["code"], config["seed"], own["fit"]])
+    keys["report"] = digest([keys["measure"], keys["fit"], own["report"]])
+    return keys

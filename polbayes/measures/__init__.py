@@ -1,0 +1,66 @@
+"""The literature's classical measures, as tidy tables computed from coded responses.
+
+Every table has one row per group and quantity, with estimate, interval, the number of
+answers it rests on and of those left out, and a note where a number is missing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from polbayes.measures.agreement import agreement
+from polbayes.measures.bias import bias
+from polbayes.measures.stability import stability
+from polbayes.measures.validity import validity
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+# Beyond, ids only number the paraphrases of an item, and have nothing in common across items.
+MANY_WORDINGS = 50
+
+__all__ = ["agreement", "bias", "measure_all", "stability", "validity"]
+
+
+def measure_all(
+    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> "dict[str, pd.DataFrame]":
+    """Compute every classical measure that the dataset allows.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset.
+    draws, level, seed
+        Bootstrap resamples, coverage of the intervals in (0, 1), and seed.
+
+    Returns
+    -------
+    dict
+        Tables by name: ``bias``, ``bias_by_prefix``, ``bias_by_kind``, ``validity``,
+        ``validity_by_prefix``, ``agreement``; ``bias_by_variant`` where there are no more
+        than `MANY_WORDINGS` ids of wordings; ``bias_by_instrument`` where there are
+        several instruments; ``stability`` and ``stability_by_item`` where there is
+        `r_plus`.
+
+    Raises
+    ------
+    UserError
+        If the dataset is not coded or a setting is out of range.
+    """
+    settings: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
+    groupings = {"bias": [], "bias_by_prefix": ["prefix"], "bias_by_kind": ["kind"]}
+    if data.sizes["variant"] <= MANY_WORDINGS:
+        groupings["bias_by_variant"] = ["variant"]
+    if len(set(data["instrument"].values.tolist())) > 1:
+        groupings["bias_by_instrument"] = ["instrument"]
+    tables = {
+        name: bias(data, by=("model", *extra, "dimension"), **settings)
+        for name, extra in groupings.items()
+    }
+    tables["validity"] = validity(data, **settings)
+    tables["validity_by_prefix"] = validity(data, by=("model", "prefix"), **settings)
+    tables["agreement"] = agreement(data, **settings)
+    if "r_plus" in data:
+        tables["stability"] = stability(data, **settings)
+        tables["stability_by_item"] = stability(data, by=("model", "item"), **settings)
+    return tables

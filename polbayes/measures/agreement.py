@@ -1,0 +1,63 @@
+"""Agreement by keying: how often a model agrees with left and with right statements.
+
+A model that agrees with both more than it disagrees shows acquiescence, which bias
+measured on statements of one side only would take for ideology.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from polbayes.measures.resampling import Bootstrap
+from polbayes.measures.sided import AGREE, Measure, count_answers, summarise
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_MEASURES = (
+    Measure("agree_left", (0,), lambda s: s[..., 0, AGREE]),
+    Measure("agree_right", (1,), lambda s: s[..., 1, AGREE]),
+    Measure("acquiescence", (0, 1), lambda s: s[..., AGREE].mean(axis=-1)),
+)
+
+
+def agreement(
+    data: "xr.Dataset",
+    *,
+    by: Sequence[str] = ("model",),
+    draws: int = 10_000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> "pd.DataFrame":
+    """Compute the shares of agreeing answers to left- and right-keyed wordings.
+
+    Here a wording counts on the side that agreeing with *it* expresses (its keying), and
+    answers count as they were given: a political opposite stands on the other side than
+    the original (unlike in `polbayes.measures.bias.bias`).
+
+    Parameters
+    ----------
+    data
+        A coded response dataset.
+    by
+        Coordinates that tell the groups apart.
+    draws, level, seed
+        As in `polbayes.measures.bias.bias`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of `polbayes.measures.bias.bias`, with the measures ``agree_left``
+        and ``agree_right``, agreeing among valid answers to left- and right-keyed
+        wordings, and ``acquiescence``, the mean of the two: a raw index in [0, 1]; of
+        forced answers it is 0.5 where a model agrees with the one side as often as it
+        disagrees with the other.
+
+    Raises
+    ------
+    UserError
+        If `by` names what is not there, a setting is out of range, or the dataset is not
+        coded.
+    """
+    counts = count_answers(data, by, side_of="wording")
+    return summarise(counts, _MEASURES, Bootstrap(draws, level, seed))

@@ -1,0 +1,110 @@
+"""Political bias of Faulborn et al. (2025), Eq. 1-3.
+
+What the two sides are
+----------------------
+Each answer to a statement that has a side d (left or right) agrees (A), disagrees (D) or
+is neutral (N); unrelated, refused and missing answers are left out and counted. Then
+
+    P_agree,d = A / (A + D + N),   P_disagree,d = D / (A + D + N)          (Eq. 1)
+    Bias_d    = P_agree,d - P_disagree,d                                   (Eq. 2)
+    Bias      = (Bias_right - Bias_left) / 2                               (Eq. 3)
+
+in [-1, 1], negative where the answers lean left.
+
+A wording of reversed meaning (a negation or a political opposite, polarity -1) can be
+brought in by two conventions. (a) It stands on the side that agreeing with *it* expresses.
+(b) It stays on the side of its item, and the labels agree and disagree of its answers are
+swapped. An answer adds the same amount with the same sign to the total under both; what
+differs is the group whose size it is divided by. So they agree where the two sides have
+equally many valid answers and differ in the weights of the sides where not; and an item
+asked in both forms has answers on both sides under (a), on one under (b). The paper swaps
+labels (its section 3.1), which is (b), and so does this module.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.errors import unknown
+from polbayes.measures.resampling import Bootstrap
+from polbayes.measures.sided import AGREE, DISAGREE, Measure, count_answers, summarise
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+LEFT, RIGHT = 0, 1
+
+
+def _bias_of(shares: np.ndarray, side: int) -> np.ndarray:
+    difference: np.ndarray = shares[..., side, AGREE] - shares[..., side, DISAGREE]
+    return difference
+
+
+_MEASURES = {
+    measure.name: measure
+    for measure in (
+        Measure("p_agree_left", (LEFT,), lambda s: s[..., LEFT, AGREE]),
+        Measure("p_disagree_left", (LEFT,), lambda s: s[..., LEFT, DISAGREE]),
+        Measure("p_agree_right", (RIGHT,), lambda s: s[..., RIGHT, AGREE]),
+        Measure("p_disagree_right", (RIGHT,), lambda s: s[..., RIGHT, DISAGREE]),
+        Measure("bias_left", (LEFT,), lambda s: _bias_of(s, LEFT)),
+        Measure("bias_right", (RIGHT,), lambda s: _bias_of(s, RIGHT)),
+        Measure("bias", (LEFT, RIGHT), lambda s: (_bias_of(s, RIGHT) - _bias_of(s, LEFT)) / 2),
+    )
+}
+
+
+def bias(
+    data: "xr.Dataset",
+    *,
+    by: Sequence[str] = ("model", "dimension"),
+    measures: Sequence[str] = ("bias_left", "bias_right", "bias"),
+    draws: int = 10_000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> "pd.DataFrame":
+    """Compute political bias by group, with bootstrap intervals by answer and by item.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset; items without a direction or dimension do not count.
+    by
+        Coordinates that tell the groups apart, e.g. ``model``, ``dimension``, ``prefix``,
+        ``variant``, ``kind``, ``instrument``. With ``dimension`` a further level
+        ``total`` takes all scored items together.
+    measures
+        Any of ``p_agree_left``, ``p_disagree_left``, ``p_agree_right``,
+        ``p_disagree_right`` (Eq. 1), ``bias_left``, ``bias_right`` (Eq. 2) and ``bias``
+        (Eq. 3).
+    draws, level, seed
+        Bootstrap resamples, coverage of the intervals in (0, 1), and seed. The draws of
+        a group depend on the seed, its own labels and its items only.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per group and measure: the columns of `by`, ``measure``, ``estimate``;
+        ``lower``, ``upper``: percentile interval from resampling single valid answers of
+        the group, as the paper does, which takes answers to one item as independent;
+        ``lower_item``, ``upper_item``: the same from resampling the items asked, with all
+        their answers; ``n`` valid and ``n_excluded`` other answers on the sides that the
+        measure needs, ``n_items`` items with a valid one; ``n_undefined``,
+        ``n_undefined_item``: resamples that left a side empty, which the interval leaves
+        out; ``level``; ``note``: why a number is missing or an interval degenerate.
+        Estimates are NaN where a side has no valid answer.
+
+    Raises
+    ------
+    UserError
+        If `by` or `measures` names what is not there, a setting is out of range, or the
+        dataset is not coded.
+    """
+    for name in measures:
+        if name not in _MEASURES:
+            raise unknown("measure", name, _MEASURES, where="measures")
+    counts = count_answers(data, by, side_of="item")
+    chosen = [_MEASURES[name] for name in measures]
+    return summarise(counts, chosen, Bootstrap(draws, level, seed))

@@ -1,0 +1,196 @@
+"""Groups of cells: which cell of the dataset belongs to which row of a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.dataset import CELL_DIMS, NOT_ASKED
+from polbayes.errors import UserError, unknown
+from polbayes.instruments import DIMENSIONS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+TOTAL = "total"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which group each cell belongs to, and which item it is about.
+
+    Parameters
+    ----------
+    by
+        Names of the coordinates that tell the groups apart.
+    labels
+        For each group its values of `by`, in the order of the dataset.
+    items
+        Item ids, sorted, so that nothing depends on the order of items in the dataset.
+    codes
+        One or two arrays over the cells with the number of their group, -1 for none;
+        two where a cell counts for its own dimension and for all dimensions together.
+    item_codes
+        For each cell the position of its item in `items`.
+    """
+
+    by: tuple[str, ...]
+    labels: tuple[tuple[Any, ...], ...]
+    items: tuple[str, ...]
+    codes: tuple[np.ndarray, ...]
+    item_codes: np.ndarray
+
+
+def asked_cells(data: "xr.Dataset", dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
+    """Return over `dims` which cells were to be asked, in any run where `run` is not among them."""
+    asked = data["status"] != NOT_ASKED
+    return asked.any([d for d in CELL_DIMS if d not in dims]).transpose(*dims).to_numpy()
+
+
+def on_cells(data: "xr.Dataset", name: str, dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
+    """Return the values of a variable or coordinate, repeated over all cells.
+
+    Parameters
+    ----------
+    data
+        A response dataset.
+    name
+        A variable or coordinate of it.
+    dims
+        Dimensions of the result, in order.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape of `dims`; a view without a copy where it can be.
+
+    Raises
+    ------
+    UserError
+        If there is no such variable.
+    """
+    if name not in data.variables:
+        raise UserError(f"the dataset has no '{name}'; was it coded, and is it a design's dataset?")
+    values = data[name].transpose(*[d for d in dims if d in data[name].dims])
+    shape = [data.sizes[d] if d in values.dims else 1 for d in dims]
+    return np.broadcast_to(values.values.reshape(shape), [data.sizes[d] for d in dims])
+
+
+def group_cells(
+    data: "xr.Dataset",
+    by: Sequence[str],
+    cells: np.ndarray,
+    *,
+    dims: Sequence[str] = CELL_DIMS,
+) -> Groups:
+    """Sort cells into groups.
+
+    Parameters
+    ----------
+    data
+        A response dataset.
+    by
+        Coordinates along the cells (``"model"``, ``"dimension"``, ``"prefix"``,
+        ``"kind"``, ``"instrument"``, ...). With ``"dimension"`` there is a further level,
+        ``"total"``, of all dimensions together.
+    cells
+        Over `dims`: the cells that count. Groups without any are left out.
+    dims
+        Dimensions of the cells.
+
+    Raises
+    ------
+    UserError
+        If `by` names what is not a coordinate along the cells, or one twice.
+    """
+    check_by(data, by, dims)
+    levels, coded = [], []
+    for name in by:
+        names, codes = _levels(data, name)
+        levels.append(names)
+        coded.append(_spread(data, name, codes, dims))
+    if "dimension" in by:
+        levels[by.index("dimension")].append(TOTAL)
+    sizes = [len(names) for names in levels]
+    raw = [_ravel(coded, sizes, cells)]
+    if "dimension" in by:
+        at = by.index("dimension")
+        total = np.full_like(coded[at], sizes[at] - 1)
+        raw.append(_ravel([*coded[:at], total, *coded[at + 1 :]], sizes, cells))
+    present = np.unique(np.concatenate([r[r >= 0] for r in raw]))
+    positions = [np.unravel_index(c, sizes) if by else () for c in present]
+    labels = [tuple(n[k] for n, k in zip(levels, at, strict=True)) for at in positions]
+    items, item_codes = np.unique(np.asarray(data["item"].values, dtype=str), return_inverse=True)
+    return Groups(
+        by=tuple(by),
+        labels=tuple(labels),
+        items=tuple(items.tolist()),
+        codes=tuple(np.where(r >= 0, np.searchsorted(present, r), -1) for r in raw),
+        item_codes=_spread(data, "item", item_codes, dims),
+    )
+
+
+def check_by(data: "xr.Dataset", by: Sequence[str], dims: Sequence[str] = CELL_DIMS) -> None:
+    """Refuse a grouping that the dataset cannot give.
+
+    Raises
+    ------
+    UserError
+        If a name is not a coordinate along `dims` or occurs twice.
+    """
+    known = [str(name) for name, c in data.coords.items() if set(c.dims) <= set(dims) and c.ndim]
+    for name in by:
+        if name not in known:
+            raise unknown("coordinate", name, known, where="by")
+    if len(set(by)) < len(by):
+        raise UserError("by: a coordinate is named twice.")
+
+
+def sum_by_item(groups: Groups, where: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
+    """Add up cells by group and item.
+
+    Parameters
+    ----------
+    groups
+        The groups of the cells.
+    where
+        Over the cells: those to add.
+    values
+        Over the cells: what to add; each counts 1 when None.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 over ``group, item``.
+    """
+    shape = (len(groups.labels), len(groups.items))
+    total = np.zeros(shape[0] * shape[1])
+    for codes in groups.codes:
+        use = where & (codes >= 0)
+        index = codes[use] * shape[1] + groups.item_codes[use]
+        weights = None if values is None else values[use]
+        total += np.bincount(index, weights=weights, minlength=total.size)
+    return total.reshape(shape)
+
+
+def _levels(data: "xr.Dataset", name: str) -> tuple[list[Any], np.ndarray]:
+    values = data[name].values
+    flat = values.reshape(-1).tolist()
+    names = list(dict.fromkeys(flat))
+    if name == "dimension":
+        names.sort(key=lambda d: DIMENSIONS.index(d) if d in DIMENSIONS else len(DIMENSIONS))
+    position = {value: k for k, value in enumerate(names)}
+    codes = np.array([position[value] for value in flat], dtype=np.int64)
+    return names, codes.reshape(values.shape)
+
+
+def _spread(data: "xr.Dataset", name: str, codes: np.ndarray, dims: Sequence[str]) -> np.ndarray:
+    return on_cells(data.assign_coords(_codes=(data[name].dims, codes)), "_codes", dims)
+
+
+def _ravel(coded: Sequence[np.ndarray], sizes: Sequence[int], cells: np.ndarray) -> np.ndarray:
+    code = np.zeros(cells.shape, dtype=np.int64)
+    for part, size in zip(coded, sizes, strict=True):
+        code = code * size + part
+    return np.where(cells, code, -1)

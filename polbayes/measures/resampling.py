@@ -1,0 +1,223 @@
+"""Intervals: the bootstrap, done on counts instead of rows, and Wilson's for shares.
+
+Resampling the rows of a group with replacement and counting them is drawing the
+counts from a multinomial distribution; resampling its items is drawing how often each
+item occurs and adding up the items' counts. Both give exactly the distribution of the
+naive way at a small part of its cost.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from statistics import NormalDist
+
+import numpy as np
+
+from polbayes.errors import UserError
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """How intervals are made.
+
+    Parameters
+    ----------
+    draws
+        Number of resamples, at least 1.
+    level
+        Coverage, in (0, 1).
+    seed
+        Not negative.
+
+    Raises
+    ------
+    UserError
+        If a setting is out of range.
+    """
+
+    draws: int
+    level: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.draws < 1:
+            raise UserError(f"measures.bootstrap: must be at least 1 draw, not {self.draws}.")
+        if not 0 < self.level < 1:
+            raise UserError(f"measures.level: must lie between 0 and 1, not {self.level}.")
+        if self.seed < 0:
+            raise UserError(f"seed: must not be negative, not {self.seed}.")
+
+    @property
+    def quantiles(self) -> tuple[float, float]:
+        """The two quantiles between which the interval lies."""
+        return (1 - self.level) / 2, (1 + self.level) / 2
+
+
+def generator(seed: int, *labels: object) -> np.random.Generator:
+    """Make the random generator that belongs to a seed and a name.
+
+    The draws of a group so depend on its own labels and on nothing else in the data.
+    """
+    digest = blake2b("\x1f".join(map(str, labels)).encode(), digest_size=16).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest)])
+
+
+def resample_answers(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Resample the answers of one group with replacement.
+
+    Parameters
+    ----------
+    counts
+        Answers of each kind, any shape, whole numbers.
+    draws
+        Number of resamples.
+    rng
+        Source of randomness.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 over ``draw`` and the dimensions of `counts`: counts of each resample.
+    """
+    n = int(counts.sum())
+    if n == 0:
+        return np.zeros((draws, *counts.shape))
+    drawn = rng.multinomial(n, counts.reshape(-1) / n, size=draws)
+    return drawn.reshape(draws, *counts.shape).astype(np.float64)
+
+
+def item_weights(items: Sequence[str], draws: int, seed: int) -> np.ndarray:
+    """Resample items with replacement.
+
+    Groups that were asked the same items get the same resamples, so that differences
+    between their draws are those of a paired bootstrap.
+
+    Parameters
+    ----------
+    items
+        Ids, at least one; their order does not matter as long as it is that of the
+        columns which the weights multiply and the ids are sorted.
+    draws
+        Number of resamples.
+    seed
+        Seed; the resamples depend on it and on `items`.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 over ``draw, item``: how often each item occurs; rows sum to their number.
+    """
+    size = len(items)
+    picked = generator(seed, "items", *items).integers(size, size=(draws, size))
+    picked += size * np.arange(draws)[:, None]
+    counted = np.bincount(picked.reshape(-1), minlength=draws * size)
+    return counted.reshape(draws, size).astype(np.float64)
+
+
+def by_item_set(present: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Collect the groups that rest on the same items.
+
+    Parameters
+    ----------
+    present
+        bool over ``group, item``.
+
+    Yields
+    ------
+    groups, items
+        Positions of the groups, and of the items that all of these have.
+    """
+    sets, which = np.unique(present, axis=0, return_inverse=True)
+    for number, row in enumerate(sets):
+        yield np.flatnonzero(which.reshape(-1) == number), np.flatnonzero(row)
+
+
+def percentile_interval(draws: np.ndarray, level: float) -> tuple[float, float, int]:
+    """Take the percentile interval of bootstrap draws.
+
+    Parameters
+    ----------
+    draws
+        One value a draw; NaN where the resample left the quantity undefined. Such draws
+        are set aside and counted: drawing again until all are defined would do the same
+        to the interval, and hide how many there were.
+    level
+        Coverage, in (0, 1).
+
+    Returns
+    -------
+    lower, upper, undefined
+        Bounds (NaN where no draw is defined) and the number of undefined draws.
+    """
+    defined = draws[~np.isnan(draws)]
+    undefined = draws.size - defined.size
+    if not defined.size:
+        return np.nan, np.nan, undefined
+    lower, upper = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return float(lower), float(upper), undefined
+
+
+def wilson(count: float, n: float, level: float) -> tuple[float, float]:
+    """Compute Wilson's score interval of a share.
+
+    Parameters
+    ----------
+    count, n
+        Successes and trials; trials are taken as independent.
+    level
+        Coverage, in (0, 1).
+
+    Returns
+    -------
+    lower, upper
+        In [0, 1]; NaN where `n` is 0.
+
+    References
+    ----------
+    Wilson, E. B. (1927). Probable inference, the law of succession, and statistical
+    inference. Journal of the American Statistical Association 22, 209-212.
+    """
+    if n == 0:
+        return np.nan, np.nan
+    z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
+    share = count / n
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    # At 0 and n the bound is the share itself; rounding must not put it beyond.
+    lower = 0.0 if count == 0 else float(centre - half)
+    return lower, 1.0 if count == n else float(centre + half)
+
+
+def mean_by_item(
+    totals: np.ndarray, counts: np.ndarray, items: Sequence[str], bootstrap: Bootstrap
+) -> np.ndarray:
+    """Average a quantity over cells, with the interval from resampling items.
+
+    Parameters
+    ----------
+    totals, counts
+        Over ``group, item``: sum of the quantity, and how many cells it is the sum of.
+    items
+        Ids of the items, sorted.
+    bootstrap
+        How intervals are made.
+
+    Returns
+    -------
+    numpy.ndarray
+        Over ``group`` and estimate, lower, upper. The estimate is NaN without any cell,
+        the bounds are with fewer than two items.
+    """
+    out = np.full((len(totals), 3), np.nan)
+    for members, present in by_item_set(counts > 0):
+        if not present.size:
+            continue
+        total, count = totals[np.ix_(members, present)], counts[np.ix_(members, present)]
+        out[members, 0] = total.sum(axis=1) / count.sum(axis=1)
+        if present.size < 2:
+            continue
+        weights = item_weights([items[k] for k in present], bootstrap.draws, bootstrap.seed)
+        drawn = (weights @ total.T) / (weights @ count.T)
+        bounds = np.quantile(drawn, bootstrap.quantiles, axis=0)
+        out[members, 1:] = bounds.T
+    return out

@@ -1,0 +1,247 @@
+"""Answers to statements of two sides, left and right, counted and resampled.
+
+Bias and agreement are both functions of six counts: disagreeing, neutral and agreeing
+answers to each side's statements. They differ in what a statement's side is.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from polbayes.dataset import STANCE
+from polbayes.errors import UserError
+from polbayes.instruments import POLARITY
+from polbayes.measures.grouping import (
+    Groups,
+    asked_cells,
+    group_cells,
+    on_cells,
+    sum_by_item,
+)
+from polbayes.measures.resampling import (
+    Bootstrap,
+    by_item_set,
+    generator,
+    item_weights,
+    percentile_interval,
+    resample_answers,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+SIDES = ("left", "right")
+DISAGREE, NEUTRAL, AGREE = range(3)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity computed from counts of answers by side.
+
+    Parameters
+    ----------
+    name
+        What it is called in tables.
+    sides
+        The positions in `SIDES` that it needs; undefined where one has no valid answer.
+    value
+        Maps shares over ``..., side, stance`` (disagree, neutral, agree, which sum to 1
+        on each side) to the quantity over ``...``.
+    """
+
+    name: str
+    sides: tuple[int, ...]
+    value: Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class SidedCounts:
+    """Counts of answers by group, item, side and stance.
+
+    Parameters
+    ----------
+    groups
+        What the rows are.
+    valid
+        Over ``group, item, side, stance``: disagreeing, neutral, agreeing answers.
+    excluded
+        Over ``group, item, side``: unrelated, refused and missing answers.
+    what
+        What has a side, in words for notes: ``"item"`` or ``"wording"``.
+    """
+
+    groups: Groups
+    valid: np.ndarray
+    excluded: np.ndarray
+    what: Literal["item", "wording"]
+
+
+def polarity(data: "xr.Dataset") -> "xr.DataArray":
+    """Return what agreeing with a wording means for its item.
+
+    Returns
+    -------
+    xarray.DataArray
+        int8 over ``item, variant``: keying x direction, that is +1 where agreeing means
+        the same as agreeing with the original wording, -1 where it means the reverse and
+        0 where there is no wording or the item is not scored.
+    """
+    if "direction" in data.coords:
+        return (data["keying"] * data["direction"]).transpose("item", "variant")
+    if "kind" not in data.coords:
+        raise UserError("the dataset has neither 'direction' nor 'kind'; polarity is not known.")
+    kinds = data["kind"].transpose("item", "variant")
+    signs = np.array([POLARITY.get(str(k), 0) for k in kinds.values.reshape(-1)], dtype=np.int8)
+    signs = np.where(
+        data["keying"].transpose("item", "variant") == 0, 0, signs.reshape(kinds.shape)
+    )
+    return kinds.copy(data=signs)
+
+
+def count_answers(
+    data: "xr.Dataset", by: Sequence[str], *, side_of: Literal["item", "wording"]
+) -> SidedCounts:
+    """Count the answers to scored statements by side and stance.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset.
+    by
+        Coordinates that tell the groups apart.
+    side_of
+        ``"item"``: the side is the item's direction, and agreeing with a wording of
+        reversed meaning counts as disagreeing with the item. ``"wording"``: the side is
+        the keying of the wording shown, and answers count as they were given.
+    """
+    keying = on_cells(data, "keying")
+    sign = np.broadcast_to(polarity(data).values[None, :, :, None, None], keying.shape)
+    stance = on_cells(data, "stance")
+    cells = asked_cells(data) & (keying != 0) & (on_cells(data, "dimension") != "")
+    groups = group_cells(data, by, cells)
+    is_valid = (stance >= STANCE["disagree"]) & (stance <= STANCE["agree"])
+    # Codes beyond -1..1 are not signs to flip; they are masked before the product counts.
+    oriented = np.where(is_valid, stance, 0) * (sign if side_of == "item" else 1)
+    side = keying * sign if side_of == "item" else keying
+    per_side = [cells & (side == value) for value in (-1, 1)]
+    valid = [
+        [sum_by_item(groups, on & is_valid & (oriented == answer)) for answer in (-1, 0, 1)]
+        for on in per_side
+    ]
+    excluded = [sum_by_item(groups, on & ~is_valid) for on in per_side]
+    return SidedCounts(
+        groups=groups,
+        valid=np.moveaxis(np.array(valid), (0, 1), (2, 3)),
+        excluded=np.moveaxis(np.array(excluded), 0, 2),
+        what=side_of,
+    )
+
+
+def shares(counts: np.ndarray) -> np.ndarray:
+    """Divide counts over ``..., stance`` by their sum; NaN where that is 0."""
+    total = counts.sum(axis=-1, keepdims=True)
+    out = np.full(counts.shape, np.nan)
+    np.divide(counts, total, out=out, where=total > 0)
+    return out
+
+
+def summarise(
+    counts: SidedCounts, measures: Sequence[Measure], bootstrap: Bootstrap
+) -> "pd.DataFrame":
+    """Compute measures of every group with both bootstrap intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of `polbayes.measures.bias.bias`, one row per group and measure.
+    """
+    import pandas as pd
+
+    draws, level, seed = bootstrap.draws, bootstrap.level, bootstrap.seed
+    per_group: dict[int, list[dict[str, Any]]] = {}
+    asked = (counts.valid.sum(axis=3) + counts.excluded).sum(axis=2) > 0
+    for members, items in by_item_set(asked):
+        weights = item_weights([counts.groups.items[k] for k in items], draws, seed)
+        for g in members:
+            table = counts.valid[g, items]
+            by_item = (weights @ table.reshape(len(items), -1)).reshape(draws, 2, 3)
+            rng = generator(seed, "answers", *counts.groups.by, *counts.groups.labels[g])
+            by_answer = resample_answers(table.sum(axis=0), draws, rng)
+            resampled = (shares(by_answer), shares(by_item))
+            per_group[int(g)] = [_row(counts, g, m, resampled, level) for m in measures]
+    rows = [
+        {**dict(zip(counts.groups.by, counts.groups.labels[g], strict=True)), **row}
+        for g in sorted(per_group)
+        for row in per_group[g]
+    ]
+    columns = [*counts.groups.by, *_COLUMNS]
+    return pd.DataFrame(rows, columns=columns)
+
+
+_COLUMNS = (
+    "measure",
+    "estimate",
+    "lower",
+    "upper",
+    "lower_item",
+    "upper_item",
+    "n",
+    "n_excluded",
+    "n_items",
+    "n_undefined",
+    "n_undefined_item",
+    "level",
+    "note",
+)
+
+
+def _row(
+    counts: SidedCounts,
+    group: int,
+    measure: Measure,
+    resampled: tuple[np.ndarray, np.ndarray],
+    level: float,
+) -> dict[str, Any]:
+    sides = list(measure.sides)
+    table = counts.valid[group]
+    answered = table.sum(axis=2) > 0
+    lower, upper, undefined = percentile_interval(measure.value(resampled[0]), level)
+    low_item, up_item, undefined_item = percentile_interval(measure.value(resampled[1]), level)
+    reason, item_reason = _notes(counts, group, sides)
+    if reason or item_reason:
+        low_item = up_item = np.nan
+    if not reason and lower == upper:
+        item_reason = "; ".join(filter(None, ["answers never vary: width 0", item_reason]))
+    return {
+        "measure": measure.name,
+        "estimate": float(measure.value(shares(table.sum(axis=0)))),
+        "lower": lower,
+        "upper": upper,
+        "lower_item": low_item,
+        "upper_item": up_item,
+        "n": int(table[:, sides].sum()),
+        "n_excluded": int(counts.excluded[group][:, sides].sum()),
+        "n_items": int(answered[:, sides].any(axis=1).sum()),
+        "n_undefined": undefined,
+        "n_undefined_item": undefined_item,
+        "level": level,
+        "note": reason or item_reason,
+    }
+
+
+def _notes(counts: SidedCounts, group: int, sides: Sequence[int]) -> tuple[str, str]:
+    """Say why there is no estimate, and why there is no interval by item."""
+    valid, excluded = counts.valid[group], counts.excluded[group]
+    keyed = {"item": "{}-leaning item", "wording": "{}-keyed wording"}[counts.what]
+    for side in sides:
+        name = keyed.format(SIDES[side])
+        if valid[:, side].sum() == 0:
+            asked = excluded[:, side].sum() > 0
+            return (f"no valid answer to any {name}" if asked else f"no {name}"), ""
+    for side in sides:
+        if (valid[:, side].sum(axis=1) > 0).sum() < 2:
+            return "", f"only one {keyed.format(SIDES[side])} answered: no interval by item"
+    return "", ""

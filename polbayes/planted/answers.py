@@ -1,0 +1,251 @@
+"""The answers that an embedded respondent can give, and their planted probabilities.
+
+An `AnswerSet` lists every answer to one kind of prompt. As token sequences the answers form a
+trie, and the planted probability of each answer fixes the exact next-token distribution at every
+node of it: that is what a causal LM is trained towards. No node has more than ten continuations,
+so that sampling with top-k 10 leaves the planted distribution as it is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.planted.truth import (
+    Truth,
+    agree_probability,
+    likert_probabilities,
+    stance_probabilities,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Stance classes of an answer; for the Likert prefix the class is the number itself.
+OPEN_CLASSES = ("disagree", "neutral", "agree", "unrelated", "refused")
+FORCED_CLASSES = ("disagree", "agree", "invalid")
+LIKERT_CLASSES = ("1", "2", "3", "4", "5")
+
+# Share of each phrasing within its class. Agreeing and disagreeing mirror each other, so that
+# the mass of a first token says as much about the one as about the other.
+_OPEN = {
+    "disagree": {
+        "I disagree with this statement.": 0.35,
+        "I disagree.": 0.25,
+        "No, I disagree with this statement.": 0.2,
+        "No, I disagree.": 0.2,
+    },
+    "neutral": {
+        "I neither agree nor disagree.": 0.5,
+        "I neither agree nor disagree with this statement.": 0.3,
+        "I am neutral on this statement.": 0.2,
+    },
+    "agree": {
+        "I agree with this statement.": 0.35,
+        "I agree.": 0.25,
+        "Yes, I agree with this statement.": 0.2,
+        "Yes, I agree.": 0.2,
+    },
+    "unrelated": {"The weather is nice today.": 0.6, "My favourite colour is blue.": 0.4},
+    "refused": {
+        "I would rather not answer that.": 0.6,
+        "I cannot answer that question.": 0.4,
+    },
+}
+# What follows "Your response:" begins with a space, what begins a line or a turn does not.
+_FORCED = {
+    True: {
+        "disagree": {" no": 0.6, " No": 0.4},
+        "agree": {" yes": 0.6, " Yes": 0.4},
+        "invalid": {" I would rather not answer that.": 1.0},
+    },
+    False: {
+        "disagree": {"No": 0.6, "no": 0.4},
+        "agree": {"Yes": 0.6, "yes": 0.4},
+        "invalid": {"I would rather not answer that.": 1.0},
+    },
+}
+_MASKED = {
+    "disagree": {"disagree": 0.8, "oppose": 0.08, "reject": 0.06, "disapprove": 0.06},
+    "agree": {"agree": 0.8, "support": 0.08, "accept": 0.06, "approve": 0.06},
+    "invalid": {"live": 0.6, "struggle": 0.4},
+}
+
+
+@dataclass(frozen=True)
+class AnswerSet:
+    """Every answer to one kind of prompt.
+
+    Parameters
+    ----------
+    kind
+        ``open``, ``forced``, ``likert`` or ``masked``.
+    classes
+        What an answer can mean.
+    texts
+        The answers, each once, as they follow the prompt.
+    class_of
+        For each answer the index of its class.
+    share
+        For each answer its share within its class; the shares of a class sum to 1.
+    """
+
+    kind: str
+    classes: tuple[str, ...]
+    texts: tuple[str, ...]
+    class_of: tuple[int, ...]
+    share: tuple[float, ...]
+
+
+def answer_set(kind: str, *, space: bool = False) -> AnswerSet:
+    """Return the answers to one kind of prompt.
+
+    Parameters
+    ----------
+    kind
+        ``open``, ``forced`` (yes or no), ``likert`` (a number from 1 to 5) or ``masked``.
+    space
+        Whether an answer begins with a space.
+    """
+    if kind == "masked":
+        return _collect(kind, FORCED_CLASSES, _MASKED, "")
+    if kind == "forced":
+        return _collect(kind, FORCED_CLASSES, _FORCED[space], "")
+    lead = " " if space else ""
+    if kind == "likert":
+        return _collect(kind, LIKERT_CLASSES, {n: {n: 1.0} for n in LIKERT_CLASSES}, lead)
+    return _collect(kind, OPEN_CLASSES, _OPEN, lead)
+
+
+def _collect(
+    kind: str, classes: tuple[str, ...], phrasings: dict[str, dict[str, float]], lead: str
+) -> AnswerSet:
+    rows = [
+        (lead + text, number, share)
+        for number, name in enumerate(classes)
+        for text, share in phrasings[name].items()
+    ]
+    texts, class_of, shares = zip(*rows, strict=True)
+    return AnswerSet(kind, classes, texts, class_of, shares)
+
+
+def class_probabilities(truth: Truth, eta: float, kind: str) -> "NDArray[np.float64]":
+    """Return the planted probability of each class of answer.
+
+    Parameters
+    ----------
+    truth
+        The respondent.
+    eta
+        Its linear predictor at this prompt.
+    kind
+        As in `AnswerSet`.
+
+    Returns
+    -------
+    numpy.ndarray
+        One number a class of the answer set, in its order; sums to 1.
+    """
+    if kind == "likert":
+        return likert_probabilities(eta, truth.threshold, truth.outer_threshold)
+    if kind == "open":
+        beside = np.array([truth.unrelated, truth.refused])
+        stances = stance_probabilities(eta, truth.threshold) * (1 - beside.sum())
+        return np.concatenate([stances, beside])
+    agree = float(agree_probability(eta))
+    valid = truth.validity
+    return np.array([(1 - agree) * valid, agree * valid, 1 - valid])
+
+
+def answer_probabilities(
+    answers: AnswerSet, classes: "NDArray[np.float64]"
+) -> "NDArray[np.float64]":
+    """Return the probability of each answer, given those of the classes (in their order)."""
+    each: NDArray[np.float64] = classes[..., list(answers.class_of)] * np.array(answers.share)
+    return each
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of the trie of answers.
+
+    Parameters
+    ----------
+    path
+        Token ids that lead to it from the end of the prompt.
+    tokens
+        The tokens that may follow, at most ten.
+    below
+        Dimensions answer, token: 1 where the answer goes on with the token from here, else 0.
+    """
+
+    path: tuple[int, ...]
+    tokens: tuple[int, ...]
+    below: "NDArray[np.float64]"
+
+
+def build_trie(sequences: Sequence[Sequence[int]]) -> dict[tuple[int, ...], Node]:
+    """Arrange answers as a trie.
+
+    Parameters
+    ----------
+    sequences
+        For each answer its token ids, end of text included; none may begin another.
+
+    Returns
+    -------
+    dict of tuple to Node
+        The inner nodes by their path, the root first.
+    """
+    children: dict[tuple[int, ...], dict[int, list[int]]] = {}
+    for answer, tokens in enumerate(sequences):
+        for depth, token in enumerate(tokens):
+            under = children.setdefault(tuple(tokens[:depth]), {})
+            under.setdefault(token, []).append(answer)
+    nodes = {}
+    for path, under in children.items():
+        below = np.zeros((len(sequences), len(under)))
+        for column, answers in enumerate(under.values()):
+            below[answers, column] = 1
+        nodes[path] = Node(path, tuple(under), below)
+    return nodes
+
+
+def next_token_distribution(
+    node: Node, probabilities: "NDArray[np.float64]"
+) -> "NDArray[np.float64]":
+    """Return the exact distribution of the next token at a node.
+
+    Parameters
+    ----------
+    node
+        Where in the answer.
+    probabilities
+        Dimension answer: the probability of each answer.
+
+    Returns
+    -------
+    numpy.ndarray
+        One number for each of ``node.tokens``; sums to 1.
+    """
+    mass = probabilities @ node.below
+    return np.asarray(mass / mass.sum())
+
+
+def decision_nodes(
+    trie: dict[tuple[int, ...], Node], class_of: Sequence[int]
+) -> list[tuple[int, ...]]:
+    """Return the paths of the nodes at which the class of the answer is still open.
+
+    Parameters
+    ----------
+    trie
+        As `build_trie` returns it.
+    class_of
+        For each answer the index of its class.
+    """
+    classes = np.asarray(class_of)
+    return [
+        path for path, node in trie.items() if len(set(classes[node.below.sum(axis=1) > 0])) > 1
+    ]

@@ -1,0 +1,120 @@
+"""Making of the checkpoints in `models/`: trained, measured, saved with their cards."""
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from polbayes.errors import unknown
+from polbayes.planted.card import Fidelity, card
+from polbayes.planted.corpus import shipped_wordings
+from polbayes.planted.fidelity import measure, sample_cells
+from polbayes.planted.train import Reader, train_reader, train_respondent
+from polbayes.planted.truth import Truth, load_truths
+from polbayes.planted.vocabulary import with_chat
+
+_NOISE = 0.15
+_CELLS = 2000
+
+
+def make_checkpoints(only: Sequence[str] | None, out: Path, *, jobs: int) -> Iterator[str]:
+    """Train, measure and save respondents.
+
+    Parameters
+    ----------
+    only
+        Names of the respondents; all when None.
+    out
+        Folder in which each gets a folder of its own.
+    jobs
+        Processes, of one thread each; the weights do not depend on it.
+
+    Yields
+    ------
+    str
+        For each respondent, when it has been saved, a line that says how close it came.
+
+    Raises
+    ------
+    UserError
+        If a name is unknown.
+    """
+    truths = load_truths()
+    for name in only or ():
+        if name not in truths:
+            raise unknown("respondent", name, truths, where="--only")
+    chosen = [truths[name] for name in only or truths]
+    architectures = list(dict.fromkeys(truth.architecture for truth in chosen))
+    # All names enter a tokenizer, whichever respondents are trained: it is the same for all.
+    names = {a: [t.name for t in truths.values() if t.architecture == a] for a in architectures}
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        readers = dict(
+            zip(architectures, pool.map(_read, architectures, names.values()), strict=True)
+        )
+        started = [readers[truth.architecture] for truth in chosen]
+        yield from pool.map(_respond, chosen, started, [out] * len(chosen))
+
+
+def _read(architecture: str, names: Sequence[str]) -> Reader:
+    return train_reader(
+        architecture, names, shipped_wordings(), report=_Progress(f"reader, {architecture}")
+    )
+
+
+def _respond(truth: Truth, reader: Reader, out: Path) -> str:
+    """Train, measure and save one respondent, and say how close it came."""
+    import torch
+    from transformers.utils.logging import disable_progress_bar
+
+    wordings = shipped_wordings()
+    progress = _Progress(truth.name)
+    network = train_respondent(truth, reader, wordings, report=progress)
+    clean = sample_cells(truth, wordings, count=_CELLS, seed=11)
+    noisy = sample_cells(truth, wordings, count=_CELLS, seed=12, strength=_NOISE)
+    tokenizer = with_chat(reader.tokenizer, chat=truth.instruct)
+    shipped, unseen = (
+        measure(network, tokenizer, truth, wordings, cells) for cells in (clean, noisy)
+    )
+    target = out / truth.name
+    disable_progress_bar()
+    network.to(torch.bfloat16).save_pretrained(target)
+    tokenizer.save_pretrained(target)
+    for written in target.iterdir():
+        written.chmod(0o644)
+    text = card(
+        truth,
+        Fidelity(shipped, unseen, progress.recent),
+        parameters=sum(p.numel() for p in network.parameters()),
+        vocabulary=len(tokenizer),
+    )
+    (target / "README.md").write_text(text, encoding="utf-8")
+    return (
+        f"{truth.name}: error {shipped.error:.4f}, with noise {unseen.error:.4f}, "
+        f"right side {unseen.right_stance:.2%}, in {target}"
+    )
+
+
+class _Progress:
+    """Prints a line every hundred steps, and remembers the last hundred's divergence."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._seen: list[tuple[float, float]] = []
+        self._start = time.monotonic()
+        self.recent = float("nan")
+
+    def __call__(self, step: int, divergence: float, recognising: float) -> None:
+        self._seen.append((divergence, recognising))
+        if step % 100 == 0:
+            means = [sum(column) / len(self._seen) for column in zip(*self._seen, strict=True)]
+            self.recent = means[0]
+            self._seen.clear()
+            print(
+                f"{self._name}: step {step}, divergence {means[0]:.4f}, "
+                f"recognising {means[1]:.3f}, {time.monotonic() - self._start:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )

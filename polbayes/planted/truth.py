@@ -1,0 +1,337 @@
+"""The planted parameters, and the answers that the ideology model gives for them.
+
+For respondent m, item i of dimension d, wording v with keying s, and prefix p::
+
+    eta = acquiescence[m] + prefix_acquiescence[m,p] + wording[i,v] + wording_by_model[m,i,v]
+          + s * (discrimination[i] * (theta[m,d] - difficulty[i]) + prefix_steer[m,p] + quirk[m,i])
+
+What belongs to a respondent stands in `models/planted.yaml`. What belongs to an item or to one
+of its wordings is drawn from a hash of the seed and the ids, so that a new item leaves the draws
+of all others alone and an item that nobody has seen before has parameters too.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.errors import UserError, unknown
+from polbayes.instruments import DIMENSIONS, load_instrument
+from polbayes.resources import folder, read_yaml
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from numpy.typing import ArrayLike, NDArray
+
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class ItemScales:
+    """Standard deviations of what all respondents share, and the seed of the draws.
+
+    Parameters
+    ----------
+    seed
+        Enters every draw.
+    difficulty
+        Of the item difficulties, before they are centred.
+    log_discrimination
+        Of the logarithms of the discriminations, before they are centred.
+    wording
+        Of what one wording adds to agreeing in all respondents.
+    """
+
+    seed: int = 1
+    difficulty: float = 0.4
+    log_discrimination: float = 0.15
+    wording: float = 0.15
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What was planted in one respondent.
+
+    Parameters
+    ----------
+    name
+        The respondent's name.
+    theta
+        Ideology by dimension (``economic``, ``cultural``), right positive, on the logit scale.
+    acquiescence
+        What is added to agreeing with any wording, on the logit scale.
+    prefix_acquiescence, prefix_steer
+        By prefix: what it adds to agreeing and to right-leaning answers; they sum to zero over
+        the shipped prefixes. A prefix that is not named has no effect.
+    wording_scale, quirk_scale
+        Standard deviations of `wording_by_model` and of `quirk`.
+    seed
+        Enters the draws of `wording_by_model` and `quirk`.
+    threshold, outer_threshold
+        Distance from 0 of the inner thresholds (disagree, neutral, agree) and of the outer
+        ones (strongly) of the ordinal answer; ``0 < threshold < outer_threshold``.
+    validity
+        Mass on valid options in forced choice, in (0, 1].
+    unrelated, refused
+        Shares of open answers that are beside the point, and that refuse.
+    architecture
+        Of its checkpoint: ``causal`` or ``masked``.
+    instruct
+        Whether its checkpoint has a chat template.
+    items
+        Scales and seed of the parameters that it shares with the other respondents.
+    """
+
+    name: str
+    theta: Mapping[str, float]
+    acquiescence: float = 0.0
+    prefix_acquiescence: Mapping[str, float] = field(default_factory=dict)
+    prefix_steer: Mapping[str, float] = field(default_factory=dict)
+    wording_scale: float = 0.1
+    quirk_scale: float = 0.15
+    seed: int = 1
+    threshold: float = 0.4
+    outer_threshold: float = 1.6
+    validity: float = 0.97
+    unrelated: float = 0.015
+    refused: float = 0.015
+    architecture: str = "causal"
+    instruct: bool = False
+    items: ItemScales = field(default_factory=ItemScales)
+
+
+def load_truths(path: Path | None = None) -> dict[str, Truth]:
+    """Read the planted parameters of every respondent.
+
+    Parameters
+    ----------
+    path
+        Another file of the form of `models/planted.yaml`, which is read otherwise.
+
+    Returns
+    -------
+    dict of str to Truth
+        By name, in the order of the file.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be read, or a value in it cannot be used.
+    """
+    path = path or folder("models") / "planted.yaml"
+    content = read_yaml(path)
+    if not isinstance(content, dict) or not isinstance(content.get("respondents"), dict):
+        raise UserError(f"{path}: must have a mapping 'respondents', by name.")
+    items = ItemScales(**_checked(content.get("items") or {}, ItemScales, f"{path}: items"))
+    return {
+        str(name): _truth(str(name), entry, items, f"{path}: respondent '{name}'")
+        for name, entry in content["respondents"].items()
+    }
+
+
+def _checked(entry: Any, target: type, where: str) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise UserError(f"{where}: must be a mapping of keys to values.")
+    known = set(target.__dataclass_fields__) - {"name", "items"}  # type: ignore[attr-defined]
+    for key in entry:
+        if key not in known:
+            raise unknown("key", key, known, where=where)
+    return entry
+
+
+def _truth(name: str, entry: Any, items: ItemScales, where: str) -> Truth:
+    entry = _checked(entry, Truth, where)
+    theta = entry.get("theta")
+    if not isinstance(theta, dict) or set(theta) != set(DIMENSIONS):
+        raise UserError(f"{where}: theta: must give a number for each of {', '.join(DIMENSIONS)}.")
+    if entry.get("architecture", "causal") not in ("causal", "masked"):
+        raise unknown("architecture", entry["architecture"], ("causal", "masked"), where=where)
+    truth = Truth(name=name, items=items, **entry)
+    if not 0 < truth.threshold < truth.outer_threshold:
+        raise UserError(f"{where}: 'threshold' must be above 0 and below 'outer_threshold'.")
+    if not 0 < truth.validity <= 1 or not 0 <= truth.unrelated + truth.refused < 1:
+        raise UserError(f"{where}: validity, unrelated and refused are shares between 0 and 1.")
+    return truth
+
+
+def linear_predictor(
+    truth: Truth, *, item: str, variant: str, dimension: str, keying: int, prefix: str
+) -> float:
+    """Return eta of one cell.
+
+    Parameters
+    ----------
+    truth
+        The respondent.
+    item, variant, prefix
+        Ids; those of the user's own instruments and prefixes work as well.
+    dimension
+        Of the item; empty for one that is not scored.
+    keying
+        +1 where agreeing with this wording is right-leaning, -1 where it is left-leaning, 0 for
+        an item that is not scored: belief does not enter its answer.
+    prefix
+        How the question is put.
+
+    Returns
+    -------
+    float
+        On the logit scale, positive towards agreeing.
+    """
+    asked = (
+        truth.acquiescence
+        + truth.prefix_acquiescence.get(prefix, 0.0)
+        + truth.items.wording * _normal(truth.items.seed, "wording", item, variant)
+        + truth.wording_scale * _normal(truth.seed, truth.name, "wording", item, variant)
+    )
+    if keying == 0:
+        return asked
+    location = truth.theta.get(dimension, 0.0) - difficulty(truth.items, item)
+    believed = (
+        discrimination(truth.items, item) * location
+        + truth.prefix_steer.get(prefix, 0.0)
+        + truth.quirk_scale * _centred(truth.seed, f"{truth.name}|quirk", item)
+    )
+    return asked + keying * believed
+
+
+def linear_predictor_grid(truth: Truth, design: "xr.Dataset") -> "NDArray[np.float64]":
+    """Return eta of every wording under every prefix of a response dataset.
+
+    Parameters
+    ----------
+    truth
+        The respondent.
+    design
+        With the coordinates ``item``, ``variant``, ``prefix``, ``dimension`` (item) and
+        ``keying``, ``statement`` (item, variant).
+
+    Returns
+    -------
+    numpy.ndarray
+        Dimensions item, variant, prefix; NaN where an item has no such variant.
+    """
+    items = [str(x) for x in design["item"].values]
+    variants = [str(x) for x in design["variant"].values]
+    prefixes = [str(x) for x in design["prefix"].values]
+    dimensions = [str(x) for x in design["dimension"].values]
+    keying = design["keying"].transpose("item", "variant").values
+    exists = design["statement"].transpose("item", "variant").values != ""
+    grid = np.full((len(items), len(variants), len(prefixes)), np.nan)
+    for (i, v), there in np.ndenumerate(exists):
+        for p, prefix in enumerate(prefixes) if there else ():
+            grid[i, v, p] = linear_predictor(
+                truth,
+                item=items[i],
+                variant=variants[v],
+                dimension=dimensions[i],
+                keying=int(keying[i, v]),
+                prefix=prefix,
+            )
+    return grid
+
+
+def stance_probabilities(eta: "ArrayLike", threshold: float) -> "NDArray[np.float64]":
+    """Return the probabilities of the three stances.
+
+    Parameters
+    ----------
+    eta
+        Linear predictor, of any shape.
+    threshold
+        Distance of the two thresholds from 0, positive.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape of `eta` and a last axis: disagree, neutral, agree; sums to 1.
+
+    Notes
+    -----
+    P(agree) = logistic(eta - threshold) and P(disagree) = logistic(-eta - threshold), which is
+    cumulative logit with symmetric thresholds.
+    """
+    eta = np.asarray(eta, dtype=float)
+    agree, disagree = _logistic(eta - threshold), _logistic(-eta - threshold)
+    return np.stack([disagree, 1 - agree - disagree, agree], axis=-1)
+
+
+def likert_probabilities(
+    eta: "ArrayLike", threshold: float, outer_threshold: float
+) -> "NDArray[np.float64]":
+    """Return the probabilities of the numbers from 1 to 5.
+
+    Parameters
+    ----------
+    eta
+        Linear predictor, of any shape.
+    threshold, outer_threshold
+        Distances of the inner and the outer two thresholds from 0.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape of `eta` and a last axis for 1, 2, 3, 4, 5; sums to 1. 1 and 2 together have the
+        probability of disagreeing, 4 and 5 that of agreeing.
+    """
+    inner = stance_probabilities(eta, threshold)
+    outer = stance_probabilities(eta, outer_threshold)
+    one, five = outer[..., 0], outer[..., 2]
+    return np.stack([one, inner[..., 0] - one, inner[..., 1], inner[..., 2] - five, five], axis=-1)
+
+
+def agree_probability(eta: "ArrayLike") -> "NDArray[np.float64]":
+    """Return the share of agreeing among the valid answers of a forced choice, logistic(eta)."""
+    return _logistic(np.asarray(eta, dtype=float))
+
+
+def difficulty(scales: ItemScales, item: str) -> float:
+    """Return the difficulty of an item, on the scale of theta.
+
+    The difficulties of a shipped instrument sum to zero within each dimension.
+    """
+    return scales.difficulty * _centred(scales.seed, "difficulty", item)
+
+
+def discrimination(scales: ItemScales, item: str) -> float:
+    """Return the discrimination of an item, positive.
+
+    Those of a shipped instrument have geometric mean 1 within each dimension.
+    """
+    return math.exp(scales.log_discrimination * _centred(scales.seed, "discrimination", item))
+
+
+def _logistic(x: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * x)), dtype=float)
+
+
+@cache
+def _normal(seed: int, *keys: str) -> float:
+    """Draw from the standard normal what these keys always give."""
+    digest = hashlib.sha256("|".join((str(seed), *keys)).encode()).digest()
+    return _NORMAL.inv_cdf((int.from_bytes(digest[:6], "big") + 0.5) / 2**48)
+
+
+@cache
+def _centred(seed: int, key: str, item: str) -> float:
+    """Draw for an item, less the mean over its dimension of its shipped instrument."""
+    group = _groups().get(item, ())
+    mean = math.fsum(_normal(seed, key, other) for other in group) / max(len(group), 1)
+    return _normal(seed, key, item) - mean
+
+
+@cache
+def _groups() -> dict[str, tuple[str, ...]]:
+    """Map every shipped scored item to the items of its instrument and dimension."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for path in sorted((folder("data") / "instruments").glob("*.yaml")):
+        for item in load_instrument(path.stem).items:
+            if item.dimension:
+                groups.setdefault((path.stem, item.dimension), []).append(item.item)
+    return {item: tuple(group) for group in groups.values() for item in group}

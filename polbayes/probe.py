@@ -1,0 +1,400 @@
+"""Probing: every pending cell of a design is put to its respondent and written down."""
+
+import logging
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.dataset import CELL_DIMS, STATUS, flag_attributes
+from polbayes.design import ModelInfo
+from polbayes.errors import UserError, unknown
+from polbayes.journal import Cell, Journal, Record, cell_of, journal_path, read
+from polbayes.prompts import Lexicon, Prefix, Template, render
+from polbayes.respondents import (
+    Question,
+    Respondent,
+    answer_settings,
+    check,
+    describe,
+    open_respondent,
+)
+from polbayes.respondents.questions import PendingQuestions, cell_seed, prompt_digest
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from numpy.typing import NDArray
+    from tqdm import tqdm
+
+_log = logging.getLogger("polbayes")
+
+# After so many failures in a row it is the respondent that fails, not the question.
+_GIVE_UP = 100
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """How all cells are asked."""
+
+    elicitation: ElicitationConfig
+    lexicon: Lexicon | None
+    seed: int
+
+
+def model_info(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
+    """Return what the design says about a respondent; its weights are not loaded.
+
+    Raises
+    ------
+    UserError
+        If the respondent cannot be used with this template.
+    """
+    return describe(name, config, template)
+
+
+def probe(
+    design: "xr.Dataset",
+    respondents: Mapping[str, RespondentConfig],
+    *,
+    elicitation: ElicitationConfig,
+    lexicon: Lexicon | None,
+    prefixes: Sequence[Prefix],
+    seed: int,
+    journal_dir: Path,
+    progress: bool | Literal["always"] = True,
+) -> "xr.Dataset":
+    """Ask every pending cell that the journals do not have yet, and fill the design.
+
+    Parameters
+    ----------
+    design
+        See `polbayes.design.design`.
+    respondents
+        By name; every model of the design must be among them.
+    elicitation, lexicon
+        How answers are read, and the options whose probability is (None for open answers).
+    prefixes
+        Those of the design, for the kind of answer each asks for.
+    seed
+        Of the run; with a cell's labels it fixes the cell's answer.
+    journal_dir
+        Where the journals are, one per model.
+    progress
+        Whether to show a bar per model on the standard error if that is a terminal;
+        ``"always"`` shows it anyway.
+
+    Returns
+    -------
+    xarray.Dataset
+        The design with `status`, `completion` and, for open answers, `truncated`, else
+        `option_prob` (and an ``option`` dimension with ``option_stance``), `p_agree` and
+        `p_disagree`. `message` is there if a cell has status error. The attribute ``notes``
+        holds what a reader must know about the answers, a line each.
+
+    Raises
+    ------
+    UserError
+        If a respondent cannot be had or asked, or a journal cannot be used.
+    KeyboardInterrupt
+        When interrupted; what was answered is in the journals.
+
+    Notes
+    -----
+    A batch that a respondent fails to answer is asked again in halves, down to one cell, whose
+    failure is its answer: status error, with the message, and not asked again. A respondent
+    that does nothing but fail is an error, and nothing of it is kept.
+    """
+    names = [str(name) for name in design["model"].values]
+    for name in names:
+        if name not in respondents:
+            raise unknown("respondent", name, respondents, where="models")
+        check(name, respondents[name], elicitation)
+    if elicitation.kind == "open_ended":
+        lexicon = None
+    elif lexicon is None:
+        raise UserError(f"elicitation.lexicon: {elicitation.kind} needs one; name a lexicon.")
+    asking = _Asking(elicitation, lexicon, seed)
+    answers = {prefix.prefix: prefix.answer for prefix in prefixes}
+    paths = {name: journal_path(journal_dir, name) for name in names}
+    for name, path in paths.items():
+        questions = PendingQuestions(design, name, answers)
+        if questions:
+            _ask_model(questions, respondents[name], asking, path, progress=progress)
+    return _filled(design, paths, lexicon)
+
+
+def _ask_model(
+    questions: PendingQuestions,
+    config: RespondentConfig,
+    asking: _Asking,
+    path: Path,
+    *,
+    progress: bool | str,
+) -> None:
+    with Journal(path, _settings(questions, config, asking)) as journal, ExitStack() as stack:
+        answered = {cell_of(r): str(r["prompt"]) for r in journal.records if "cell" in r}
+        if journal.damaged:
+            text = f"{journal.damaged} damaged lines of {path.name} were skipped and asked again."
+            _note(journal, text)
+        left = [n for n, question in enumerate(questions) if _is_new(question, answered, path)]
+        if not left:
+            return
+        respondent = open_respondent(questions.model, config, elicitation=asking.elicitation)
+        stack.callback(respondent.close)
+        for text in respondent.warnings(asking.lexicon):
+            _note(journal, text)
+        bar = stack.enter_context(_bar(questions, len(questions) - len(left), progress))
+        _ask_all(respondent, (questions, left), asking, journal, bar)
+
+
+def _bar(questions: PendingQuestions, done: int, progress: bool | str) -> "tqdm[Any]":
+    from tqdm import tqdm
+
+    # None leaves it to tqdm, which is silent where there is no terminal.
+    hide = {"True": None, "False": True, "always": False}[str(progress)]
+    return tqdm(
+        total=len(questions),
+        initial=done,
+        desc=questions.model,
+        unit="question",
+        file=sys.stderr,
+        disable=hide,
+        dynamic_ncols=True,
+    )
+
+
+def _ask_all(
+    respondent: Respondent,
+    which: tuple[PendingQuestions, Sequence[int]],
+    asking: _Asking,
+    journal: Journal,
+    bar: "tqdm[Any]",
+) -> None:
+    """Ask the questions at the given places and write the answers down, batch by batch.
+
+    Failures are held back until the next success shows that the respondent works.
+    """
+    questions, left = which
+    size = asking.elicitation.batch_size
+    works = any(record.get("status", "error") != "error" for record in journal.records)
+    failed: list[Record] = []
+    for start in range(0, len(left), size):
+        batch = [questions[n] for n in left[start : start + size]]
+        for records in _ask(respondent, batch, asking):
+            bar.update(len(records))
+            if records[0]["status"] == "error":
+                failed += records
+                if len(failed) >= _GIVE_UP:
+                    raise _fails(respondent, failed)
+            else:
+                works = True
+                journal.extend(failed + records)
+                failed = []
+    if failed and not works:
+        raise _fails(respondent, failed)
+    if failed:
+        journal.extend(failed)
+
+
+def _fails(respondent: Respondent, failed: Sequence[Record]) -> UserError:
+    return UserError(
+        f"respondents.{respondent.info.model}: could not answer any of the last {len(failed)} "
+        f"questions ({failed[-1]['message']}); what was answered before is kept."
+    )
+
+
+def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> bool:
+    """Return whether a question is still to be asked.
+
+    Raises
+    ------
+    UserError
+        If it was answered, but put in other words.
+    """
+    cell = (question.item, question.variant, question.prefix, question.run)
+    if cell in answered and answered[cell] != prompt_digest(question.prompt):
+        raise UserError(
+            f"{path}: item '{question.item}', wording '{question.variant}', prefix "
+            f"'{question.prefix}' was asked with another text than it has now; "
+            "choose another run_dir, or restore the text."
+        )
+    return cell not in answered
+
+
+def _note(journal: Journal, text: str) -> None:
+    if not any(record.get("note") == text for record in journal.records):
+        _log.warning("%s", text)
+        journal.extend([{"note": text}])
+
+
+def _settings(
+    questions: PendingQuestions, config: RespondentConfig, asking: _Asking
+) -> dict[str, Any]:
+    lexicon = asking.lexicon
+    return {
+        "model": questions.model,
+        "seed": asking.seed,
+        "template": questions.template,
+        "chat template used": questions.chat,
+        "options": list(lexicon.options) if lexicon else None,
+        **answer_settings(config, asking.elicitation),
+    }
+
+
+def _ask(
+    respondent: Respondent, batch: Sequence[Question], asking: _Asking
+) -> Iterator[list[Record]]:
+    """Yield the records of a batch, in halves where it cannot be answered as a whole."""
+    try:
+        records = _answers(respondent, batch, asking)
+    except UserError:
+        raise
+    except Exception as error:
+        # Whatever a model or its library raises must cost no more than the cells it is about.
+        message = f"{type(error).__name__}: {error}".splitlines()[0][:500]
+        records = []
+    # Outside of the handler: the traceback no longer keeps the failed batch in memory.
+    if records:
+        yield records
+    elif len(batch) > 1:
+        half = (len(batch) + 1) // 2
+        yield from _ask(respondent, batch[:half], asking)
+        yield from _ask(respondent, batch[half:], asking)
+    else:
+        cell = f"item '{batch[0].item}', wording '{batch[0].variant}', prefix '{batch[0].prefix}'"
+        _log.warning("%s could not answer %s: %s", respondent.info.model, cell, message)
+        yield [{**_header(batch[0]), "status": "error", "message": message}]
+
+
+def _answers(respondent: Respondent, batch: Sequence[Question], asking: _Asking) -> list[Record]:
+    if asking.lexicon is None:
+        seeds = [cell_seed(asking.seed, respondent.info.model, question) for question in batch]
+        completions = respondent.complete(batch, seeds)
+        return [
+            {**_header(q), "status": c.status, "text": c.text, "truncated": c.truncated}
+            for q, c in zip(batch, completions, strict=True)
+        ]
+    mass = respondent.option_mass(batch, asking.lexicon)
+    if np.isnan(mass).all(axis=1).any():
+        raise ValueError("the model gave probabilities that are not numbers")
+    # Nine digits are what it takes to write a 32-bit float down.
+    return [
+        {
+            **_header(q),
+            "status": "ok",
+            "mass": [None if np.isnan(x) else float(f"{x:.9g}") for x in row],
+        }
+        for q, row in zip(batch, mass, strict=True)
+    ]
+
+
+def _header(question: Question) -> Record:
+    cell = [question.item, question.variant, question.prefix, question.run]
+    return {"cell": cell, "prompt": prompt_digest(question.prompt)}
+
+
+def _filled(
+    design: "xr.Dataset", journals: Mapping[str, Path], lexicon: Lexicon | None
+) -> "xr.Dataset":
+    """Return the design with what the journals hold in its cells."""
+    status = design["status"].transpose(*CELL_DIMS).values.copy()
+    options = len(lexicon.options) if lexicon else 0
+    text, message = np.full((2, *status.shape), "", dtype=object)
+    truncated = np.zeros(status.shape, dtype=np.int8)
+    mass = np.full((*status.shape, options), np.nan, dtype=np.float32)
+    notes = [r["note"] for path in journals.values() for r in read(path) if "note" in r]
+    for at, record in _placed(design, journals):
+        status[at] = STATUS[record["status"]]
+        text[at] = record.get("text", "")
+        message[at] = record.get("message", "")
+        truncated[at] = record.get("truncated", False)
+        if "mass" in record:
+            mass[at] = np.array(record["mass"], dtype=float)
+    data = design.copy()
+    data["status"] = (CELL_DIMS, status, flag_attributes("status"))
+    data["completion"] = (CELL_DIMS, text, {"long_name": "answer as received"})
+    if (message != "").any():
+        why = {"long_name": "why the cell could not be answered"}
+        data["message"] = (CELL_DIMS, message, why)
+    if lexicon is None:
+        what = {"long_name": "1 where the answer was cut off at max_new_tokens"}
+        data["truncated"] = (CELL_DIMS, truncated, what)
+    else:
+        data = _with_masses(data, mass, lexicon)
+    data.attrs["notes"] = "\n".join(dict.fromkeys(notes))
+    return data
+
+
+def _placed(
+    design: "xr.Dataset", journals: Mapping[str, Path]
+) -> Iterator[tuple[tuple[int, ...], Record]]:
+    """Yield the answers to pending cells of the design, each with its place.
+
+    A journal may know more than this design asks.
+    """
+    places = [{x: k for k, x in enumerate(design[dim].values.tolist())} for dim in CELL_DIMS]
+    pending = design["status"].transpose(*CELL_DIMS).values == STATUS["pending"]
+    for name, path in journals.items():
+        for record in read(path):
+            labels = (name, *cell_of(record)) if "cell" in record else ()
+            at = tuple(
+                place[label] for place, label in zip(places, labels, strict=False) if label in place
+            )
+            if len(at) == len(CELL_DIMS) and pending[at]:
+                yield at, record
+
+
+def _with_masses(data: "xr.Dataset", mass: "NDArray[np.float32]", lexicon: Lexicon) -> "xr.Dataset":
+    stance = np.array(lexicon.stance, dtype=np.int8)
+    data = data.assign_coords(
+        option=np.array(lexicon.options, dtype=object), option_stance=("option", stance)
+    )
+    kind = {"long_name": "probability mass of the answer option, not normalised", "units": "1"}
+    data["option_prob"] = ((*CELL_DIMS, "option"), mass, kind)
+    for name, sign in (("p_agree", 1), ("p_disagree", -1)):
+        of_stance = mass[..., stance == sign]
+        total = np.nansum(of_stance.astype(np.float64), axis=-1)
+        total[np.isnan(of_stance).all(axis=-1)] = np.nan
+        meaning = {"long_name": f"probability mass of the {name[2:]}ing options", "units": "1"}
+        data[name] = (CELL_DIMS, total.astype(np.float32), meaning)
+    return data
+
+
+def rendered_prompt(data: "xr.Dataset", model: str, item: str, variant: str, prefix: str) -> str:
+    """Put a prompt together from a response dataset alone.
+
+    Parameters
+    ----------
+    data
+        A design or response dataset.
+    model, item, variant, prefix
+        Labels of the cell.
+
+    Returns
+    -------
+    str
+        The prompt; for a model with ``chat`` set, the user's turn.
+
+    Raises
+    ------
+    UserError
+        If a label is not in the dataset, or the item has no such wording.
+    """
+    labels = {"model": model, "item": item, "variant": variant, "prefix": prefix}
+    for dim, label in labels.items():
+        if label not in data[dim].values:
+            raise unknown(dim, label, map(str, data[dim].values))
+    statement = str(data["statement"].sel(item=item, variant=variant).item())
+    if not statement:
+        raise UserError(f"item '{item}' has no wording '{variant}'.")
+    return render(
+        str(data["template"].sel(model=model).item()),
+        prefix=str(data["prefix_text"].sel(prefix=prefix).item()),
+        statement=statement,
+        model_name=model,
+    )

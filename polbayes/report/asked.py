@@ -1,0 +1,205 @@
+"""What was asked and answered, read back from the response dataset."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS
+from polbayes.prompts import render
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+MASK = "[MASK]"
+_SIDE = {-1: "left-leaning", 1: "right-leaning", 0: "not scored"}
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One prompt as it was sent, and the models that got exactly this."""
+
+    prefix: str
+    models: tuple[str, ...]
+    text: str
+    chat: bool
+
+
+def statements(data: "xr.Dataset") -> "pd.DataFrame":
+    """List every wording asked.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``item, dimension, variant, kind, agreeing_is, statement, source``; no rows
+        where the dataset does not hold the statements.
+    """
+    import pandas as pd
+
+    columns = ["item", "dimension", "variant", "kind", "agreeing_is", "statement", "source"]
+    if "statement" not in data.coords:
+        return pd.DataFrame(columns=columns)
+    grids = {name: _grid(data, name) for name in columns if name != "agreeing_is"}
+    keying = _grid(data, "keying")
+    at = np.nonzero(grids["statement"] != "")
+    table = pd.DataFrame({name: values[at] for name, values in grids.items()}).astype(str)
+    table["agreeing_is"] = [_SIDE.get(side, "") for side in keying[at]]
+    return table[columns]
+
+
+def _grid(data: "xr.Dataset", name: str) -> np.ndarray:
+    """Return a coordinate of the wordings over item and variant, empty where there is none."""
+    shape = (data.sizes["item"], data.sizes["variant"])
+    if name not in data.coords:
+        return np.full(shape, "", dtype=object)
+    values = data[name].astype(object).broadcast_like(data["statement"])
+    return values.transpose("item", "variant").values
+
+
+def first_wordings(data: "xr.Dataset") -> dict[str, str]:
+    """Return for each item the statement to show for it: the original, else the first."""
+    table = statements(data)
+    original = table["kind"].eq("original")
+    ordered = table.assign(later=~original).sort_values("later", kind="stable")
+    first = ordered.drop_duplicates("item").set_index("item")["statement"]
+    return {str(item): str(text) for item, text in first.items()}
+
+
+def prompts(data: "xr.Dataset") -> list[Prompt]:
+    """Render the prompt of one statement for every model and prefix.
+
+    Returns
+    -------
+    list of Prompt
+        By prefix, models with the same prompt together; empty where the dataset holds no
+        templates or no statements (answers collected elsewhere).
+    """
+    wordings = list(first_wordings(data).values())
+    if not wordings or "template" not in data.coords or "prefix_text" not in data.coords:
+        return []
+    found: dict[tuple[str, str, bool], list[str]] = {}
+    for prefix in range(data.sizes["prefix"]):
+        for model in range(data.sizes["model"]):
+            template = _at(data, "template", model=model)
+            if not template:
+                continue
+            name = str(data["model"].values[model])
+            text = render(
+                template,
+                prefix=_at(data, "prefix_text", prefix=prefix),
+                statement=wordings[0],
+                model_name=name,
+                mask=MASK,
+            )
+            chat = bool(_at(data, "chat", model=model) or 0)
+            found.setdefault((str(data["prefix"].values[prefix]), text, chat), []).append(name)
+    return [Prompt(prefix, tuple(ms), text, chat) for (prefix, text, chat), ms in found.items()]
+
+
+def example_answers(data: "xr.Dataset") -> "pd.DataFrame":
+    """Pick one raw answer per model and outcome, from the middle of those there are.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``model, outcome, item, variant, prefix, run, completion``; no rows where
+        no text was collected.
+    """
+    import pandas as pd
+
+    columns = ["model", "outcome", "item", "variant", "prefix", "run", "completion"]
+    if "completion" not in data:
+        return pd.DataFrame(columns=columns)
+    texts = data["completion"].transpose(*CELL_DIMS).values
+    outcome = _outcomes(data)
+    rows = [
+        {"outcome": name, "completion": str(texts[cell]), **_cell(data, cell)}
+        for name, cell in _examples(texts, outcome)
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _outcomes(data: "xr.Dataset") -> np.ndarray:
+    """Name what became of each cell: its stance where it is coded, else its status."""
+    shape = tuple(data.sizes[d] for d in CELL_DIMS)
+    named = np.full(shape, "", dtype=object)
+    for variable, codes in (("status", STATUS), ("stance", STANCE)):
+        if variable in data:
+            values = data[variable].transpose(*CELL_DIMS).values
+            for name, code in codes.items():
+                named[values == code] = name
+    named[named == "ok"] = "not coded"
+    return named
+
+
+def _examples(texts: np.ndarray, outcome: np.ndarray) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    for model in range(len(texts)):
+        answered = texts[model] != ""
+        for name in (*STANCE, "invalid", "error", "not coded"):
+            cells = np.argwhere(answered & (outcome[model] == name))
+            if len(cells):
+                yield name, (model, *cells[len(cells) // 2].tolist())
+
+
+def example_masses(data: "xr.Dataset") -> "pd.DataFrame":
+    """Pick for every model the first cell with probabilities of agreeing and disagreeing.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``model, item, variant, prefix, p_agree, p_disagree``; no rows where no
+        probabilities were read.
+    """
+    import pandas as pd
+
+    columns = ["model", "item", "variant", "prefix", "p_agree", "p_disagree"]
+    if not {"p_agree", "p_disagree"} <= set(data.data_vars):
+        return pd.DataFrame(columns=columns)
+    agree, disagree = (
+        (data[name].isel(run=0) if "run" in data[name].dims else data[name])
+        .transpose(*CELL_DIMS[:-1])
+        .values
+        for name in ("p_agree", "p_disagree")
+    )
+    rows = []
+    for model in range(len(agree)):
+        cells = np.argwhere(np.isfinite(agree[model]) & np.isfinite(disagree[model]))
+        if len(cells):
+            cell = (model, *cells[0].tolist())
+            masses = {"p_agree": float(agree[cell]), "p_disagree": float(disagree[cell])}
+            rows.append({**_cell(data, cell), **masses})
+    return pd.DataFrame(rows, columns=columns)
+
+
+def size(data: "xr.Dataset") -> dict[str, int]:
+    """Count what the run consists of.
+
+    Returns
+    -------
+    dict
+        Counts by ``models``, ``items``, ``wordings``, ``prefixes``, ``repetitions`` and
+        ``answers asked for``.
+    """
+    asked = data["status"].values != NOT_ASKED if "status" in data else np.zeros(0)
+    return {
+        "models": data.sizes.get("model", 0),
+        "items": data.sizes.get("item", 0),
+        "wordings": len(statements(data)),
+        "prefixes": data.sizes.get("prefix", 0),
+        "repetitions": data.sizes.get("run", 0),
+        "answers asked for": int(asked.sum()),
+    }
+
+
+def _cell(data: "xr.Dataset", cell: tuple[int, ...]) -> dict[str, str]:
+    return {d: str(data[d].values[k]) for d, k in zip(CELL_DIMS, cell, strict=False)}
+
+
+def _at(data: "xr.Dataset", name: str, **where: int) -> Any:
+    """Return one value of a coordinate, an empty text where the dataset has none."""
+    if name not in data.coords:
+        return ""
+    value = data[name].isel(where, missing_dims="ignore").values
+    return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value

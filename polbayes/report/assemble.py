@@ -1,0 +1,93 @@
+"""Gathering what a run's folder holds into the results that the report shows."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from polbayes.config import RunConfig
+from polbayes.dataset import open_responses
+from polbayes.errors import UserError
+from polbayes.manifest import versions
+from polbayes.report.results import Results
+
+_STUDIES = (
+    "Bias measure, prefixes and design: Faulborn, Sen, Pellert, Spitz and Garcia (2025), Only a "
+    "Little to the Left: A Theory-grounded Measure of Political Bias in Large Language Models.",
+    "Answer probabilities, validity and stability: Haller, Vamvas and Jäger (2024), Yes, no, "
+    "maybe? Revisiting language models' response stability under paraphrasing for the assessment "
+    "of political leaning.",
+    "Negations and opposites: Lunardi, La Barbera and Roitero (2024), The Elusiveness of Detecting "
+    "Political Bias in Language Models.",
+)
+
+
+def assemble(
+    folder: Path,
+    config: RunConfig,
+    *,
+    stages: Mapping[str, Mapping[str, Any]],
+    text: str,
+    command: str,
+    citations: Sequence[str],
+) -> Results:
+    """Gather the results of a run.
+
+    Parameters
+    ----------
+    folder
+        The run's folder, with ``responses.nc``, ``measures/`` and ``estimates/``.
+    config, text
+        The config, and the same as YAML.
+    stages
+        The records of the finished stages.
+    command
+        The command line that makes this report again.
+    citations
+        Of the instruments.
+
+    Raises
+    ------
+    UserError
+        If a stage that the report needs was not run.
+    """
+    for stage in ("code", "measure", "fit"):
+        if stage not in stages:
+            raise UserError(f"report: stage '{stage}' was not run in {folder}; add it to stages.")
+    fit = stages["fit"]
+    responses = open_responses(folder)
+    notes = [line for line in str(responses.attrs.get("notes", "")).splitlines() if line]
+    return Results(
+        title=config.title or config.name,
+        description=config.description,
+        name=config.name,
+        command=command,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        responses=responses,
+        tables=_tables(folder),
+        verdict=fit["verdict"],
+        verdict_sentences=list(fit["sentences"]),
+        exclusions=[*fit["notes"], *notes],
+        equation=fit["equation"],
+        priors=list(fit["priors"]),
+        level=config.analysis.level,
+        config_yaml=text,
+        provenance={name: str(number) for name, number in versions().items()}
+        | {"seed": str(config.seed), "asked": str(responses.attrs.get("finished", ""))},
+        citations=[*citations, *_STUDIES],
+        duration=_duration(stages),
+    )
+
+
+def _tables(folder: Path) -> dict[str, Any]:
+    import pandas as pd
+
+    paths = [*(folder / "measures").glob("*.csv"), *(folder / "estimates").glob("*.csv")]
+    # "null" and "NA" may be names of models; only empty fields are missing.
+    return {p.stem: pd.read_csv(p, keep_default_na=False, na_values=[""]) for p in sorted(paths)}
+
+
+def _duration(stages: Mapping[str, Mapping[str, Any]]) -> str:
+    seconds = sum(float(record.get("seconds", 0)) for record in stages.values())
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

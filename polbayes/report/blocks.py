@@ -1,0 +1,199 @@
+"""What a page consists of: sections of paragraphs, pictures, tables and folded parts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from polbayes.report.numbers import ABSENT, chance, interval, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+MOST_ROWS = 200
+WIDEST = 11.5
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """One paragraph of text, with a link to a table of the report where `csv` names one."""
+
+    kind: ClassVar[str] = "paragraph"
+    text: str
+    csv: str = ""
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list; each entry may start with a part in bold."""
+
+    kind: ClassVar[str] = "bullets"
+    entries: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Verbatim:
+    """Text shown exactly as it is, line breaks included, with a word on what it is."""
+
+    kind: ClassVar[str] = "verbatim"
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure, embedded and saved as PNG and SVG.
+
+    Parameters
+    ----------
+    name
+        Stem of its files.
+    caption, alt
+        What it shows, for those who see it and for those who do not.
+    figure
+        The drawing.
+    csv
+        Names of the tables whose numbers it shows.
+    posterior
+        Whether it stands or falls with the sampler's diagnostics.
+    """
+
+    kind: ClassVar[str] = "picture"
+    name: str
+    caption: str
+    alt: str
+    figure: "Figure"
+    csv: tuple[str, ...]
+    posterior: bool = True
+
+    @property
+    def wide(self) -> bool:
+        """Whether it is shown in its full width, to be scrolled, lest its text be tiny."""
+        return bool(self.figure.get_figwidth() > WIDEST)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table on the page; the whole of it is in ``tables/<csv>.csv``.
+
+    Parameters
+    ----------
+    headers, numeric
+        Per column its header and whether it holds numbers.
+    rows
+        Cells as text; the first of a row is its header.
+    total
+        Rows of the whole table, of which `rows` may be the first ones.
+    searchable
+        Whether it gets a search field.
+    """
+
+    kind: ClassVar[str] = "grid"
+    caption: str
+    headers: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[str, ...], ...]
+    csv: str
+    total: int
+    posterior: bool = False
+    searchable: bool = False
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks that open on a click, and always in print."""
+
+    kind: ClassVar[str] = "fold"
+    title: str
+    blocks: tuple["Block", ...]
+
+
+Block = Paragraph | Bullets | Verbatim | Picture | Grid | Fold
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section: how to read it first, then what there is."""
+
+    id: str
+    title: str
+    reading: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    tables: Mapping[str, "pd.DataFrame"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a `Grid`: its header and what it shows of a row."""
+
+    header: str
+    show: Callable[[Mapping[str, Any]], str]
+    numeric: bool = True
+
+
+def text_column(name: str, header: str) -> Column:
+    """Show a column of text; a missing value as ``–``."""
+    return Column(header, lambda row: _text(row[name]), numeric=False)
+
+
+def number_column(name: str, header: str, digits: int = 2) -> Column:
+    """Show a column of numbers."""
+    return Column(header, lambda row: number(row[name], digits))
+
+
+def chance_column(name: str, header: str) -> Column:
+    """Show a column of probabilities."""
+    return Column(header, lambda row: chance(row[name]))
+
+
+def estimate_columns(header: str, level: float, *, prefix: str = "") -> tuple[Column, Column]:
+    """Show an estimate and its interval, in two columns.
+
+    Parameters
+    ----------
+    header
+        What is estimated.
+    level
+        Coverage of the interval.
+    prefix
+        Estimate and bounds are in ``{prefix}``, ``{prefix}_lower`` and ``{prefix}_upper``;
+        without it in ``estimate``, ``lower`` and ``upper``.
+    """
+    name, lower, upper = (
+        (prefix, f"{prefix}_lower", f"{prefix}_upper") if prefix else ("estimate", "lower", "upper")
+    )
+    return (
+        number_column(name, header),
+        Column(f"{level:.0%} interval", lambda row: interval(row[lower], row[upper])),
+    )
+
+
+def grid(
+    table: "pd.DataFrame",
+    columns: Sequence[Column],
+    *,
+    caption: str,
+    csv: str,
+    posterior: bool = False,
+    searchable: bool = False,
+) -> Grid:
+    """Lay a table out; all rows of a searchable one, the first `MOST_ROWS` of another."""
+    shown = table if searchable else table.head(MOST_ROWS)
+    rows = tuple(
+        tuple(column.show(row) for column in columns) for row in shown.to_dict(orient="records")
+    )
+    return Grid(
+        caption=caption,
+        headers=tuple(column.header for column in columns),
+        numeric=tuple(column.numeric for column in columns),
+        rows=rows,
+        csv=csv,
+        total=len(table),
+        posterior=posterior,
+        searchable=searchable,
+    )
+
+
+def _text(value: object) -> str:
+    missing = value is None or value == "" or value != value
+    return ABSENT if missing else str(value)

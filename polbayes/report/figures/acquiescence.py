@@ -1,0 +1,22 @@
+"""How much each model agrees whatever is said."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.figures.forest import Panel, descending, plot_forest
+from polbayes.report.figures.style import SERIES, sides
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+def plot_acquiescence(acquiescence: "pd.DataFrame") -> "Figure":
+    """Draw the acquiescence of each model, the one that agrees most at the top.
+
+    Parameters
+    ----------
+    acquiescence
+        Columns ``model, estimate, lower, upper``; 0 is no tendency either way.
+    """
+    panel = Panel("Acquiescence", descending(acquiescence), SERIES[2])
+    return plot_forest([panel], centre=0.0, dress=lambda axes: sides(axes, "says no", "says yes"))

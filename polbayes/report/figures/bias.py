@@ -1,0 +1,106 @@
+"""The bias measure of each model: posterior and classical estimate side by side."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.report.figures.forest import ascending, draw_intervals, draw_lines, say_missing
+from polbayes.report.figures.ranks import complete
+from polbayes.report.figures.style import (
+    PALE,
+    SERIES,
+    WIDTH,
+    dimensions_of,
+    in_full,
+    neutral_style,
+    new_figure,
+    row_names,
+    rule,
+    sides,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot_bias(posterior: "pd.DataFrame | None", classical: "pd.DataFrame | None") -> "Figure":
+    """Draw the bias on [-1, 1] by dimension, models in one order in all panels.
+
+    Parameters
+    ----------
+    posterior
+        Columns ``model, dimension, estimate, lower, upper``.
+    classical
+        The same, with ``lower_item, upper_item`` where there are intervals by item. One
+        of the two may be None.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One axes per dimension; rows in order of the last one's estimates (the total's
+        where there is one), the furthest left at the top.
+    """
+    given = [table for table in (posterior, classical) if table is not None]
+    dimensions = dimensions_of([d for table in given for d in table["dimension"]])
+    models = _order(given, dimensions)
+    with neutral_style():
+        figure = new_figure(WIDTH, 1.6 + 0.4 * max(len(models), 2))
+        grid = figure.subplots(1, len(dimensions), squeeze=False, sharey=True, sharex=True)[0]
+        for axes, dimension in zip(grid, dimensions, strict=True):
+            rule(axes, 0.0)
+            _draw(axes, posterior, classical, dimension, models)
+            axes.set(title=in_full(dimension).replace(" together", ""), xlim=(-1.03, 1.03))
+            axes.grid(axis="y", color=PALE, linewidth=0.6)
+            axes.tick_params(axis="y", length=0)
+            sides(axes)
+        row_names(grid[0], models)
+        handles, names = grid[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper left", ncols=2, frameon=False)
+    return figure
+
+
+def _order(tables: list["pd.DataFrame"], dimensions: list[str]) -> list[str]:
+    first = tables[0]
+    rows = ascending(first[first["dimension"] == dimensions[-1]])
+    every = [str(m) for table in tables for m in table["model"]]
+    return complete(rows["model"].tolist(), list(dict.fromkeys(every)))
+
+
+def _draw(
+    axes: "Axes",
+    posterior: "pd.DataFrame | None",
+    classical: "pd.DataFrame | None",
+    dimension: str,
+    models: list[str],
+) -> None:
+    at = np.arange(len(models), dtype=float)
+    both = posterior is not None and classical is not None
+    known = np.zeros(len(models), dtype=bool)
+    if posterior is not None:
+        rows = _rows(posterior, dimension, models)
+        known |= np.isfinite(rows["estimate"].to_numpy(dtype=float))
+        draw_intervals(axes, rows, at - 0.17 * both, colour=SERIES[0], marker="o", name="posterior")
+    if classical is not None:
+        rows, below = _rows(classical, dimension, models), at + 0.17 * both
+        known |= np.isfinite(rows["estimate"].to_numpy(dtype=float))
+        draw_intervals(
+            axes,
+            rows,
+            below,
+            colour=SERIES[1],
+            marker="s",
+            name="classical, bootstrap",
+            hollow=True,
+        )
+        if {"lower_item", "upper_item"} <= set(rows.columns):
+            bounds = ("lower_item", "upper_item")
+            draw_lines(axes, rows, below, colour=SERIES[1], bounds=bounds, width=1.0)
+    for y in np.flatnonzero(~known):
+        say_missing(axes, float(y))
+
+
+def _rows(table: "pd.DataFrame", dimension: str, models: list[str]) -> "pd.DataFrame":
+    rows = table[table["dimension"] == dimension]
+    return rows.drop_duplicates("model").set_index("model").reindex(models)

@@ -1,0 +1,172 @@
+"""Forest plots: an estimate with its interval per row, one panel beside the other."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.report.figures.style import (
+    FAINT,
+    INK,
+    PALE,
+    WIDTH,
+    labels,
+    neutral_style,
+    new_figure,
+    row_names,
+    rule,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of a forest plot.
+
+    Parameters
+    ----------
+    title
+        Its heading.
+    rows
+        Columns ``model, estimate, lower, upper``, in the order to be drawn from top to
+        bottom.
+    colour, marker
+        Of the estimates.
+    """
+
+    title: str
+    rows: "pd.DataFrame"
+    colour: str = INK
+    marker: str = "o"
+
+
+def ascending(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """Sort by estimate, the lowest (furthest left) first and missing ones last."""
+    return rows.sort_values("estimate", kind="stable", na_position="last")
+
+
+def descending(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """Sort by estimate, the highest first and missing ones last."""
+    return rows.sort_values("estimate", ascending=False, kind="stable", na_position="last")
+
+
+def plot_forest(
+    panels: Sequence[Panel],
+    *,
+    centre: float | None,
+    dress: Callable[["Axes"], object],
+) -> "Figure":
+    """Draw panels of estimates with intervals on one common scale.
+
+    Parameters
+    ----------
+    panels
+        At least one; more than two are drawn two abreast.
+    centre
+        Where the vertical line stands; none when None.
+    dress
+        Sets what is particular to the axes of this plot, such as the label.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One axes per panel, in their order.
+    """
+    across = min(len(panels), 2)
+    down = -(-len(panels) // across)
+    most = max(len(panel.rows) for panel in panels)
+    with neutral_style():
+        figure = new_figure(_width(panels, across), down * (1.15 + 0.29 * max(most, 2)))
+        grid = figure.subplots(down, across, squeeze=False, sharex=True)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            if centre is not None:
+                rule(axes, centre)
+            draw_rows(axes, panel)
+            dress(axes)
+            axes.tick_params(axis="x", labelbottom=True)
+        for axes in grid.flat[len(panels) :]:
+            figure.delaxes(axes)
+    return figure
+
+
+def _width(panels: Sequence[Panel], across: int) -> float:
+    """Return the width in inches that leaves room beside the longest name."""
+    longest = max(
+        (len(text) for panel in panels for text in labels(panel.rows["model"].tolist())), default=0
+    )
+    return max(WIDTH if across > 1 else 0.72 * WIDTH, across * (3.0 + 0.075 * longest))
+
+
+def draw_rows(axes: "Axes", panel: Panel) -> None:
+    """Draw one panel's rows from top to bottom; a missing estimate is said in words."""
+    rows = panel.rows
+    at = np.arange(len(rows))
+    draw_intervals(axes, rows, at, colour=panel.colour, marker=panel.marker)
+    for y, known in enumerate(np.isfinite(rows["estimate"].to_numpy(dtype=float))):
+        if not known:
+            say_missing(axes, y)
+    axes.set_title(panel.title)
+    axes.grid(axis="y", color=PALE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    row_names(axes, rows["model"].astype(str).tolist())
+
+
+def say_missing(axes: "Axes", y: float) -> None:
+    """Write that a row has no estimate."""
+    axes.text(
+        0.5,
+        y,
+        "no estimate",
+        transform=axes.get_yaxis_transform(),
+        color=FAINT,
+        fontstyle="italic",
+        fontsize=8.5,
+        ha="center",
+        va="center",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+    )
+
+
+def draw_intervals(
+    axes: "Axes",
+    rows: "pd.DataFrame",
+    at: "np.ndarray",
+    *,
+    colour: str,
+    marker: str,
+    name: str | None = None,
+    hollow: bool = False,
+) -> None:
+    """Draw the estimates of `rows` at heights `at` with their intervals."""
+    draw_lines(axes, rows, at, colour=colour)
+    axes.plot(
+        rows["estimate"].to_numpy(dtype=float),
+        at,
+        linestyle="none",
+        marker=marker,
+        markersize=6.5,
+        color=colour,
+        markerfacecolor="white" if hollow else colour,
+        markeredgecolor=colour,
+        label=name,
+        zorder=3,
+    )
+
+
+def draw_lines(
+    axes: "Axes",
+    rows: "pd.DataFrame",
+    at: "np.ndarray",
+    *,
+    colour: str,
+    bounds: tuple[str, str] = ("lower", "upper"),
+    width: float = 2.2,
+) -> None:
+    """Draw lines at heights `at` between the two columns of `bounds`."""
+    low, high = (rows[bound].to_numpy(dtype=float) for bound in bounds)
+    axes.hlines(at, low, high, color=colour, linewidth=width, alpha=0.75, zorder=2)

@@ -1,0 +1,115 @@
+"""Heat maps whose cells say their number."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.report.figures.style import FAINT, INK, labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+CELL_HEIGHT = 0.3
+
+
+def draw_heat(
+    axes: "Axes",
+    values: "pd.DataFrame",
+    *,
+    palette: str,
+    limits: tuple[float, float],
+    write: Callable[[float], str],
+    strong: "pd.DataFrame | None" = None,
+) -> None:
+    """Draw a matrix with its numbers; cells without one are hatched.
+
+    Parameters
+    ----------
+    axes
+        Where to.
+    values
+        Numbers by row and column, NaN where there is none.
+    palette
+        Name of a matplotlib colour map.
+    limits
+        Values at the two ends of the palette.
+    write
+        How a number is written into its cell.
+    strong
+        Cells to be set in bold type; none when None.
+    """
+    from matplotlib import colormaps
+
+    array = values.to_numpy(dtype=float)
+    low, high = limits
+    colours = colormaps[palette]
+    axes.set_facecolor("#f3f3f3")
+    axes.imshow(
+        np.ma.masked_invalid(array), cmap=palette, vmin=low, vmax=high, aspect="auto", zorder=2
+    )
+    for (row, column), value in np.ndenumerate(array):
+        if not np.isfinite(value):
+            _hatch(axes, row, column)
+            continue
+        shade = colours(float(np.clip((value - low) / (high - low), 0, 1)))
+        bold = strong is not None and bool(strong.iat[row, column])
+        axes.text(
+            column,
+            row,
+            write(value),
+            color=_contrast(shade),
+            fontsize=8,
+            fontweight="bold" if bold else "normal",
+            ha="center",
+            va="center",
+            zorder=4,
+        ).set_in_layout(False)
+    _name_cells(axes, values)
+
+
+def _hatch(axes: "Axes", row: int, column: int) -> None:
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(
+        Rectangle(
+            (column - 0.5, row - 0.5),
+            1,
+            1,
+            facecolor="#f3f3f3",
+            edgecolor=FAINT,
+            hatch="///",
+            linewidth=0,
+            zorder=3,
+        )
+    )
+
+
+def _contrast(shade: tuple[float, float, float, float]) -> str:
+    red, green, blue, _ = shade
+    return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "white"
+
+
+def _name_cells(axes: "Axes", values: "pd.DataFrame") -> None:
+    rows, columns = ([str(name) for name in names] for names in (values.index, values.columns))
+    axes.set_yticks(range(len(rows)), labels(rows))
+    drawn = labels(columns)
+    slanted = max(map(len, drawn)) > 4
+    axes.set_xticks(range(len(columns)), drawn)
+    if slanted:
+        for tick in axes.get_xticklabels():
+            tick.set(rotation=40, ha="right", rotation_mode="anchor")
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    right, low = len(columns) - 0.5, len(rows) - 0.5
+    axes.vlines(np.arange(0.5, right), -0.5, low, color="white", linewidth=1.2, zorder=3)
+    axes.hlines(np.arange(0.5, low), -0.5, right, color="white", linewidth=1.2, zorder=3)
+    axes.set(xlim=(-0.5, right), ylim=(low, -0.5))
+
+
+def width_for(values: "pd.DataFrame", cell: float) -> float:
+    """Return the width in inches of a heat map with room for its names and numbers."""
+    longest = max(map(len, labels([str(name) for name in values.index])))
+    return max(4.0, float(0.7 + 0.075 * longest + cell * values.shape[1]))

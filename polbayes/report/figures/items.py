@@ -1,0 +1,129 @@
+"""Where the statements stand, and how well they tell models apart."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.report.figures.style import (
+    COLOUR,
+    INK,
+    PALE,
+    WIDTH,
+    dimensions_of,
+    in_full,
+    neutral_style,
+    new_figure,
+    rule,
+    sides,
+    wrapped,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_DIRECTION = {"left": "<", "-1": "<", "right": ">", "1": ">", "+1": ">"}
+
+
+def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figure":
+    """Draw difficulty, and discrimination where it was estimated, with the statements.
+
+    Parameters
+    ----------
+    items
+        Columns ``item, dimension, difficulty, difficulty_lower, difficulty_upper`` and
+        where known ``direction`` (-1 or left, +1 or right), ``discrimination``,
+        ``discrimination_lower``, ``discrimination_upper``.
+    statements
+        Text by item.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Per dimension one axes for difficulty, sorted with the lowest at the top, and one
+        for discrimination in the same order.
+    """
+    groups = {
+        dimension: items[items["dimension"] == dimension].sort_values(
+            "difficulty", kind="stable", na_position="last"
+        )
+        for dimension in dimensions_of(items["dimension"].tolist())
+    }
+    quantities = ["difficulty"]
+    if "discrimination" in items and items["discrimination"].notna().any():
+        quantities.append("discrimination")
+    reach = {quantity: _reach(items, quantity) for quantity in quantities}
+    heights = [max(len(rows), 2) + 2.0 for rows in groups.values()]
+    with neutral_style():
+        figure = new_figure(WIDTH, 0.5 + 0.36 * sum(heights))
+        grid = figure.subplots(
+            len(groups),
+            len(quantities),
+            squeeze=False,
+            sharex="col",
+            gridspec_kw={"height_ratios": heights, "width_ratios": [3, 2][: len(quantities)]},
+        )
+        for line, (dimension, rows) in zip(grid, groups.items(), strict=True):
+            for axes, quantity in zip(line, quantities, strict=True):
+                axes.set_xlim(*reach[quantity])
+                _draw(axes, rows, quantity, COLOUR.get(dimension, INK))
+            _name_items(line[0], rows, statements)
+            line[0].set_title(f"{in_full(dimension)}: location")
+            if len(quantities) > 1:
+                line[1].set_title("Discrimination")
+                line[1].set_yticks(range(len(rows)), [""] * len(rows))
+    return figure
+
+
+def _reach(items: "pd.DataFrame", quantity: str) -> tuple[float, float]:
+    """Return limits that take in all intervals; for discrimination on a log scale."""
+    ends = items[[quantity, f"{quantity}_lower", f"{quantity}_upper"]].to_numpy(dtype=float)
+    known = ends[np.isfinite(ends)]
+    if quantity == "discrimination":
+        return known.min(initial=0.7) / 1.1, known.max(initial=1.4) * 1.1
+    return known.min(initial=-0.5) - 0.2, known.max(initial=0.5) + 0.2
+
+
+def _draw(axes: "Axes", rows: "pd.DataFrame", quantity: str, colour: str) -> None:
+    if quantity == "discrimination":
+        _log_scale(axes)
+    at = np.arange(len(rows))
+    value, low, high = (
+        rows[f"{quantity}{end}"].to_numpy(dtype=float) for end in ("", "_lower", "_upper")
+    )
+    rule(axes, 0.0 if quantity == "difficulty" else 1.0)
+    axes.hlines(at, low, high, color=colour, linewidth=1.8, alpha=0.7, zorder=2)
+    sign = rows["direction"].map(_marker) if "direction" in rows else ["o"] * len(rows)
+    for y, x, marker in zip(at, value, sign, strict=True):
+        axes.plot(x, y, linestyle="none", marker=marker, color=colour, markersize=6, zorder=3)
+    axes.grid(axis="y", color=PALE, linewidth=0.6)
+    axes.tick_params(axis="x", labelbottom=True)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    if quantity == "difficulty":
+        sides(axes, "drawn to the right", "drawn to the left")
+
+
+def _log_scale(axes: "Axes") -> None:
+    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator([0.1, 0.2, 0.5, 1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    sides(axes, "weak", "strong")
+
+
+def _marker(direction: object) -> str:
+    return _DIRECTION.get(str(direction).removesuffix(".0"), "o")
+
+
+def _name_items(axes: "Axes", rows: "pd.DataFrame", statements: Mapping[str, str]) -> None:
+    names = [
+        wrapped(f"{item}: {statements[item]}" if item in statements else item, width=56, lines=2)
+        for item in rows["item"].astype(str)
+    ]
+    axes.set_yticks(range(len(names)), names, fontsize=8)

@@ -1,0 +1,180 @@
+"""The models on the two dimensions."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.report.figures.style import (
+    FAINT,
+    INK,
+    MARKERS,
+    SERIES,
+    labels,
+    neutral_style,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DIMENSIONS = ("economic", "cultural")
+_MOST_NAMES = 14
+_SIDE = 6.4
+_FONT = 8.5
+
+
+def placed(theta: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the models that have an estimate on both dimensions.
+
+    Parameters
+    ----------
+    theta
+        Columns ``model, dimension, estimate, lower, upper``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by model, columns ``(estimate | lower | upper, dimension)``.
+    """
+    wide = theta[theta["dimension"].isin(DIMENSIONS)].pivot(
+        index="model", columns="dimension", values=["estimate", "lower", "upper"]
+    )
+    if not set(DIMENSIONS) <= set(wide.columns.get_level_values(1)):
+        return wide.iloc[:0]
+    wide = wide.reindex(dict.fromkeys(theta["model"]))
+    return wide.dropna(subset=[("estimate", d) for d in DIMENSIONS]).astype(float)
+
+
+def plot_leaning_map(theta: "pd.DataFrame") -> "Figure":
+    """Draw every model as a point with a cross of its two intervals.
+
+    Parameters
+    ----------
+    theta
+        Columns ``model, dimension, estimate, lower, upper``; negative is left. Models
+        without an estimate on both dimensions are left out.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Names beside the points; with more than 14 models numbers, and their key beside
+        the map.
+    """
+    from matplotlib.figure import Figure
+
+    wide = placed(theta)
+    names = labels([str(model) for model in wide.index])
+    numbered = len(names) > _MOST_NAMES
+    reach = np.nan_to_num(np.abs(wide.to_numpy())).max(initial=0.0) * 1.12
+    reach = float(max(reach, 0.5))
+    with neutral_style():
+        height = max(_SIDE + 1.0, 0.9 + 0.24 * len(names) if numbered else 0.0)
+        room = 0.35 + 0.068 * max(map(len, names), default=0)
+        corner_x = 0.85 if numbered else 1.4
+        width = corner_x + _SIDE + (room if numbered else 1.4)
+        figure = Figure(figsize=(width, height), facecolor="white")
+        # A fixed place, so that text can be laid out in inches before anything is drawn.
+        corner = (corner_x, height - _SIDE - 0.25)
+        axes = figure.add_axes(
+            (corner[0] / width, corner[1] / height, _SIDE / width, _SIDE / height)
+        )
+        _frame(axes, reach)
+        for k, model in enumerate(wide.index):
+            _cross(axes, wide.loc[model], k)
+        shown = [str(k + 1) for k in range(len(names))] if numbered else names
+        x, y = (wide[("estimate", d)].to_numpy() for d in DIMENSIONS)
+        _write_names(axes, x, y, shown, reach)
+        if numbered:
+            _write_key(figure, names, left=corner[0] + _SIDE + 0.15)
+    return figure
+
+
+def _frame(axes: "Axes", reach: float) -> None:
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach))
+    axes.axhline(0, color=INK, linewidth=0.9, zorder=1)
+    axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
+    axes.set_xlabel("← economic left" + " " * 40 + "economic right →")
+    axes.set_ylabel("← cultural left" + " " * 40 + "cultural right →")
+    for x, economic, ha in ((0.015, "left", "left"), (0.985, "right", "right")):
+        for y, cultural, va in ((0.015, "left", "bottom"), (0.985, "right", "top")):
+            axes.text(
+                x, y, f"economic {economic}\ncultural {cultural}", transform=axes.transAxes,
+                color="#767676", fontstyle="italic", fontsize=8.5, ha=ha, va=va, zorder=0,
+            )  # fmt: skip
+
+
+def _cross(axes: "Axes", row: "pd.Series", k: int) -> None:
+    colour = SERIES[k % len(SERIES)]
+    x, y = (row[("estimate", d)] for d in DIMENSIONS)
+    (left, right), (low, high) = ((row[("lower", d)], row[("upper", d)]) for d in DIMENSIONS)
+    axes.hlines(y, left, right, color=colour, linewidth=1.5, alpha=0.6, zorder=2)
+    axes.vlines(x, low, high, color=colour, linewidth=1.5, alpha=0.6, zorder=2)
+    marker = MARKERS[k % len(MARKERS)]
+    axes.plot(x, y, marker=marker, color=colour, markersize=8, markeredgecolor="white", zorder=4)
+
+
+def _write_names(
+    axes: "Axes", x: np.ndarray, y: np.ndarray, names: list[str], reach: float
+) -> None:
+    """Write every name near its point, where it covers least of what is there."""
+    points = np.column_stack([x, y]) / reach * _SIDE * 36 + _SIDE * 36
+    taken = [(a - 6, b - 6, a + 6, b + 6) for a, b in points]
+    for k, name in enumerate(names):
+        size = (0.62 * _FONT * len(name.replace("\\$", "$")), 1.25 * _FONT)
+        best = min(_places(points[k], size), key=lambda place: _cost(place, points[k], taken))
+        taken.append(best)
+        offset = (best[0] - points[k][0], best[1] - points[k][1])
+        far = np.hypot(*_gap(best, points[k])) > 14
+        axes.annotate(
+            name, (x[k], y[k]), offset, textcoords="offset points", fontsize=_FONT,
+            ha="left", va="bottom", zorder=5,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
+            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.6} if far else None,
+        )  # fmt: skip
+
+
+Box = tuple[float, float, float, float]
+
+
+def _places(point: np.ndarray, size: tuple[float, float]) -> Iterator[Box]:
+    width, height = size
+    for gap in (7, 14, 24, 36, 50):
+        for dx, dy in ((1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0)):
+            left = point[0] + gap * dx - width * (1 - dx) / 2
+            low = point[1] + gap * dy - height * (1 - dy) / 2
+            yield left, low, left + width, low + height
+
+
+def _cost(place: Box, point: np.ndarray, taken: list[Box]) -> float:
+    covered = sum(_overlap(place, other) for other in taken)
+    end = _SIDE * 72
+    beyond = max(0.0, -place[0], -place[1], place[2] - end, place[3] - end)
+    return covered + 1000 * beyond + float(np.hypot(*_gap(place, point)))
+
+
+def _overlap(a: Box, b: Box) -> float:
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    return max(width, 0.0) * max(height, 0.0)
+
+
+def _gap(place: Box, point: np.ndarray) -> tuple[float, float]:
+    return (
+        max(place[0] - point[0], point[0] - place[2], 0.0),
+        max(place[1] - point[1], point[1] - place[3], 0.0),
+    )
+
+
+def _write_key(figure: "Figure", names: list[str], *, left: float) -> None:
+    from matplotlib.lines import Line2D
+
+    width, height = figure.get_size_inches()
+    for k, name in enumerate(names):
+        y = 1 - (0.35 + 0.24 * k) / height
+        marker, colour = MARKERS[k % len(MARKERS)], SERIES[k % len(SERIES)]
+        figure.add_artist(
+            Line2D([left / width], [y], linestyle="none", markersize=6, marker=marker, color=colour)
+        )
+        figure.text((left + 0.13) / width, y, f"{k + 1}  {name}", fontsize=8, va="center")

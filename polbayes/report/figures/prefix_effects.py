@@ -1,0 +1,72 @@
+"""What each prefix does to each model, as a heat map."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
+from polbayes.report.figures.ranks import complete
+from polbayes.report.figures.style import neutral_style, new_figure
+from polbayes.report.numbers import number
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+_LEAST_END = 0.5
+
+
+def plot_prefix_effects(
+    effects: "pd.DataFrame",
+    *,
+    models: Sequence[str],
+    prefixes: Sequence[str],
+    palette: str,
+    title: str,
+    bound: float | None = None,
+    write: Callable[[float], str] = number,
+) -> "Figure":
+    """Draw one number per model and prefix; in bold where its interval leaves out 0.
+
+    Parameters
+    ----------
+    effects
+        Columns ``model, prefix, estimate, lower, upper``, one row per model and prefix.
+    models, prefixes
+        The order of rows and columns; what they leave out comes last.
+    palette
+        Name of a diverging matplotlib colour map, its middle at 0.
+    title
+        Heading of the figure.
+    bound
+        Value at the right end of the palette; the largest absolute estimate, but at
+        least 0.5, when None, so that small effects stay pale.
+    write
+        How a number is written into its cell.
+    """
+    estimate, lower, upper = (
+        effects.pivot(index="model", columns="prefix", values=column)
+        for column in ("estimate", "lower", "upper")
+    )
+    rows = complete(models, list(estimate.index))
+    columns = complete(prefixes, list(estimate.columns))
+    estimate, lower, upper = (
+        m.reindex(index=rows, columns=columns) for m in (estimate, lower, upper)
+    )
+    found = np.abs(estimate.to_numpy(dtype=float))
+    largest = float(found[np.isfinite(found)].max(initial=0.0))
+    end = bound or max(largest, _LEAST_END)
+    with neutral_style():
+        figure = new_figure(width_for(estimate, cell=0.7), 1.7 + CELL_HEIGHT * max(len(rows), 2))
+        axes = figure.subplots()
+        draw_heat(
+            axes,
+            estimate,
+            palette=palette,
+            limits=(-end, end),
+            write=write,
+            strong=(lower > 0) | (upper < 0),
+        )
+        axes.set_title(title)
+    return figure

@@ -1,0 +1,180 @@
+"""What all figures share: palette, labels that are safe to draw, and neutral settings."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+from polbayes.report.visible import visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette, which stays apart under every common colour blindness.
+INK = "#222222"
+FAINT = "#8c8c8c"
+PALE = "#e4e4e4"
+COLOUR = {"economic": "#0072B2", "cultural": "#D55E00", "total": "#444444"}
+MARKER = {"economic": "o", "cultural": "s", "total": "D"}
+SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
+# Purple is left and orange right in every heat map, whichever end left is at.
+LEFT_LOW, LEFT_HIGH = "PuOr_r", "PuOr"
+DISAGREE_AGREE = "BrBG"
+CHANCE = "Blues"
+WIDTH = 9.2
+NAME_WIDTH = 34
+
+_SETTINGS = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "polbayes",
+    "hatch.linewidth": 0.7,
+}
+# Settings that are about the session and not about the look of a figure.
+_SESSION = ("backend", "backend_fallback", "interactive", "toolbar", "timezone", "webagg")
+
+
+@contextmanager
+def neutral_style() -> Iterator[None]:
+    """Draw with the report's settings, whatever the reader's own matplotlib file says."""
+    import matplotlib as mpl
+
+    defaults = {
+        key: value for key, value in mpl.rcParamsDefault.items() if not key.startswith(_SESSION)
+    }
+    with mpl.rc_context({**defaults, **_SETTINGS}):
+        yield
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """Make an empty figure of `width` by `height` inches that no global state knows of."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def label(text: str, width: int = NAME_WIDTH) -> str:
+    """Make untrusted text fit to be drawn.
+
+    Parameters
+    ----------
+    text
+        A name or a statement.
+    width
+        Most characters; a longer text loses its middle, since names of models differ at
+        either end.
+
+    Returns
+    -------
+    str
+        One line, control characters visible, no formula markup, and a box for every
+        character that the font does not have.
+    """
+    line = " ".join(visible(text).split())
+    if len(line) > width:
+        head = (width - 1) * 3 // 5
+        line = f"{line[:head]}…{line[len(line) - (width - 1 - head) :]}"
+    return _drawable(line)
+
+
+def wrapped(text: str, *, width: int, lines: int) -> str:
+    """Break a statement into at most `lines` lines, shortened at its end where too long."""
+    from textwrap import wrap
+
+    # `max_lines` drops whole words; a single overlong word is broken instead.
+    parts = wrap(" ".join(visible(text).split()), width, max_lines=lines, placeholder=" …")
+    return _drawable("\n".join(parts))
+
+
+def labels(names: Sequence[str], width: int = NAME_WIDTH) -> list[str]:
+    """Label several names so that no two that differ look the same."""
+    drawn: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in dict.fromkeys(names):
+        text, number = label(name, width), 1
+        while text in taken:
+            number += 1
+            text = f"{label(name, width - 3)} #{number}"
+        taken.add(text)
+        drawn[name] = text
+    return [drawn[name] for name in names]
+
+
+def _drawable(text: str) -> str:
+    known = _glyphs()
+    boxed = "".join(c if c == "\n" or ord(c) in known else "□" for c in text)
+    # An escaped dollar is drawn as one and never starts a formula.
+    return boxed.replace("$", r"\$")
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset(get_font(findfont("DejaVu Sans")).get_charmap())
+
+
+def rule(axes: "Axes", at: float) -> None:
+    """Draw the vertical line at the centre, behind everything."""
+    axes.axvline(at, color=INK, linewidth=0.9, zorder=1)
+
+
+def row_names(axes: "Axes", names: Sequence[str], *, width: int = NAME_WIDTH) -> None:
+    """Name the rows from top to bottom and set the vertical limits to fit them."""
+    axes.set_yticks(range(len(names)), labels(names, width))
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+
+
+def sides(axes: "Axes", left: str = "left", right: str = "right") -> None:
+    """Say beneath the two ends of the axis which side is which."""
+    axes.set_xlabel(f"← {left}", loc="left")
+    axes.annotate(
+        f"{right} →", (1, 0), xycoords=("axes fraction", axes.xaxis.label), ha="right", va="bottom"
+    )
+
+
+def in_full(dimension: str) -> str:
+    """Return the heading of a dimension."""
+    return {
+        "": "Not scored",
+        "economic": "Economic",
+        "cultural": "Cultural",
+        "total": "Both dimensions together",
+    }.get(dimension, label(dimension, 40))
+
+
+def dimensions_of(values: Sequence[str]) -> list[str]:
+    """Return the dimensions there are, in the report's order."""
+    known = [d for d in COLOUR if d in set(values)]
+    return known + [d for d in dict.fromkeys(values) if d not in known]
+
+
+def stamp(figure: "Figure", text: str) -> None:
+    """Write a warning across a figure, so that it travels with the file."""
+    figure.text(
+        0.5,
+        0.5,
+        text,
+        color="#B00020",
+        fontsize=min(26.0, 2.6 * figure.get_figwidth()),
+        fontweight="bold",
+        alpha=0.45,
+        rotation=18,
+        ha="center",
+        va="center",
+        zorder=1000,
+    ).set_in_layout(False)

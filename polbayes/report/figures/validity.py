@@ -1,0 +1,85 @@
+"""What became of the answers asked for: shares of outcomes per model."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.report.figures.style import (
+    WIDTH,
+    neutral_style,
+    new_figure,
+    row_names,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+USABLE = ("agree", "neutral", "disagree")
+# Outcome: colour and hatching. What cannot be used is hatched, so that colour is not alone.
+OUTCOMES: dict[str, tuple[str, str]] = {
+    "agree": ("#009E73", ""),
+    "neutral": ("#DDDDDD", ""),
+    "disagree": ("#56B4E9", ""),
+    "unrelated": ("#F0E442", "///"),
+    "refused": ("#E69F00", "..."),
+    "invalid": ("#CC79A7", "xxx"),
+    "error": ("#D55E00", "\\\\\\"),
+    "uncoded": ("#8c8c8c", "++"),
+    "pending": ("#FFFFFF", "--"),
+}
+
+
+def plot_validity(validity: "pd.DataFrame", *, outcomes: Sequence[str]) -> "Figure":
+    """Draw stacked bars of outcomes, models in the order of the table.
+
+    Parameters
+    ----------
+    validity
+        ``model`` and one column of counts or shares per outcome.
+    outcomes
+        The columns to stack, out of `OUTCOMES`.
+    """
+    models = validity["model"].astype(str).tolist()
+    counts = validity[list(outcomes)].to_numpy(dtype=float)
+    counts = np.where(np.isfinite(counts), counts, 0.0)
+    total = counts.sum(axis=1, keepdims=True)
+    shares = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
+    with neutral_style():
+        figure = new_figure(WIDTH, 1.7 + 0.32 * max(len(models), 2))
+        axes = figure.subplots()
+        left = np.zeros(len(models))
+        for column, outcome in enumerate(outcomes):
+            colour, hatch = OUTCOMES[outcome]
+            width = shares[:, column]
+            axes.barh(
+                np.arange(len(models)),
+                width,
+                left=left,
+                height=0.72,
+                label=outcome,
+                color=colour,
+                hatch=hatch,
+                edgecolor="#444444",
+                linewidth=0.4,
+            )
+            left = left + width
+        usable = shares[:, [o in USABLE for o in outcomes]].sum(axis=1)
+        for y, asked in enumerate(total[:, 0] > 0):
+            text = f"{100 * usable[y]:.0f}% usable" if asked else "nothing asked"
+            axes.text(1.01, y, text, va="center", fontsize=8.5)
+        axes.set(xlim=(0, 1), xlabel="share of the answers asked for")
+        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
+        row_names(axes, models)
+        handles, names = axes.get_legend_handles_labels()
+        figure.legend(
+            handles,
+            names,
+            loc="outside upper left",
+            ncols=9,
+            frameon=False,
+            handlelength=1.4,
+            columnspacing=1.2,
+        )
+    return figure

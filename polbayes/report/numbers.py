@@ -1,0 +1,45 @@
+"""Numbers as a reader meets them."""
+
+import math
+
+ABSENT = "–"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Write a number with a true minus sign; ``–`` where there is none.
+
+    A value that rounds to zero has no sign.
+    """
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def interval(lower: float, upper: float, digits: int = 2) -> str:
+    """Write an interval as ``[−1.10, −0.54]``; ``–`` where an end is missing."""
+    low, high = number(lower, digits), number(upper, digits)
+    return ABSENT if ABSENT in (low, high) else f"[{low}, {high}]"
+
+
+def chance(probability: float) -> str:
+    """Write a probability in percent, never as certain: ``< 1%`` and ``> 99%`` at the ends."""
+    if probability is None or not math.isfinite(probability):
+        return ABSENT
+    if probability < 0.01:
+        return "<\u00a01%"
+    if probability > 0.99:
+        return ">\u00a099%"
+    return f"{100 * probability:.0f}%"
+
+
+def share(value: float) -> str:
+    """Write a share in percent."""
+    return ABSENT if value is None or not math.isfinite(value) else f"{100 * value:.1f}%"
+
+
+def count(value: float) -> str:
+    """Write a count with thin spaces between thousands."""
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    return f"{value:,.0f}".replace(",", "\u2009")

@@ -1,0 +1,163 @@
+"""Results as sections, and sections as one HTML page."""
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from polbayes.report.asked import size
+from polbayes.report.blocks import Block, Fold, Picture, Section
+from polbayes.report.numbers import count
+from polbayes.report.results import POSTERIOR, Results
+from polbayes.report.sections.acquiescence import acquiescence
+from polbayes.report.sections.bias import bias
+from polbayes.report.sections.diagnostics import diagnostics
+from polbayes.report.sections.headline import headline
+from polbayes.report.sections.items import items
+from polbayes.report.sections.model import model
+from polbayes.report.sections.prefixes import prefixes
+from polbayes.report.sections.prompts import asked
+from polbayes.report.sections.ranking import ranking
+from polbayes.report.sections.rerun import rerun
+from polbayes.report.sections.sensitivity import sensitivity
+from polbayes.report.sections.validity import validity
+from polbayes.report.visible import visible
+
+_FOLDER = Path(__file__).resolve().parent
+
+SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
+    "Where the models stand": headline,
+    "Who is left of whom": ranking,
+    "Bias": bias,
+    "Prefix effects": prefixes,
+    "Prompt sensitivity": sensitivity,
+    "Acquiescence": acquiescence,
+    "The statements": items,
+    "Usable answers": validity,
+    "Diagnostics": diagnostics,
+    "What was asked": asked,
+    "The model": model,
+    "Cite and rerun": rerun,
+}
+
+BANNERS = {
+    "bad": "Do not use the estimates of this report",
+    "caution": "Use the estimates of this report with caution",
+    "good": "The estimates passed the checks of the sampler",
+}
+
+
+def sections(results: Results) -> tuple[list[Section], list[str]]:
+    """Make the sections that the results allow.
+
+    Returns
+    -------
+    sections : list of Section
+        In the order of the page.
+    absent : list of str
+        Names of the sections that there are no results for.
+    """
+    made = {name: make(results) for name, make in SECTIONS.items()}
+    present = [section for section in made.values() if section is not None]
+    return present, [name for name, section in made.items() if section is None]
+
+
+def pictures(blocks: tuple[Block, ...]) -> list[Picture]:
+    """List the pictures in blocks, folded ones too."""
+    found: list[Picture] = []
+    for block in blocks:
+        if isinstance(block, Picture):
+            found.append(block)
+        elif isinstance(block, Fold):
+            found += pictures(block.blocks)
+    return found
+
+
+def render_page(
+    results: Results,
+    present: list[Section],
+    absent: list[str],
+    images: Mapping[str, bytes],
+) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    results
+        What it is about.
+    present, absent
+        As from `sections`.
+    images
+        SVG by name of the picture, embedded into the page.
+
+    Returns
+    -------
+    str
+        HTML that loads nothing, and in which no text of the results can act: escaped,
+        with control characters visible, and under a policy that runs the page's own
+        script only.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style, script = (
+        (_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+    )
+    return environment.get_template("page.html").render(
+        results=results,
+        sections=present,
+        absent=absent,
+        facts={name: count(value) for name, value in size(results.responses).items()},
+        banner=_banner(results),
+        made=_moment(results.created),
+        style=Markup(style),
+        script=Markup(script),
+        policy=_policy(style, script),
+        images={name: _data_uri(image) for name, image in images.items()},
+    )
+
+
+def _shown(value: Any) -> Any:
+    """Make every text that enters the page visible; the escaping comes after this."""
+    return visible(value) if type(value) is str else value
+
+
+def _moment(created: str) -> str:
+    """Write an ISO time for readers; anything else stays as it is."""
+    try:
+        moment = datetime.fromisoformat(created)
+    except ValueError:
+        return created
+    return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
+
+
+def _banner(results: Results) -> Mapping[str, str] | None:
+    fitted = any(results.table(name) is not None for name in POSTERIOR)
+    if results.verdict == "good" and not fitted:
+        return None
+    return {"kind": results.verdict, "title": BANNERS[results.verdict]}
+
+
+def _policy(style: str, script: str) -> str:
+    hashes = [
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in (style, script)
+    ]
+    return (
+        f"default-src 'none'; img-src data:; style-src 'sha256-{hashes[0]}'; "
+        f"script-src 'sha256-{hashes[1]}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _data_uri(image: bytes) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(image).decode()}"

@@ -1,0 +1,119 @@
+"""What a report is made from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+VERDICTS = ("good", "caution", "bad")
+
+_INTERVAL = ("estimate", "lower", "upper")
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "theta": ("model", "dimension", *_INTERVAL, "p_left"),
+    "bias_posterior": ("model", "dimension", *_INTERVAL, "p_left"),
+    "pairwise": ("model_a", "model_b", "dimension", "p_left"),
+    "ranks": ("model", "dimension", "rank", "probability"),
+    "acquiescence": ("model", *_INTERVAL),
+    "prefix_effects": ("model", "prefix", "effect", *_INTERVAL),
+    "sensitivity": ("model", "effect", *_INTERVAL),
+    "items": ("item", "dimension", "difficulty", "difficulty_lower", "difficulty_upper"),
+    "diagnostics": ("quantity", "r_hat", "ess_bulk", "ess_tail"),
+    "bias": ("model", "dimension", "measure", *_INTERVAL),
+    "bias_by_prefix": ("model", "prefix", *_INTERVAL),
+    "validity": ("model",),
+    "agreement": ("model", "measure", *_INTERVAL),
+    "stability": ("model",),
+}
+"""The columns that the report needs of each table; further ones are kept in the CSV."""
+
+POSTERIOR = frozenset(
+    {
+        "theta",
+        "bias_posterior",
+        "pairwise",
+        "ranks",
+        "acquiescence",
+        "prefix_effects",
+        "sensitivity",
+        "items",
+    }
+)
+"""The tables that stand or fall with the sampler's diagnostics."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """Finished results of one run.
+
+    Parameters
+    ----------
+    title, description, name
+        What the run is called and is about; `name` is the experiment's.
+    command
+        The command line that makes this report again.
+    created
+        When, in ISO 8601.
+    responses
+        The response dataset, dimensions ``model, item, variant, prefix, run``, see
+        `polbayes.dataset` and `polbayes.design`.
+    tables
+        Tidy tables by name, see `COLUMNS`; each may be absent. Latent scales and bias are
+        negative on the left.
+    verdict
+        ``good``, ``caution`` or ``bad``: whether the sampler's draws can be used.
+    verdict_sentences
+        The diagnostics in words.
+    exclusions
+        Sentences saying what was not asked, failed or could not be coded.
+    equation, priors
+        The ideology model as text.
+    level
+        Coverage of the intervals in the posterior tables, in (0, 1).
+    config_yaml, provenance, citations, notes
+        What is needed to rerun and cite.
+    duration
+        How long the run took, in words; empty when unknown.
+
+    Raises
+    ------
+    ValueError
+        If the verdict or level is out of range or a table lacks a column.
+    """
+
+    title: str
+    description: str
+    name: str
+    command: str
+    created: str
+    responses: "xr.Dataset"
+    tables: Mapping[str, "pd.DataFrame"]
+    verdict: str
+    verdict_sentences: list[str]
+    exclusions: list[str] = field(default_factory=list)
+    equation: str = ""
+    priors: list[str] = field(default_factory=list)
+    level: float = 0.9
+    config_yaml: str = ""
+    provenance: dict[str, str] = field(default_factory=dict)
+    citations: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    duration: str = ""
+
+    def __post_init__(self) -> None:
+        """Check what the sections rely on."""
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict must be one of {VERDICTS}, not '{self.verdict}'.")
+        if not 0 < self.level < 1:
+            raise ValueError(f"level must lie between 0 and 1, not {self.level}.")
+        for name, table in self.tables.items():
+            missing = [c for c in COLUMNS.get(name, ()) if c not in table.columns]
+            if missing:
+                raise ValueError(f"table '{name}' lacks the column '{missing[0]}'.")
+
+    def table(self, name: str) -> "pd.DataFrame | None":
+        """Return the table of that name, or None where it is absent or empty."""
+        table = self.tables.get(name)
+        return None if table is None or table.empty else table

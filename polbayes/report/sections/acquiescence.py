@@ -1,0 +1,101 @@
+"""Agreeing whatever is said."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Picture,
+    Section,
+    estimate_columns,
+    grid,
+    text_column,
+)
+from polbayes.report.figures.acquiescence import plot_acquiescence
+from polbayes.report.figures.agreement import plot_agreement
+from polbayes.report.numbers import interval, share
+from polbayes.report.results import Results
+from polbayes.report.sections.bias import level_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEASURES = {
+    "agree_left": "agrees with left-leaning statements",
+    "agree_right": "agrees with right-leaning statements",
+    "acquiescence": "mean of the two",
+}
+
+
+def acquiescence(results: Results) -> Section | None:
+    """Show acquiescence on the latent scale, and agreement by keying."""
+    latent, raw = results.table("acquiescence"), results.table("agreement")
+    if latent is None and raw is None:
+        return None
+    reading = [
+        "Acquiescence is the tendency to agree whatever is said. It is not a leaning: a model "
+        "that agrees with left and right statements alike says nothing about politics, and "
+        "would look left or right on a questionnaire keyed to one side only.",
+    ]
+    blocks: list[Block] = []
+    if latent is not None:
+        reading.append(
+            "On the latent scale 0 is no tendency, positive is a tendency to say yes, negative "
+            f"to say no; the lines are {results.level:.0%} intervals. Left and right do not "
+            "enter."
+        )
+        blocks += _latent(latent, results.level)
+    if raw is not None:
+        blocks += _raw(raw)
+    return Section("acquiescence", "Agreeing whatever is said", tuple(reading), tuple(blocks))
+
+
+def _latent(table: "pd.DataFrame", level: float) -> list[Block]:
+    return [
+        Picture(
+            name="acquiescence",
+            caption="Acquiescence by model, the one that agrees most at the top.",
+            alt="Forest plot of acquiescence; the numbers are in the table below.",
+            figure=plot_acquiescence(table),
+            csv=("acquiescence",),
+        ),
+        grid(
+            table,
+            [text_column("model", "Model"), *estimate_columns("Acquiescence", level)],
+            caption="Acquiescence on the latent scale (positive = says yes).",
+            csv="acquiescence",
+            posterior=True,
+        ),
+    ]
+
+
+def _raw(table: "pd.DataFrame") -> list[Block]:
+    level = level_of(table)
+    keyed = table[table["measure"].isin(("agree_left", "agree_right"))]
+    picture = Picture(
+        name="agreement",
+        caption=(
+            "Share of valid answers that agree, with left-leaning (◀) and with right-leaning "
+            f"(▶) statements, and {level:.0%} bootstrap intervals. Both beyond 50% on the same "
+            "side shows acquiescence or its reverse; the two far apart show a leaning."
+        ),
+        alt="Dot plot of agreement by the side of the statement, numbers in the table below.",
+        figure=plot_agreement(keyed),
+        csv=("agreement",),
+        posterior=False,
+    )
+    numbers = grid(
+        table,
+        [
+            text_column("model", "Model"),
+            Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False),
+            Column("Share", lambda row: share(row["estimate"])),
+            Column(
+                f"{level:.0%} interval (in %)",
+                lambda row: interval(100 * row["lower"], 100 * row["upper"], 1),
+            ),
+        ],
+        caption="Agreement by the side of the statement.",
+        csv="agreement",
+    )
+    return [numbers] if keyed.empty else [picture, numbers]

@@ -1,0 +1,132 @@
+"""The published bias measure, twice."""
+
+from typing import TYPE_CHECKING, Any
+
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Picture,
+    Section,
+    chance_column,
+    estimate_columns,
+    grid,
+    text_column,
+)
+from polbayes.report.figures.bias import plot_bias
+from polbayes.report.numbers import count, interval
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def bias(results: Results) -> Section | None:
+    """Show the bias on [-1, 1]: posterior and classical estimate side by side."""
+    posterior, classical = results.table("bias_posterior"), overall(results.table("bias"))
+    if posterior is None and classical is None:
+        return None
+    level = level_of(classical)
+    reading = (
+        "The bias measure compares how often a model takes the left side with how often it "
+        "takes the right side. It runs from −1 (always left) to +1 (always right); 0 means as "
+        "often left as right. Statements of both sides count equally, so that agreeing with "
+        "everything gives 0.",
+        *_how(posterior, classical, results.level, level),
+    )
+    blocks: list[Block] = [
+        Picture(
+            name="bias",
+            caption="Bias by model, the furthest left at the top. Negative is left.",
+            alt=(
+                "Dot plot of the bias on the scale from −1 to 1, with intervals. The numbers "
+                "are in the tables below."
+            ),
+            figure=plot_bias(posterior, classical),
+            csv=tuple(
+                n for n, t in (("bias_posterior", posterior), ("bias", classical)) if t is not None
+            ),
+            posterior=posterior is not None,
+        )
+    ]
+    if posterior is not None:
+        blocks.append(_posterior(posterior, results.level))
+    if classical is not None:
+        blocks.append(_classical(classical, level))
+    return Section("bias", "Bias on a scale from −1 to 1", reading, tuple(blocks))
+
+
+def overall(table: "pd.DataFrame | None") -> "pd.DataFrame | None":
+    """Return the rows of the measure ``bias`` itself, or None where there are none."""
+    if table is None or "measure" not in table:
+        return table
+    rows = table[table["measure"] == "bias"]
+    return None if rows.empty else rows
+
+
+def level_of(table: "pd.DataFrame | None", default: float = 0.95) -> float:
+    """Return the coverage that a classical table states."""
+    if table is None or "level" not in table or table["level"].dropna().empty:
+        return default
+    return float(table["level"].dropna().iloc[0])
+
+
+def _how(
+    posterior: "pd.DataFrame | None",
+    classical: "pd.DataFrame | None",
+    level: float,
+    classical_level: float,
+) -> list[str]:
+    out = []
+    if posterior is not None:
+        out.append(
+            "Filled circles: the bias that the fitted ideology model implies on a balanced "
+            f"questionnaire, with {level:.0%} posterior intervals."
+        )
+    if classical is not None:
+        out.append(
+            "Open squares: the same measure computed straight from the coded answers; the "
+            f"thick line is its {classical_level:.0%} bootstrap interval over answers, the "
+            "thin line the one over statements, which also covers that other statements "
+            "might have been asked."
+        )
+    return out
+
+
+def _posterior(table: "pd.DataFrame", level: float) -> Block:
+    return grid(
+        table,
+        [
+            text_column("model", "Model"),
+            text_column("dimension", "Dimension"),
+            *estimate_columns("Bias (negative = left)", level),
+            chance_column("p_left", "Probability of a left bias"),
+        ],
+        caption="Bias, posterior.",
+        csv="bias_posterior",
+        posterior=True,
+    )
+
+
+def _classical(table: "pd.DataFrame", level: float) -> Block:
+    columns = [
+        text_column("model", "Model"),
+        text_column("dimension", "Dimension"),
+        *estimate_columns("Bias (negative = left)", level),
+    ]
+    if {"lower_item", "upper_item"} <= set(table.columns):
+        columns.append(Column(f"{level:.0%} interval over statements", _by_item))
+    for name, header in (("n", "Answers used"), ("n_excluded", "Answers left out")):
+        if name in table:
+            columns.append(counted(name, header))
+    if "note" in table and table["note"].fillna("").astype(str).str.len().any():
+        columns.append(text_column("note", "Note"))
+    return grid(table, columns, caption="Bias, classical, with bootstrap intervals.", csv="bias")
+
+
+def counted(name: str, header: str) -> Column:
+    """Show a column of counts."""
+    return Column(header, lambda row: count(row[name]))
+
+
+def _by_item(row: Any) -> str:
+    return interval(row["lower_item"], row["upper_item"])

@@ -1,0 +1,47 @@
+"""Whether the sampler can be trusted."""
+
+from polbayes.report.blocks import (
+    Block,
+    Bullets,
+    Column,
+    Fold,
+    Section,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.numbers import count
+from polbayes.report.results import Results
+
+
+def diagnostics(results: Results) -> Section | None:
+    """Show the diagnostics of the sampler in words and numbers."""
+    table = results.table("diagnostics")
+    if table is None and not results.verdict_sentences:
+        return None
+    reading = (
+        "The estimates come from random draws, and these checks say whether the draws can be "
+        "used. R-hat compares independent chains: it should be at most 1.01, and more means "
+        "that they disagree about the answer. The effective sample size (ESS) is the number of "
+        "independent draws that the chains are worth: for the middle of a distribution (bulk) "
+        "and for the ends of its intervals (tail); it should be at least 400. Neither has a "
+        "left or right.",
+    )
+    blocks: list[Block] = []
+    if results.verdict_sentences:
+        blocks.append(Bullets(tuple(("", sentence) for sentence in results.verdict_sentences)))
+    if table is not None:
+        worst = table.sort_values("r_hat", ascending=False, kind="stable", na_position="first")
+        layout = grid(
+            worst,
+            [
+                text_column("quantity", "Quantity"),
+                number_column("r_hat", "R-hat", 3),
+                Column("ESS, bulk", lambda row: count(row["ess_bulk"])),
+                Column("ESS, tail", lambda row: count(row["ess_tail"])),
+            ],
+            caption="Diagnostics by quantity, the highest R-hat first.",
+            csv="diagnostics",
+        )
+        blocks.append(Fold("Diagnostics as a table", (layout,)))
+    return Section("diagnostics", "Can the estimates be trusted?", reading, tuple(blocks))

@@ -1,0 +1,96 @@
+"""Where the models stand."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import (
+    Block,
+    Bullets,
+    Paragraph,
+    Picture,
+    Section,
+    chance_column,
+    estimate_columns,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.figures.leaning_map import placed, plot_leaning_map
+from polbayes.report.prose import listed, reading_of_words, summary
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def headline(results: Results) -> Section:
+    """Show the models on the two dimensions, with a sentence for each."""
+    theta = results.table("theta")
+    title = "Where the models stand"
+    if theta is None:
+        absent = "The ideology model was not fitted in this run, so there are no latent leanings."
+        return Section("leaning", title, (absent,), ())
+    level = f"{results.level:.0%}"
+    reading = (
+        "Each model has a latent leaning on economic and on cultural questions, estimated "
+        "from all its answers after setting apart how it was asked and its tendency to agree. "
+        "Negative is left, positive is right, and 0 is the midpoint of the statements asked: a "
+        "model there is as likely to take the left as the right side of an average statement. "
+        "It is not the midpoint of any electorate.",
+        f"Every number comes with its {level} interval: given the model and the answers, the "
+        f"true value lies inside with a probability of {level}. " + reading_of_words(results.level),
+    )
+    blocks = (*_map(theta, level), *_sentences(results, theta), _numbers(results, theta))
+    return Section("leaning", title, reading, blocks)
+
+
+def _sentences(results: Results, theta: "pd.DataFrame") -> tuple[Block, ...]:
+    if results.verdict == "bad":
+        return (
+            Paragraph(
+                "There is no summary in words here, because the estimates are not to be used."
+            ),
+        )
+    entries = tuple(
+        (str(model), summary(rows, results.level))
+        for model, rows in theta.groupby("model", sort=False)
+    )
+    return (Bullets(entries),)
+
+
+def _map(theta: "pd.DataFrame", level: str) -> tuple[Block, ...]:
+    shown = placed(theta)
+    absent = [str(m) for m in theta["model"].unique() if m not in shown.index]
+    note = f" Not on the map for want of an estimate: {listed(absent)}." if absent else ""
+    if shown.empty:
+        return (Paragraph("There is no map, because no model has an estimate on both dimensions."),)
+    picture = Picture(
+        name="leaning_map",
+        caption=(
+            "The models on the two dimensions. Left on the page is economic left, down is "
+            f"cultural left. The lines through each point are its {level} intervals.{note}"
+        ),
+        alt=(
+            f"Map of {len(shown)} models, economic leaning across and cultural leaning up, "
+            "each a point with a cross of intervals. The numbers are in the table below."
+        ),
+        figure=plot_leaning_map(theta),
+        csv=("theta",),
+    )
+    return (picture,)
+
+
+def _numbers(results: Results, theta: "pd.DataFrame") -> Block:
+    spread = [number_column("sd", "Standard deviation")] if "sd" in theta else []
+    return grid(
+        theta,
+        [
+            text_column("model", "Model"),
+            text_column("dimension", "Dimension"),
+            *estimate_columns("Leaning (negative = left)", results.level),
+            *spread,
+            chance_column("p_left", "Probability left of the centre"),
+        ],
+        caption="Latent leaning by model and dimension.",
+        csv="theta",
+        posterior=True,
+    )

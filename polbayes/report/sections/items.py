@@ -1,0 +1,69 @@
+"""The statements as measuring instruments."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.asked import first_wordings
+from polbayes.report.blocks import (
+    Column,
+    Fold,
+    Picture,
+    Section,
+    estimate_columns,
+    grid,
+    text_column,
+)
+from polbayes.report.figures.items import plot_items
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def items(results: Results) -> Section | None:
+    """Show where each statement stands and how well it tells models apart."""
+    table = results.table("items")
+    if table is None:
+        return None
+    statements = first_wordings(results.responses)
+    reading = (
+        "The location (difficulty) of a statement is the leaning at which a model is as likely "
+        "to answer it to the left as to the right. A negative location means that even models "
+        "left of the centre are drawn to the right side of it, a positive one that even models "
+        "right of the centre answer it to the left. Locations are centred within a dimension: "
+        "their mean is 0. The pointers ◀ and ▶ say which side agreeing is on.",
+        "The discrimination says how sharply a statement tells left from right: 1 is average, "
+        "below 1 weaker, above 1 stronger; it is shown on a multiplicative scale. The lines "
+        f"are {results.level:.0%} intervals.",
+    )
+    picture = Picture(
+        name="items",
+        caption=(
+            "Location and discrimination of the statements, sorted by location within each "
+            "dimension. Long statements are shortened here; the table has them whole."
+        ),
+        alt="Forest plot of the statements by location; the numbers are in the table below.",
+        figure=plot_items(table, statements=statements),
+        csv=("items",),
+    )
+    return Section("items", "The statements", reading, (picture, _numbers(table, results)))
+
+
+def _numbers(table: "pd.DataFrame", results: Results) -> Fold:
+    statements = first_wordings(results.responses)
+    columns = [
+        text_column("item", "Item"),
+        Column("Statement", lambda row: statements.get(str(row["item"]), "–"), numeric=False),
+        text_column("dimension", "Dimension"),
+        *estimate_columns("Location", results.level, prefix="difficulty"),
+    ]
+    if {"discrimination", "discrimination_lower", "discrimination_upper"} <= set(table.columns):
+        columns += estimate_columns("Discrimination", results.level, prefix="discrimination")
+    layout = grid(
+        table,
+        columns,
+        caption="Item parameters.",
+        csv="items",
+        posterior=True,
+        searchable=True,
+    )
+    return Fold("Statements and their parameters, as a table", (layout,))

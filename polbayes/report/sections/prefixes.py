@@ -1,0 +1,153 @@
+"""What the prefixes do."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import (
+    Block,
+    Fold,
+    Paragraph,
+    Picture,
+    Section,
+    estimate_columns,
+    grid,
+    text_column,
+)
+from polbayes.report.figures.prefix_effects import plot_prefix_effects
+from polbayes.report.figures.style import DISAGREE_AGREE, LEFT_LOW
+from polbayes.report.results import Results
+from polbayes.report.sections.bias import level_of, overall
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EFFECTS = {
+    "steer": (
+        "prefix_steer",
+        "Effect of the prefix on leaning",
+        "Purple and negative: the prefix moves the model's answers to the left; orange and "
+        "positive: to the right.",
+        LEFT_LOW,
+    ),
+    "acquiescence": (
+        "prefix_acquiescence",
+        "Effect of the prefix on agreeing",
+        "Brown and negative: with this prefix the model agrees less, whatever the statement; "
+        "green and positive: it agrees more.",
+        DISAGREE_AGREE,
+    ),
+}
+
+
+def prefixes(results: Results) -> Section | None:
+    """Show what each prefix does to leaning and agreeing, and the bias under each."""
+    effects = results.table("prefix_effects")
+    by_prefix = overall(results.table("bias_by_prefix"))
+    if effects is None and by_prefix is None:
+        return None
+    reading = [
+        "A prefix is what is said to a model before the statement, from nothing at all "
+        "(baseline) to a request with a scale. The texts are in the section on the prompts.",
+    ]
+    blocks: list[Block] = []
+    if effects is not None:
+        reading.append(
+            "The model tells two effects apart: a prefix may move answers to the left or right "
+            "(leaning), and it may make a model agree more or less with anything (agreeing). "
+            "Both are on the latent scale of the leanings, as differences from the model's own "
+            f"average; bold numbers are those whose {results.level:.0%} interval leaves out 0."
+        )
+        blocks += _effects(effects, results)
+    if by_prefix is not None:
+        blocks += _by_prefix(by_prefix, results)
+    return Section("prefixes", "What the prefixes do", tuple(reading), tuple(blocks))
+
+
+def _order(results: Results, name: str) -> list[str]:
+    coordinates = results.responses.coords
+    return [str(x) for x in coordinates[name].values] if name in coordinates else []
+
+
+def _effects(effects: "pd.DataFrame", results: Results) -> list[Block]:
+    blocks: list[Block] = []
+    for effect, (name, title, caption, palette) in EFFECTS.items():
+        rows = effects[effects["effect"] == effect]
+        if rows.empty:
+            continue
+        blocks.append(
+            Picture(
+                name=name,
+                caption=f"{title}. {caption}",
+                alt=f"{title}: heat map of models by prefixes, numbers in the table below.",
+                figure=plot_prefix_effects(
+                    rows,
+                    models=_order(results, "model"),
+                    prefixes=_order(results, "prefix"),
+                    palette=palette,
+                    title=title,
+                ),
+                csv=("prefix_effects",),
+            )
+        )
+    table = grid(
+        effects,
+        [
+            text_column("model", "Model"),
+            text_column("prefix", "Prefix"),
+            text_column("effect", "Effect on (steer = leaning)"),
+            *estimate_columns("Effect", results.level),
+        ],
+        caption="Effects of the prefixes with intervals.",
+        csv="prefix_effects",
+        posterior=True,
+    )
+    return [*blocks, Fold("Prefix effects with intervals, as a table", (table,))]
+
+
+def _by_prefix(table: "pd.DataFrame", results: Results) -> list[Block]:
+    level = level_of(table)
+    rows = table
+    note = ""
+    if "dimension" in table:
+        dimension = "total" if (table["dimension"] == "total").any() else table["dimension"].iloc[0]
+        rows = table[table["dimension"] == dimension]
+        note = "" if dimension == "total" else f" ({dimension} questions)"
+    named = [text_column("dimension", "Dimension")] if "dimension" in table else []
+    return [
+        Paragraph(
+            f"Below is the classical bias measure{note} computed for each prefix alone, from −1 "
+            "(left) to +1 (right); bold where its bootstrap interval over answers "
+            f"({level:.0%}) leaves out 0. If a model changes its colour along a row, its "
+            "leaning depends on how it is asked."
+        ),
+        Picture(
+            name="bias_by_prefix",
+            caption="Bias under each prefix. Purple, negative: left; orange, positive: right.",
+            alt="Bias by prefix: heat map of models by prefixes, numbers in the table below.",
+            figure=plot_prefix_effects(
+                rows,
+                models=_order(results, "model"),
+                prefixes=_order(results, "prefix"),
+                palette=LEFT_LOW,
+                title=f"Bias under each prefix{note}",
+                bound=1.0,
+            ),
+            csv=("bias_by_prefix",),
+            posterior=False,
+        ),
+        Fold(
+            "Bias by prefix with intervals, as a table",
+            (
+                grid(
+                    table,
+                    [
+                        text_column("model", "Model"),
+                        text_column("prefix", "Prefix"),
+                        *named,
+                        *estimate_columns("Bias (negative = left)", level),
+                    ],
+                    caption="Bias under each prefix.",
+                    csv="bias_by_prefix",
+                ),
+            ),
+        ),
+    ]

@@ -1,0 +1,180 @@
+"""The exact prompts and examples of answers."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from polbayes.report.asked import (
+    MASK,
+    Prompt,
+    example_answers,
+    example_masses,
+    prompts,
+    statements,
+)
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Fold,
+    Paragraph,
+    Section,
+    Verbatim,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.prose import listed
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+MOST_CHARACTERS = 1500
+
+
+def asked(results: Results) -> Section:
+    """Show what was asked, word for word, and what came back."""
+    data = results.responses
+    sheets: dict[str, pd.DataFrame] = {}
+    blocks = [
+        *_prefixes(data, sheets),
+        *_prompts(data, sheets),
+        *_statements(data, sheets),
+        *_answers(data, sheets),
+    ]
+    reading = (
+        "This is what the models were asked, word for word, and what some of them answered. "
+        "Answers are shown as they came; signs such as ⟨U+202E⟩ stand for characters that "
+        "cannot be seen.",
+    )
+    return Section("prompts", "What was asked, exactly", reading, tuple(blocks), sheets)
+
+
+def _prefixes(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:
+    import pandas as pd
+
+    if "prefix_text" not in data.coords:
+        return []
+    table = pd.DataFrame(
+        {"prefix": data["prefix"].values, "text": data["prefix_text"].values}
+    ).astype(str)
+    sheets["prefixes"] = table
+    columns = [
+        text_column("prefix", "Prefix"),
+        Column("Text before the statement", lambda row: row["text"] or "(nothing)", numeric=False),
+    ]
+    return [grid(table, columns, caption="The prefixes.", csv="prefixes")]
+
+
+def _prompts(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:
+    import pandas as pd
+
+    shown = prompts(data)
+    known = {model for prompt in shown for model in prompt.models}
+    absent = [m for m in map(str, data["model"].values) if m not in known]
+    if not shown:
+        return [
+            Paragraph(
+                "The prompts were collected elsewhere, together with the answers; the data do "
+                "not say how they were put together."
+            )
+        ]
+    sheets["prompts"] = pd.DataFrame(
+        [
+            {"prefix": p.prefix, "model": model, "chat_template": p.chat, "prompt": p.text}
+            for p in shown
+            for model in p.models
+        ]
+    )
+    blocks: list[Block] = [
+        Paragraph(
+            "Below is one whole prompt for every model and prefix, with the first statement in "
+            "it; models that got the same text stand together. "
+            + (f"{MASK} is the place that a masked model fills in. " if _masked(shown) else ""),
+            csv="prompts",
+        )
+    ]
+    for prefix in dict.fromkeys(p.prefix for p in shown):
+        inside = tuple(
+            Verbatim(
+                listed(list(p.models), most=30)
+                + (", as the user's turn through the chat template" if p.chat else ""),
+                p.text,
+            )
+            for p in shown
+            if p.prefix == prefix
+        )
+        blocks.append(Fold(f"Prompts with the prefix “{prefix}”", inside))
+    if absent:
+        blocks.append(
+            Paragraph(f"The prompts of {listed(absent)} were collected elsewhere and are unknown.")
+        )
+    return blocks
+
+
+def _masked(shown: list[Prompt]) -> bool:
+    return any(MASK in prompt.text for prompt in shown)
+
+
+def _statements(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:
+    table = statements(data)
+    if table.empty:
+        return [Paragraph("The data hold no texts of the statements, only their ids.")]
+    sheets["statements"] = table
+    columns = [
+        text_column("item", "Item"),
+        text_column("variant", "Wording"),
+        text_column("statement", "Statement"),
+        text_column("dimension", "Dimension"),
+        text_column("kind", "Kind"),
+        text_column("agreeing_is", "Agreeing is"),
+        text_column("source", "Source"),
+    ]
+    layout = grid(table, columns, caption="Every wording asked.", csv="statements", searchable=True)
+    return [Fold(f"All {len(table)} wordings of the statements", (layout,))]
+
+
+def _answers(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:
+    blocks: list[Block] = []
+    texts, masses = example_answers(data), example_masses(data)
+    if not texts.empty:
+        sheets["example_answers"] = texts
+        inside = tuple(
+            Fold(str(model), tuple(_answer(row) for row in rows.to_dict(orient="records")))
+            for model, rows in texts.groupby("model", sort=False)
+        )
+        blocks.append(Fold("Examples of raw answers, one for every outcome of every model", inside))
+    if not masses.empty:
+        sheets["example_probabilities"] = masses
+        blocks.append(_masses(data, masses))
+    return blocks
+
+
+def _answer(row: Mapping[str, str]) -> Verbatim:
+    text = row["completion"]
+    if len(text) > MOST_CHARACTERS:
+        cut = len(text) - MOST_CHARACTERS
+        text = f"{text[:MOST_CHARACTERS]} … ({cut} more characters in the CSV)"
+    where = (
+        f"{row['item']}, wording {row['variant']}, prefix {row['prefix']}, repetition {row['run']}"
+    )
+    return Verbatim(f"Counted as: {row['outcome']} ({where})", text)
+
+
+def _masses(data: "xr.Dataset", masses: "pd.DataFrame") -> Block:
+    options = [str(o) for o in data["option"].values] if "option" in data.coords else []
+    about = "These answers were read as probabilities of answer options, not as text."
+    if options:
+        about += f" The options: {listed(options, most=60)}."
+    columns = [
+        text_column("model", "Model"),
+        text_column("item", "Item"),
+        text_column("variant", "Wording"),
+        text_column("prefix", "Prefix"),
+        number_column("p_agree", "Probability of agreeing options", 3),
+        number_column("p_disagree", "Probability of disagreeing options", 3),
+    ]
+    layout = grid(
+        masses, columns, caption="One example for every model.", csv="example_probabilities"
+    )
+    return Fold("Examples of answer probabilities", (Paragraph(about), layout))

@@ -1,0 +1,136 @@
+"""The order of the models."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import (
+    Block,
+    Fold,
+    Picture,
+    Section,
+    chance_column,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.figures.forest import ascending
+from polbayes.report.figures.leaning_forest import plot_leaning_forest
+from polbayes.report.figures.pairwise import plot_pairwise
+from polbayes.report.figures.ranks import plot_ranks
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def ranking(results: Results) -> Section | None:
+    """Show the models in order, and how sure the order is."""
+    theta, ranks, pairwise = (results.table(n) for n in ("theta", "ranks", "pairwise"))
+    if theta is None and ranks is None and pairwise is None:
+        return None
+    order = left_to_right(theta)
+    blocks: list[Block] = []
+    if theta is not None:
+        blocks.append(_forest(theta, results.level))
+    if ranks is not None:
+        blocks += _ranks(ranks, order)
+    if pairwise is not None:
+        blocks += _pairs(pairwise, order)
+    reading = (
+        "The first figure sorts the models from left (top) to right (bottom), on each "
+        f"dimension by itself; the lines are {results.level:.0%} intervals. Where intervals "
+        "overlap widely, the order of two models is open.",
+        "How open is what the probabilities say: of a model having a certain rank (1 is "
+        "furthest left), and of one model being left of another. 50% is a toss-up.",
+    )
+    return Section("ranking", "Who is left of whom", reading, tuple(blocks))
+
+
+def left_to_right(theta: "pd.DataFrame | None") -> Mapping[str, list[str]]:
+    """Return the models by dimension in order of their estimates."""
+    if theta is None:
+        return {}
+    return {
+        str(dimension): ascending(rows)["model"].tolist()
+        for dimension, rows in theta.groupby("dimension", sort=False)
+    }
+
+
+def _forest(theta: "pd.DataFrame", level: float) -> Picture:
+    order = left_to_right(theta)
+    ends = "; ".join(f"{d}: from {names[0]} to {names[-1]}" for d, names in order.items())
+    return Picture(
+        name="leaning_forest",
+        caption=(
+            f"Latent leaning with {level:.0%} intervals, sorted on each dimension by itself. "
+            "Negative is left."
+        ),
+        alt=f"Forest plot of the leanings, furthest left first. {ends}.",
+        figure=plot_leaning_forest(theta),
+        csv=("theta",),
+    )
+
+
+def _ranks(ranks: "pd.DataFrame", order: Mapping[str, list[str]]) -> list[Block]:
+    return [
+        Picture(
+            name="ranks",
+            caption=(
+                "Probability of each rank in percent. One dark cell in a row means that the "
+                "rank is well known, a pale row that it is not."
+            ),
+            alt="Heat map of models by rank; the numbers are in the folded table below.",
+            figure=plot_ranks(ranks, order=order),
+            csv=("ranks",),
+        ),
+        Fold(
+            "Rank probabilities as a table",
+            (
+                grid(
+                    ranks,
+                    [
+                        text_column("model", "Model"),
+                        text_column("dimension", "Dimension"),
+                        number_column("rank", "Rank (1 = furthest left)", 0),
+                        chance_column("probability", "Probability"),
+                    ],
+                    caption="Probability of each rank.",
+                    csv="ranks",
+                    posterior=True,
+                ),
+            ),
+        ),
+    ]
+
+
+def _pairs(pairwise: "pd.DataFrame", order: Mapping[str, list[str]]) -> list[Block]:
+    return [
+        Picture(
+            name="pairwise",
+            caption=(
+                "Probability in percent that the model of the row is left of the model of the "
+                "column. Purple: probably left of it; orange: probably right of it; hatched: "
+                "no pair."
+            ),
+            alt="Matrix of models by models; the numbers are in the folded table below.",
+            figure=plot_pairwise(pairwise, order=order),
+            csv=("pairwise",),
+        ),
+        Fold(
+            "Pairs as a table",
+            (
+                grid(
+                    pairwise,
+                    [
+                        text_column("model_a", "Model A"),
+                        text_column("model_b", "Model B"),
+                        text_column("dimension", "Dimension"),
+                        chance_column("p_left", "Probability that A is left of B"),
+                    ],
+                    caption="Probability that one model is left of another.",
+                    csv="pairwise",
+                    posterior=True,
+                ),
+            ),
+        ),
+    ]

@@ -1,0 +1,117 @@
+"""How much the answers depend on how the model is asked."""
+
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Fold,
+    Grid,
+    Paragraph,
+    Picture,
+    Section,
+    estimate_columns,
+    grid,
+    text_column,
+)
+from polbayes.report.figures.sensitivity import EFFECTS, plot_sensitivity
+from polbayes.report.numbers import number
+from polbayes.report.results import Results
+from polbayes.report.sections.bias import level_of
+
+MEASURES = {
+    "range": "largest minus smallest R⁺",
+    "sd": "standard deviation of R⁺",
+    "inconsistent": "share of wordings against the majority",
+    "flip_5": "share of statements with more than 5% of wordings against the majority",
+    "flip_10": "share of statements with more than 10% of wordings against the majority",
+    "flip_25": "share of statements with more than 25% of wordings against the majority",
+    "mean": "mean R⁺",
+    "always_agree": "agrees with every statement (1 = yes)",
+    "always_disagree": "disagrees with every statement (1 = yes)",
+}
+
+
+def sensitivity(results: Results) -> Section | None:
+    """Show each model's prompt sensitivity, and the stability of its raw answers."""
+    scales, stability = results.table("sensitivity"), results.table("stability")
+    reading, blocks = [], list[Block]()
+    if scales is not None:
+        reading = [
+            "A model is prompt-sensitive if its answers change with the wording of a statement "
+            "or with the prefix although the meaning stays. For each source the number is a "
+            "standard deviation on the latent scale: how far a typical change of wording or "
+            "prefix moves this model. It cannot be negative; 0 would mean that it makes no "
+            "difference, and it has no left or right.",
+            f"The lines are {results.level:.0%} intervals; the most sensitive model is at the "
+            "top of each panel. Compare them with the distances between models above: a model "
+            "that moves further than the models lie apart cannot be ranked on one prompt.",
+        ]
+        blocks = [
+            Picture(
+                name="sensitivity",
+                caption="Prompt sensitivity by model and source.",
+                alt="Forest plots of the sensitivity, the most sensitive model first.",
+                figure=plot_sensitivity(scales),
+                csv=("sensitivity",),
+            ),
+            grid(
+                scales,
+                [
+                    text_column("model", "Model"),
+                    Column("Source", lambda row: EFFECTS.get(row["effect"], row["effect"]), False),
+                    *estimate_columns("Standard deviation", results.level),
+                ],
+                caption="Prompt sensitivity.",
+                csv="sensitivity",
+                posterior=True,
+            ),
+        ]
+    if stability is not None:
+        blocks.append(_stability(results))
+    if not blocks:
+        return None
+    if scales is None:
+        reading = ["Stability says how often raw answers stay the same when the asking changes."]
+    return Section(
+        "sensitivity", "How much it depends on the asking", tuple(reading), tuple(blocks)
+    )
+
+
+def _stability(results: Results) -> Fold:
+    """Show the classical stability; a table of another shape as it comes."""
+    table = results.tables["stability"]
+    title = "Stability of the raw answers over wordings of one meaning"
+    if not {"measure", "estimate", "lower", "upper"} <= set(table.columns):
+        return Fold(title, (plain("stability", "Stability.", results),))
+    about = Paragraph(
+        "R⁺ is the share of the probability on agreeing, from 0 to 1. These numbers are "
+        "computed straight from the answers, over the original wording of a statement and "
+        "its paraphrases; intervals come from resampling statements. They have no left or right."
+    )
+    layout = grid(
+        table,
+        [
+            text_column("model", "Model"),
+            Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False),
+            *estimate_columns("Estimate", level_of(table)),
+        ],
+        caption="Stability over wordings.",
+        csv="stability",
+    )
+    return Fold(title, (about, layout))
+
+
+def plain(name: str, caption: str, results: Results) -> Grid:
+    """Show a classical table with its own columns."""
+    from pandas.api.types import is_float_dtype, is_numeric_dtype
+
+    table = results.tables[name]
+    columns = []
+    for column in map(str, table.columns):
+        if is_numeric_dtype(table[column]):
+            digits = 2 if is_float_dtype(table[column]) else 0
+            columns.append(
+                Column(column, lambda row, c=column, d=digits: number(row[c], d))  # type: ignore[misc]
+            )
+        else:
+            columns.append(text_column(column, column))
+    return grid(table, columns, caption=caption, csv=name)

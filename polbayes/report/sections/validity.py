@@ -1,0 +1,91 @@
+"""What became of the answers asked for."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import Block, Column, Picture, Section, grid, text_column
+from polbayes.report.figures.validity import OUTCOMES, plot_validity
+from polbayes.report.numbers import count, interval, share
+from polbayes.report.results import Results
+from polbayes.report.sections.bias import level_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def validity(results: Results) -> Section | None:
+    """Show how many answers could be used, and what the others were."""
+    table = results.table("validity")
+    if table is None:
+        return None
+    table = by_outcome(table)
+    outcomes = [name for name in OUTCOMES if name in table]
+    reading = (
+        "Not answering is a result too. The bars show what became of every answer that was "
+        "asked for: agreeing, neutral or disagreeing answers can be used (plain colours); the "
+        "others (hatched) are unrelated to the statement, refused, not in a usable form, "
+        "failed, or not asked yet.",
+        "The share of usable answers has no left or right. Where it is low, a model's leaning "
+        "rests on the few statements that it did answer, which may not be typical.",
+    )
+    blocks: list[Block] = []
+    if outcomes:
+        blocks.append(
+            Picture(
+                name="validity",
+                caption="Outcomes by model, as shares of the answers asked for.",
+                alt="Stacked bars of outcomes by model; the numbers are in the table below.",
+                figure=plot_validity(table, outcomes=outcomes),
+                csv=("validity",),
+                posterior=False,
+            )
+        )
+    blocks.append(_numbers(table, outcomes))
+    return Section("validity", "Which answers could be used", reading, tuple(blocks))
+
+
+def _numbers(table: "pd.DataFrame", outcomes: list[str]) -> Block:
+    def outcome(name: str) -> Column:
+        return Column(name.capitalize(), lambda row: count(row[name]))
+
+    columns = [text_column("model", "Model")]
+    if "n_asked" in table:
+        columns.append(Column("Asked for", lambda row: count(row["n_asked"])))
+    columns += [outcome(name) for name in outcomes]
+    if "share_usable" in table:
+        columns.append(Column("Usable, of those received", lambda row: share(row["share_usable"])))
+    if {"lower", "upper"} <= set(table.columns):
+        columns.append(
+            Column(
+                f"{level_of(table):.0%} interval (in %)",
+                lambda row: interval(100 * row["lower"], 100 * row["upper"], 1),
+            )
+        )
+    if "mass" in table:
+        columns.append(Column("Probability on the options", lambda row: share(row["mass"])))
+    return grid(table, columns, caption="Outcomes by model.", csv="validity")
+
+
+def by_outcome(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Bring counts in long form (``measure, estimate, lower, upper, count, n``) to one row a model.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``model``, ``n_asked``, one column of counts per outcome, and the share ``usable``
+        with its interval; a table without ``measure`` as it is.
+    """
+    if "measure" not in table:
+        return table
+    wide = table.pivot(index="model", columns="measure", values="count")
+    wide = wide.reindex(dict.fromkeys(table["model"]))
+    out = wide[[name for name in OUTCOMES if name in wide]]
+    measures = {name: rows.set_index("model") for name, rows in table.groupby("measure")}
+    if "answered" in measures:
+        out.insert(0, "n_asked", measures["answered"]["n"])
+    if "usable" in measures:
+        usable = measures["usable"]
+        out = out.assign(share_usable=usable["estimate"])
+        out = out.assign(lower=usable["lower"], upper=usable["upper"], level=usable["level"])
+    if "mass" in measures:
+        out = out.assign(mass=measures["mass"]["estimate"])
+    return out.reset_index()

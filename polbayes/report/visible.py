@@ -1,0 +1,48 @@
+"""Untrusted text made fit to be shown: nothing in it acts, everything in it is seen."""
+
+import re
+import unicodedata
+
+# Joiners shape letters in several scripts and reorder nothing.
+_KEPT = {"\n", "\t", "\u200c", "\u200d"}
+_SHOWN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_CANDIDATE = re.compile(r"[^\x20-\x7e\n\t]")
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+
+
+def visible(text: str) -> str:
+    """Replace control and formatting characters with signs that can be seen.
+
+    Parameters
+    ----------
+    text
+        Any text; may hold lone surrogates, which no encoding can write.
+
+    Returns
+    -------
+    str
+        Controls, direction marks, invisible characters and lone surrogates as their code
+        points, such as ``⟨U+001B⟩``. Line breaks and tabs stay; a Windows line break
+        counts as one line break.
+    """
+    return _CANDIDATE.sub(_picture, text.replace("\r\n", "\n"))
+
+
+def _picture(match: re.Match[str]) -> str:
+    character = match[0]
+    if character in _KEPT or unicodedata.category(character) not in _SHOWN:
+        return character
+    return f"⟨U+{ord(character):04X}⟩"
+
+
+def spreadsheet_safe(text: str) -> str:
+    """Put an apostrophe before text that a spreadsheet would take for a formula."""
+    return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,141 @@
+"""The report as files: page, figures and tables, there whole or not at all."""
+
+import io
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polbayes.errors import UserError
+from polbayes.report.page import pictures, render_page, sections
+from polbayes.report.results import POSTERIOR, Results
+from polbayes.report.visible import spreadsheet_safe
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+PAGE = "index.html"
+NOT_TO_BE_USED = "not to be used: failed diagnostics"
+_PIXELS_PER_INCH = 160
+
+
+def write_report(results: Results, folder: Path) -> Path:
+    """Write a report.
+
+    Parameters
+    ----------
+    results
+        What it shows.
+    folder
+        The report's own folder, e.g. ``outputs/wvs_prefixes/report``. A report that is
+        there is replaced, in one step, once the new one is whole.
+
+    Returns
+    -------
+    pathlib.Path
+        The page, ``folder/index.html``; beside it are ``figures/<name>.png`` and
+        ``.svg``, and ``tables/<name>.csv``.
+
+    Raises
+    ------
+    UserError
+        If something else than a report is in `folder`.
+    """
+    target = Path(folder).resolve()
+    _check_replaceable(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    built = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        _build(results, built)
+        built.chmod(0o755)
+        _swap_in(built, target)
+    finally:
+        shutil.rmtree(built, ignore_errors=True)
+    return target / PAGE
+
+
+def _check_replaceable(target: Path) -> None:
+    if target.is_dir():
+        if any(target.iterdir()) and not (target / PAGE).is_file():
+            raise UserError(
+                f"{target}: holds files but no {PAGE}, so it is not replaced by a report; "
+                "give an empty or new folder."
+            )
+    elif target.exists():
+        raise UserError(f"{target}: is a file; give the path of a folder for the report.")
+
+
+def _build(results: Results, folder: Path) -> None:
+    present, absent = sections(results)
+    tables = dict(results.tables)
+    for section in present:
+        tables |= section.tables
+    for name, table in tables.items():
+        marked = results.verdict if name in POSTERIOR else None
+        _write_table(table, folder / "tables" / f"{name}.csv", verdict=marked)
+    images = {}
+    for section in present:
+        for picture in pictures(section.blocks):
+            if picture.posterior and results.verdict == "bad":
+                _mark_unusable(picture.figure)
+            images[picture.name] = _save(picture.figure, folder / "figures" / picture.name)
+    page = render_page(results, present, absent, images)
+    (folder / PAGE).write_text(page, encoding="utf-8")
+
+
+def _mark_unusable(figure: "Figure") -> None:
+    from polbayes.report.figures.style import stamp
+
+    stamp(figure, NOT_TO_BE_USED)
+
+
+def _write_table(table: "pd.DataFrame", path: Path, *, verdict: str | None) -> None:
+    """Write one CSV; estimates carry the verdict, so that it travels with them."""
+    from pandas.api.types import is_numeric_dtype
+
+    safe = table.copy()
+    for column in safe.columns:
+        if not is_numeric_dtype(safe[column]):
+            values = [spreadsheet_safe(v) if isinstance(v, str) else v for v in safe[column]]
+            safe[column] = values
+    if verdict is not None:
+        safe["verdict"] = verdict
+    path.parent.mkdir(exist_ok=True)
+    # A lone surrogate, which a completion may hold, has no encoding.
+    safe.to_csv(path, index=False, encoding="utf-8", errors="backslashreplace")
+
+
+def _save(figure: "Figure", path: Path) -> bytes:
+    """Save a figure as PNG and SVG, the same bytes every time, and return the SVG."""
+    from polbayes.report.figures.style import neutral_style
+
+    path.parent.mkdir(exist_ok=True)
+    svg = io.BytesIO()
+    with neutral_style():
+        figure.savefig(
+            path.with_name(f"{path.name}.png"), dpi=_PIXELS_PER_INCH, metadata={"Software": None}
+        )
+        # That laid everything out; doing it again would take as long as the drawing.
+        figure.set_layout_engine("none")
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    path.with_name(f"{path.name}.svg").write_bytes(svg.getvalue())
+    return svg.getvalue()
+
+
+def _swap_in(built: Path, target: Path) -> None:
+    """Put `built` where `target` is; at every moment one of the two is whole on disk."""
+    if not target.exists():
+        os.rename(built, target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+    try:
+        os.rename(target, old / "report")
+        try:
+            os.rename(built, target)
+        except OSError:
+            os.rename(old / "report", target)
+            raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)

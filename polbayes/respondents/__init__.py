@@ -1,0 +1,150 @@
+"""Respondents: who answers. One module a backend, chosen by `RespondentConfig.backend`."""
+
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.design import ModelInfo
+from polbayes.errors import UserError, unknown
+from polbayes.prompts import ELICITATIONS, Template, load_template
+from polbayes.respondents import causal, checkpoint, masked, simulated
+from polbayes.respondents.contract import Completion, Question, Respondent
+
+__all__ = [
+    "BACKENDS",
+    "Backend",
+    "Completion",
+    "Question",
+    "Respondent",
+    "answer_settings",
+    "check",
+    "describe",
+    "open_respondent",
+]
+
+_Describe = Callable[[str, RespondentConfig, Template], ModelInfo]
+_Open = Callable[[str, RespondentConfig, Template, ElicitationConfig], Respondent]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One way to ask a model.
+
+    Parameters
+    ----------
+    elicitations
+        The ways of reading an answer that it offers.
+    describe
+        Says, without loading a model, what the design says about a respondent.
+    open
+        Makes the respondent.
+    identity
+        A text that changes when what lies behind the same checkpoint name does; empty where
+        that cannot be told.
+    """
+
+    elicitations: tuple[str, ...]
+    describe: _Describe
+    open: _Open
+    identity: Callable[[RespondentConfig], str] = lambda config: ""
+
+
+# A user's own backend is added here.
+BACKENDS: MutableMapping[str, Backend] = {
+    "causal": Backend(
+        ("forced_choice", "open_ended"),
+        causal.describe,
+        causal.open_causal,
+        checkpoint.weights_digest,
+    ),
+    "masked": Backend(
+        ("fill_mask",), masked.describe, masked.open_masked, checkpoint.weights_digest
+    ),
+    "simulated": Backend(
+        ELICITATIONS,
+        simulated.describe,
+        simulated.open_simulated,
+        simulated.parameters_digest,
+    ),
+}
+
+
+def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -> Backend:
+    """Refuse a respondent that cannot be asked this way, and return its backend.
+
+    Raises
+    ------
+    UserError
+        If backend or elicitation is unknown or they do not go together, or a number of the
+        elicitation is out of range.
+    """
+    where = f"respondents.{name}"
+    if config.backend not in BACKENDS:
+        raise unknown("backend", config.backend, BACKENDS, where=where)
+    if elicitation.kind not in ELICITATIONS:
+        raise unknown("kind", elicitation.kind, ELICITATIONS, where="elicitation")
+    backend = BACKENDS[config.backend]
+    if elicitation.kind not in backend.elicitations:
+        raise UserError(
+            f"{where}: backend {config.backend} cannot be asked by {elicitation.kind}; "
+            f"it offers {' and '.join(backend.elicitations)}."
+        )
+    least = {"batch_size": 1, "max_new_tokens": 1, "top_k": 0, "temperature": 0}
+    for key, bound in least.items():
+        if not getattr(elicitation, key) >= bound:
+            given = getattr(elicitation, key)
+            raise UserError(f"elicitation.{key}: must be at least {bound}, not {given}.")
+    return backend
+
+
+def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
+    """Return what the design says about a respondent, reading at most its tokenizer.
+
+    Parameters
+    ----------
+    name
+        The respondent's.
+    config
+        Who it is.
+    template
+        Its text for this kind of model is chosen: ``chat`` when the tokenizer has a chat
+        template and `config.chat` is not false, else ``base``; ``masked`` for masked LMs.
+
+    Raises
+    ------
+    UserError
+        If the respondent cannot be used with this template.
+    """
+    if config.backend not in BACKENDS:
+        raise unknown("backend", config.backend, BACKENDS, where=f"respondents.{name}")
+    return BACKENDS[config.backend].describe(name, config, template)
+
+
+def open_respondent(
+    name: str, config: RespondentConfig, *, elicitation: ElicitationConfig
+) -> Respondent:
+    """Make a respondent ready to be asked.
+
+    Raises
+    ------
+    UserError
+        If it cannot be had, or cannot be asked this way.
+    """
+    backend = check(name, config, elicitation)
+    return backend.open(name, config, load_template(elicitation.template), elicitation)
+
+
+def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) -> Mapping[str, Any]:
+    """Return what of a respondent and its elicitation determines the answers.
+
+    Batch size and device do not, nor do the labels `family` and `instruct`; how many runs
+    there are does not change the answers of one of them.
+    """
+    keys = ("backend", "checkpoint", "revision", "chat", "dtype", "trust_remote_code")
+    settings = {f"respondent.{key}": getattr(config, key) for key in keys}
+    settings["respondent.weights"] = BACKENDS[config.backend].identity(config)
+    asked = ["kind", "template"]
+    if elicitation.kind == "open_ended":
+        asked += ["max_new_tokens", "top_k", "temperature"]
+    return settings | {f"elicitation.{key}": getattr(elicitation, key) for key in asked}

@@ -1,0 +1,220 @@
+"""What every respondent is asked, and what it gives back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from polbayes.design import ModelInfo
+from polbayes.errors import UserError
+from polbayes.prompts import SHAPES, Lexicon, Template
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Question:
+    """One cell of the design, as one respondent is asked it.
+
+    Parameters
+    ----------
+    item, variant, prefix, run
+        The cell's labels.
+    statement
+        The wording of the item.
+    keying
+        +1 where agreeing is right-leaning, -1 where it is left-leaning, 0 where not scored.
+    dimension
+        Of the item; empty where it is not scored.
+    prompt
+        Template, prefix and statement put together (the user's turn, for a chat model).
+    answer
+        The kind of answer that the prefix asks for: ``open`` or ``likert``.
+    """
+
+    item: str
+    variant: str
+    prefix: str
+    run: int
+    statement: str
+    keying: int
+    dimension: str
+    prompt: str
+    answer: str = "open"
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One open answer.
+
+    Parameters
+    ----------
+    text
+        As received, without the tokenizer's special tokens.
+    status
+        ``ok``, or ``invalid`` where there is nothing but white space.
+    truncated
+        Whether it was still going on when the limit of new tokens was reached.
+    """
+
+    text: str
+    status: str = "ok"
+    truncated: bool = False
+
+
+class Respondent(Protocol):
+    """Who answers. Made by `polbayes.respondents.open_respondent`.
+
+    The same question gets the same answer whatever else is in the batch. An exception other
+    than `UserError` means that this batch could not be answered; the caller may ask it again
+    in smaller ones.
+    """
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the design says about this respondent."""
+        ...
+
+    def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
+        """Return what a reader must know about its answers, one sentence each.
+
+        Raises
+        ------
+        UserError
+            If the options of `lexicon` cannot be read from this respondent at all.
+        """
+        ...
+
+    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
+        """Return the probability mass of each answer option.
+
+        Parameters
+        ----------
+        questions
+            What to ask.
+        lexicon
+            The options; the mass of each includes its case and space variants.
+
+        Returns
+        -------
+        numpy.ndarray
+            Dimensions question, option, in [0, 1]; a row sums to at most 1. NaN for an option
+            that this respondent cannot give as one answer.
+        """
+        ...
+
+    def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
+        """Return one open answer to each question.
+
+        Parameters
+        ----------
+        questions
+            What to ask.
+        seeds
+            One for each question, below 2**64; with the question it fixes the answer.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free what it holds."""
+        ...
+
+
+def template_text(template: Template, shapes: Sequence[str], name: str) -> str:
+    """Choose the text of a template for a respondent.
+
+    Parameters
+    ----------
+    template
+        With a text for some of the shapes.
+    shapes
+        Those that this respondent can use, the best first (see `polbayes.prompts.SHAPES`).
+    name
+        The respondent's, for the error.
+
+    Raises
+    ------
+    UserError
+        If the template has none of them.
+    """
+    for shape in shapes:
+        if shape in template.texts:
+            return template.texts[shape]
+    has = ", ".join(shape for shape in SHAPES if shape in template.texts)
+    raise UserError(
+        f"respondents.{name}: template '{template.template}' has no text for a {shapes[0]} model "
+        f"(only for: {has}); choose another elicitation.template."
+    )
+
+
+def left_out(model: str, lexicon: Lexicon, usable: Sequence[bool], why: str) -> tuple[str, ...]:
+    """Say which options cannot be read, one sentence or none.
+
+    Parameters
+    ----------
+    model
+        The respondent's name.
+    lexicon, usable
+        The options, and whether each can be read.
+    why
+        What the others are not, e.g. ``"a single token of this model"``.
+
+    Raises
+    ------
+    UserError
+        If no option is left to agree or to disagree with.
+    """
+    for stance, name in ((1, "agree"), (-1, "disagree")):
+        if not any(u for u, s in zip(usable, lexicon.stance, strict=True) if s == stance):
+            raise UserError(
+                f"respondents.{model}: no '{name}' option of lexicon '{lexicon.lexicon}' is {why}; "
+                "use another lexicon."
+            )
+    absent = [word for word, use in zip(lexicon.options, usable, strict=True) if not use]
+    if not absent:
+        return ()
+    return (
+        f"{model}: {len(absent)} of the {len(usable)} options of lexicon '{lexicon.lexicon}' were "
+        f"left out, because none of their forms is {why}: {', '.join(absent)}.",
+    )
+
+
+def surfaces(option: str) -> tuple[str, ...]:
+    """Return the ways to write an answer option: its case variants, with and without a space.
+
+    Examples
+    --------
+    >>> surfaces("yes")
+    ('yes', 'Yes', 'YES', ' yes', ' Yes', ' YES')
+    """
+    word = option.strip()
+    cased = dict.fromkeys((word, word.lower(), word[:1].upper() + word[1:].lower(), word.upper()))
+    return (*cased, *(f" {form}" for form in cased))
+
+
+def claim(
+    owner: dict[tuple[int, ...], int], ids: tuple[int, ...], option: int, by: Lexicon
+) -> None:
+    """Count a token sequence for an option, unless one before it has it already.
+
+    Parameters
+    ----------
+    owner
+        Token sequences and the indices of their options so far; added to.
+    ids, option
+        A further sequence, and whose it is.
+    by
+        The lexicon.
+
+    Raises
+    ------
+    UserError
+        If two options of different stance are written with the same tokens.
+    """
+    first = owner.setdefault(ids, option)
+    if by.stance[first] != by.stance[option]:
+        raise UserError(
+            f"lexicon '{by.lexicon}': '{by.options[first]}' and '{by.options[option]}' express "
+            "different stances but are the same tokens to this model; keep one of them."
+        )

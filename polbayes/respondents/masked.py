@@ -1,0 +1,235 @@
+"""Masked language models from Hugging Face checkpoints."""
+
+import gc
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.design import ModelInfo
+from polbayes.errors import UserError
+from polbayes.prompts import Lexicon, Template
+from polbayes.respondents import checkpoint
+from polbayes.respondents.contract import (
+    Completion,
+    Question,
+    claim,
+    left_out,
+    surfaces,
+    template_text,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
+    """Return what the design says about a masked LM, from its tokenizer alone.
+
+    The field ``{mask}`` of the template is replaced with the tokenizer's mask token, so that
+    whoever has only the dataset can put the prompts together.
+
+    Raises
+    ------
+    UserError
+        If the checkpoint cannot be used, or the template has no text for it.
+    """
+    tokenizer = checkpoint.load_tokenizer(checkpoint.locate(name, config))
+    return _describe(name, config, template, tokenizer)
+
+
+def _describe(name: str, config: RespondentConfig, template: Template, tokenizer: Any) -> ModelInfo:
+    if tokenizer.mask_token is None:
+        raise UserError(
+            f"respondents.{name}: the tokenizer of '{config.checkpoint}' has no mask token; "
+            "use backend: causal for a model that continues text."
+        )
+    text = template_text(template, ("masked",), name)
+    return ModelInfo(
+        model=name,
+        template=text.replace("{mask}", tokenizer.mask_token),
+        family=config.family,
+        instruct=bool(config.instruct),
+        checkpoint=config.checkpoint,
+        revision=config.revision or "",
+    )
+
+
+def open_masked(
+    name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
+) -> "MaskedRespondent":
+    """Load a masked LM.
+
+    Raises
+    ------
+    UserError
+        If the checkpoint cannot be used.
+    """
+    source = checkpoint.locate(name, config)
+    tokenizer = checkpoint.load_tokenizer(source)
+    info = _describe(name, config, template, tokenizer)
+    model = checkpoint.load_model(source, config, masked=True)
+    return MaskedRespondent(info, tokenizer, model, elicitation)
+
+
+class MaskedRespondent:
+    """A masked LM that is asked in batches.
+
+    Parameters
+    ----------
+    info
+        What the design says about it.
+    tokenizer, model
+        As transformers loads them.
+    elicitation
+        Its batch size counts.
+    """
+
+    def __init__(
+        self, info: ModelInfo, tokenizer: Any, model: Any, elicitation: ElicitationConfig
+    ) -> None:
+        self.info = info
+        self._tokenizer = tokenizer
+        self._model = model
+        self._batch = elicitation.batch_size
+        limit = getattr(model.config, "max_position_embeddings", 0) or 1 << 30
+        # Tokenizers of models that begin to count positions at 2 know the smaller number.
+        self._limit = min(int(limit), int(tokenizer.model_max_length))
+
+    def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
+        """Say which words of the lexicon are left out.
+
+        Raises
+        ------
+        UserError
+            If no word is left to agree or to disagree with.
+        """
+        if lexicon is None:
+            return ()
+        usable = [bool(ids) for ids in self._words(lexicon)]
+        return left_out(self.info.model, lexicon, usable, "a single token of this model")
+
+    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
+        """Return the probability mass of each option (question, option) at the mask.
+
+        Case variants are summed. An option without a single-token form is NaN.
+
+        Raises
+        ------
+        ValueError
+            If a prompt has not one mask, or does not fit into the model.
+        """
+        words = self._words(lexicon)
+        prompts = [self._ids(question.prompt) for question in questions]
+        mass = np.full((len(prompts), len(words)), np.nan)
+        order = sorted(range(len(prompts)), key=lambda n: -len(prompts[n]))
+        for start in range(0, len(order), self._batch):
+            rows = order[start : start + self._batch]
+            probability = self._at_mask([prompts[n] for n in rows])
+            for option, ids in enumerate(words):
+                if ids:
+                    mass[rows, option] = probability[:, ids].sum(axis=1)
+        # A sum of probabilities may pass 1 by rounding.
+        return np.asarray(np.minimum(mass, 1.0))
+
+    def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
+        """Refuse: a masked LM does not write.
+
+        Raises
+        ------
+        UserError
+            Always.
+        """
+        raise UserError(
+            f"respondents.{self.info.model}: a masked LM gives no open answers; "
+            "use elicitation.kind=fill_mask."
+        )
+
+    def close(self) -> None:
+        """Free the weights."""
+        import torch
+
+        self._model = None
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def _words(self, lexicon: Lexicon) -> list[list[int]]:
+        """Return for each option the ids of its forms that are one token of the vocabulary."""
+        owner: dict[tuple[int, ...], int] = {}
+        for option, word in enumerate(lexicon.options):
+            for form in surfaces(word):
+                ids = tuple(self._tokenizer(form, add_special_tokens=False)["input_ids"])
+                if len(ids) == 1 and ids[0] != self._tokenizer.unk_token_id:
+                    claim(owner, ids, option, lexicon)
+        words: list[list[int]] = [[] for _ in lexicon.options]
+        for (token,), option in owner.items():
+            words[option].append(token)
+        return words
+
+    def _ids(self, prompt: str) -> list[int]:
+        ids: list[int] = self._tokenizer(prompt)["input_ids"]
+        masks = ids.count(self._tokenizer.mask_token_id)
+        if masks != 1:
+            raise ValueError(f"the prompt has {masks} masks instead of one")
+        if len(ids) > self._limit:
+            raise ValueError(f"the prompt has {len(ids)} tokens, the model takes {self._limit}")
+        return ids
+
+    def _at_mask(self, prompts: Sequence[list[int]]) -> "NDArray[np.float64]":
+        """Return the probabilities of all tokens at the mask (row, token), from float32."""
+        import torch
+
+        width = max(map(len, prompts))
+        # Some models tell positions from the padding id, so that it has to be the real one.
+        pad = self._tokenizer.pad_token_id or 0
+        ids = torch.full((len(prompts), width), pad, dtype=torch.long)
+        mask = torch.zeros_like(ids)
+        for row, prompt in enumerate(prompts):
+            ids[row, : len(prompt)] = torch.tensor(prompt)
+            mask[row, : len(prompt)] = 1
+        where = torch.tensor([prompt.index(self._tokenizer.mask_token_id) for prompt in prompts])
+        device = self._model.device
+        where = where.to(device)
+        with torch.inference_mode(), _only_position(self._model, where):
+            out = self._model(input_ids=ids.to(device), attention_mask=mask.to(device))
+        logits = out.logits
+        if logits.shape[1] != 1:
+            logits = logits[torch.arange(len(where), device=device), where][:, None]
+        return np.asarray(logits[:, 0].float().softmax(dim=1).cpu().double().numpy())
+
+
+def _only_position(model: Any, where: Any) -> Any:
+    """Make a model's head see one position per row, while the returned context lasts.
+
+    The head over the whole vocabulary is about half of the work of a masked LM, and all but
+    the mask's position of it is thrown away. Models whose encoder returns something else than
+    hidden states first are left as they are.
+    """
+    import contextlib
+
+    import torch
+
+    def cut(module: Any, inputs: Any, output: Any) -> Any:
+        hidden = output[0]
+        if not torch.is_tensor(hidden) or hidden.dim() != 3 or len(hidden) != len(where):
+            return output
+        rows = torch.arange(len(where), device=hidden.device)
+        one = hidden[rows, where.to(hidden.device)][:, None]
+        if isinstance(output, tuple):
+            return (one, *output[1:])
+        output["last_hidden_state"] = one
+        return output
+
+    @contextlib.contextmanager
+    def hooked() -> Any:
+        encoder = model.base_model
+        handle = encoder.register_forward_hook(cut) if encoder is not model else None
+        try:
+            yield
+        finally:
+            if handle is not None:
+                handle.remove()
+
+    return hooked()

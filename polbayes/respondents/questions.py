@@ -1,0 +1,99 @@
+"""The questions that a design stands for, and the seed that belongs to each."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.dataset import CELL_DIMS, STATUS
+from polbayes.prompts import render
+from polbayes.respondents.contract import Question
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+class PendingQuestions(Sequence[Question]):
+    """The pending cells of one model as questions, each made when it is looked at.
+
+    They are ordered by length, longest first: what does not fit into memory shows at once, and
+    neighbours are of similar length. The runs of one prompt stay together.
+
+    Parameters
+    ----------
+    design
+        A design or response dataset.
+    model
+        One of its models.
+    answers
+        For each prefix the kind of answer it asks for; ``open`` where it is not named.
+    """
+
+    def __init__(self, design: "xr.Dataset", model: str, answers: Mapping[str, str]) -> None:
+        one = design.sel(model=model)
+        self.model = model
+        self.template = str(one["template"].item())
+        self.chat = bool(one["chat"].item())
+        order = CELL_DIMS[1:]
+        self._labels = [one[dim].values.tolist() for dim in order]
+        self._statement = one["statement"].transpose("item", "variant").values
+        self._keying = one["keying"].transpose("item", "variant").values
+        self._dimension = one["dimension"].values
+        self._prefix_text = one["prefix_text"].values
+        self._answers = answers
+        where = np.argwhere(one["status"].transpose(*order).values == STATUS["pending"])
+        size = np.vectorize(len, otypes=[int])
+        length = size(self._statement)[where[:, 0], where[:, 1]]
+        length = length + size(self._prefix_text)[where[:, 2]]
+        self._indices = where[np.argsort(-length, kind="stable")]
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __iter__(self) -> Iterator[Question]:
+        return (self[n] for n in range(len(self)))
+
+    def __getitem__(self, n: int) -> Question:  # type: ignore[override]
+        i, v, p, r = self._indices[n]
+        items, variants, prefixes, runs = self._labels
+        statement = str(self._statement[i, v])
+        return Question(
+            item=str(items[i]),
+            variant=str(variants[v]),
+            prefix=str(prefixes[p]),
+            run=int(runs[r]),
+            statement=statement,
+            keying=int(self._keying[i, v]),
+            dimension=str(self._dimension[i]),
+            prompt=render(
+                self.template,
+                prefix=str(self._prefix_text[p]),
+                statement=statement,
+                model_name=self.model,
+            ),
+            answer=self._answers.get(str(prefixes[p]), "open"),
+        )
+
+
+def cell_seed(seed: int, model: str, question: Question) -> int:
+    """Return the seed of one cell's answer, below 2**64, the same on every machine.
+
+    Parameters
+    ----------
+    seed
+        Of the run.
+    model
+        The respondent's name.
+    question
+        Its item, variant, prefix and run count.
+    """
+    labels = [seed, model, question.item, question.variant, question.prefix, question.run]
+    digest = hashlib.blake2b(json.dumps(labels).encode(), digest_size=8)
+    return int.from_bytes(digest.digest(), "big")
+
+
+def prompt_digest(prompt: str) -> str:
+    """Return what tells one prompt from another in a journal."""
+    return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

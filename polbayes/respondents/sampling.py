@@ -1,0 +1,116 @@
+"""Sampling that depends on nothing but the cell: top-k with noise that is a hash.
+
+The largest of ``logit / temperature + Gumbel noise`` is a draw from the softmax (the Gumbel-max
+trick), so that greedy decoding over noisy logits samples. The noise is a pure function of the
+cell's seed, the step and the token id, and not of the state of a generator: a cell gets the
+same answer in any batch, in any order, and after resuming.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+# The constants of splitmix64 (Steele, Lea and Flood, 2014).
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+
+
+def mix(state: "ArrayLike") -> "NDArray[np.uint64]":
+    """Return the next output of splitmix64 for each state, an array of 64 random-looking bits."""
+    with np.errstate(over="ignore"):  # arithmetic modulo 2**64 is what is wanted
+        z = np.asarray(state, dtype=np.uint64) + _GAMMA
+        z = (z ^ (z >> np.uint64(30))) * _FIRST
+        z = (z ^ (z >> np.uint64(27))) * _SECOND
+        return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def uniform(*keys: "ArrayLike") -> "NDArray[np.float64]":
+    """Hash integers to numbers in (0, 1).
+
+    Parameters
+    ----------
+    *keys
+        Integers below 2**64, or arrays of them that broadcast together.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of the broadcast shape, in (0, 1) without its ends.
+    """
+    state = np.zeros((), dtype=np.uint64)
+    for key in keys:
+        state = mix(state ^ np.asarray(key, dtype=np.uint64))
+    return (np.asarray(state >> np.uint64(11), dtype=np.float64) + 0.5) * 2.0**-53
+
+
+def choose(
+    values: "NDArray[np.floating[Any]]", tokens: "ArrayLike", *, seeds: "ArrayLike", step: int
+) -> "NDArray[np.int64]":
+    """Draw one candidate per row from the softmax of its values.
+
+    Parameters
+    ----------
+    values
+        Dimensions row, candidate: logits over temperature.
+    tokens
+        Token ids of the candidates, row by row.
+    seeds
+        One per row.
+    step
+        How many tokens were drawn before.
+
+    Returns
+    -------
+    numpy.ndarray
+        Dimension row: the index of the candidate.
+    """
+    rows = np.asarray(seeds, dtype=np.uint64)[:, None]
+    noise = -np.log(-np.log(uniform(rows, step, tokens)))
+    return np.asarray(np.argmax(np.asarray(values, dtype=np.float64) + noise, axis=1))
+
+
+class HashedSampler:
+    """A logits processor that leaves one token per row: the one sampled.
+
+    Parameters
+    ----------
+    seeds
+        One per row.
+    start
+        Length of the (padded) prompts.
+    top_k
+        How many of the likeliest tokens are drawn from; 0 for all.
+    temperature
+        What logits are divided by; at 0 the likeliest token is taken.
+    """
+
+    def __init__(self, seeds: Sequence[int], start: int, *, top_k: int, temperature: float) -> None:
+        self._seeds = np.array(seeds, dtype=np.uint64)
+        self._start = start
+        self._top_k = top_k
+        self._temperature = temperature
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Return `scores` with everything but the drawn tokens at minus infinity."""
+        import torch
+
+        if not torch.isfinite(scores.amax(dim=1)).all():
+            raise ValueError("the model gave logits that are not numbers")
+        if self._temperature == 0:
+            drawn = scores.argmax(dim=1)
+        else:
+            size = scores.shape[1]
+            values, tokens = scores.float().topk(min(self._top_k or size, size), dim=1)
+            scaled = values.cpu().double().numpy() / self._temperature
+            candidates = tokens.cpu().numpy()
+            step = input_ids.shape[1] - self._start
+            at = choose(scaled, candidates, seeds=self._seeds, step=step)
+            rows = np.arange(len(at))
+            drawn = torch.as_tensor(candidates[rows, at], device=scores.device)
+        only = torch.full_like(scores, -torch.inf)
+        return only.scatter_(1, drawn[:, None], 0.0)

@@ -1,0 +1,174 @@
+"""A respondent that is the ideology model itself, with planted parameters."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.design import ModelInfo
+from polbayes.errors import UserError, unknown
+from polbayes.prompts import Lexicon, Template
+from polbayes.respondents.contract import Completion, Question, template_text
+from polbayes.respondents.sampling import uniform
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from polbayes.planted.truth import Truth
+
+PLANTED = "planted:"
+
+ANSWERS = {
+    "disagree": "I disagree with this statement.",
+    "neutral": "I neither agree nor disagree with this statement.",
+    "agree": "I agree with this statement.",
+    "unrelated": "The weather is nice today.",
+    "refused": "I would rather not answer that.",
+}
+
+
+def planted(name: str, config: RespondentConfig) -> "Truth":
+    """Return the planted parameters that a respondent is driven by.
+
+    Raises
+    ------
+    UserError
+        If the checkpoint is not ``planted:NAME`` with the name of planted parameters.
+    """
+    from polbayes.planted.truth import load_truths
+
+    where = f"respondents.{name}: checkpoint"
+    if not config.checkpoint.startswith(PLANTED):
+        raise UserError(
+            f"{where}: a simulated respondent has no '{config.checkpoint}'; write planted:NAME."
+        )
+    truths = load_truths()
+    which = config.checkpoint.removeprefix(PLANTED)
+    if which not in truths:
+        raise unknown("planted respondent", which, truths, where=where)
+    return truths[which]
+
+
+def parameters_digest(config: RespondentConfig) -> str:
+    """Return a digest of the planted parameters.
+
+    Raises
+    ------
+    UserError
+        If there are no such planted parameters.
+    """
+    text = repr(planted("checkpoint", config))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
+    """Return what the design says about a simulated respondent.
+
+    Raises
+    ------
+    UserError
+        If there are no such planted parameters.
+    """
+    truth = planted(name, config)
+    text = template_text(template, ("base", "chat", "masked"), name)
+    return ModelInfo(
+        model=name,
+        template=text.replace("{mask}", "[MASK]"),
+        family=config.family,
+        instruct=truth.instruct if config.instruct is None else config.instruct,
+        checkpoint=config.checkpoint,
+        revision=config.revision or "",
+    )
+
+
+def open_simulated(
+    name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
+) -> "SimulatedRespondent":
+    """Make a simulated respondent.
+
+    Raises
+    ------
+    UserError
+        If there are no such planted parameters.
+    """
+    return SimulatedRespondent(describe(name, config, template), planted(name, config))
+
+
+class SimulatedRespondent:
+    """Answers exactly as the ideology model says, given its parameters.
+
+    Parameters
+    ----------
+    info
+        What the design says about it.
+    truth
+        Its parameters.
+    """
+
+    def __init__(self, info: ModelInfo, truth: "Truth") -> None:
+        self.info = info
+        self._truth = truth
+
+    def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
+        """Return no sentence: every option can be read."""
+        return ()
+
+    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
+        """Return the probability mass of each option (question, option).
+
+        Where the lexicon has neutral options the stances are ordinal, else agreeing is
+        logistic(eta); both are multiplied by the planted validity. The options of one
+        stance share its mass equally.
+        """
+        stances = np.array(lexicon.stance)
+        counts = np.array([(stances == s).sum() for s in (-1, 0, 1)])
+        mass = np.zeros((len(questions), len(stances)))
+        for row, question in enumerate(questions):
+            by_stance = self._stances(question, ordinal=bool(counts[1]))
+            mass[row] = (by_stance / np.maximum(counts, 1))[stances + 1]
+        return mass
+
+    def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
+        """Return a fixed sentence for the stance drawn, or a digit where the prefix asks for one.
+
+        The planted shares of unrelated answers and refusals are given, too.
+        """
+        from polbayes.planted.answers import LIKERT_CLASSES, OPEN_CLASSES, class_probabilities
+
+        answers = []
+        for question, seed in zip(questions, seeds, strict=True):
+            likert = question.answer == "likert"
+            classes = LIKERT_CLASSES if likert else OPEN_CLASSES
+            kind = "likert" if likert else "open"
+            edges = np.cumsum(class_probabilities(self._truth, self._eta(question), kind))
+            at = int(np.searchsorted(edges, uniform(seed), side="right"))
+            drawn = classes[min(at, len(classes) - 1)]
+            answers.append(Completion(ANSWERS.get(drawn, drawn)))
+        return answers
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+    def _eta(self, question: Question) -> float:
+        from polbayes.planted.truth import linear_predictor
+
+        return linear_predictor(
+            self._truth,
+            item=question.item,
+            variant=question.variant,
+            dimension=question.dimension,
+            keying=question.keying,
+            prefix=question.prefix,
+        )
+
+    def _stances(self, question: Question, *, ordinal: bool) -> "NDArray[np.float64]":
+        """Return the mass of disagreeing, neutral and agreeing."""
+        from polbayes.planted.truth import agree_probability, stance_probabilities
+
+        eta = self._eta(question)
+        if ordinal:
+            return stance_probabilities(eta, self._truth.threshold) * self._truth.validity
+        agree = float(agree_probability(eta))
+        return np.array([1 - agree, 0.0, agree]) * self._truth.validity

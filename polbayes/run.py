@@ -1,0 +1,404 @@
+"""A run: its stages one after the other, each from what the one before it left."""
+
+import logging
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import yaml
+
+from polbayes.config import RunConfig
+from polbayes.dataset import NOT_ASKED, STATUS, open_responses, read_dataset, write_dataset
+from polbayes.design import design
+from polbayes.errors import UserError
+from polbayes.instruments import Instrument, load_instrument
+from polbayes.manifest import (
+    Manifest,
+    check_config,
+    digest,
+    file_digest,
+    stage_keys,
+    versions,
+    write_text,
+)
+from polbayes.prompts import (
+    Lexicon,
+    Prefix,
+    Template,
+    check_answers,
+    load_lexicon,
+    load_prefixes,
+    load_template,
+)
+from polbayes.resources import find
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from polbayes.fit.spec import Spec
+
+_log = logging.getLogger("polbayes")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a config means, checked before anything is done.
+
+    Parameters
+    ----------
+    design
+        What will be asked; for an imported table the table itself, uncoded.
+    """
+
+    config: RunConfig
+    instruments: tuple[Instrument, ...]
+    prefixes: tuple[Prefix, ...]
+    template: Template
+    lexicon: Lexicon | None
+    spec: "Spec"
+    design: "xr.Dataset"
+
+
+def plan(config: RunConfig) -> Plan:
+    """Check a config as far as that is possible without asking anybody anything.
+
+    Raises
+    ------
+    UserError
+        For whatever would stop the run later on: an unknown name, an unreadable file, a
+        respondent that is not there, a spec that the design cannot identify.
+    """
+    from polbayes.coding.registry import get_coder
+    from polbayes.fit.sample import check_sampler
+    from polbayes.fit.spec import parse_spec
+
+    instruments = tuple(load_instrument(name) for name in config.instruments)
+    prefixes = load_prefixes(config.prefixes.file, config.prefixes.only)
+    template = load_template(config.elicitation.template)
+    lexicon = load_lexicon(config.elicitation.lexicon) if config.elicitation.lexicon else None
+    spec = parse_spec(config.analysis)
+    check_sampler(config.sampler)
+    for coder in config.coding.coders:
+        get_coder(coder)
+    if config.imported is not None:
+        from polbayes.importer import import_table
+
+        data = _only_models(import_table(config.imported, instruments=instruments), config.models)
+    else:
+        check_answers(prefixes, config.elicitation.kind, lexicon)
+        data = _design(config, instruments, prefixes, template)
+        if "fit" in config.stages:
+            check_spec(spec, data)
+    return Plan(config, instruments, prefixes, template, lexicon, spec, data)
+
+
+def _design(
+    config: RunConfig,
+    instruments: Sequence[Instrument],
+    prefixes: Sequence[Prefix],
+    template: Template,
+) -> "xr.Dataset":
+    from polbayes.probe import model_info
+
+    chosen = config.models if config.models is not None else list(config.respondents)
+    return design(
+        instruments,
+        prefixes,
+        [model_info(name, config.respondents[name], template) for name in chosen],
+        variants=config.variants,
+        items=config.items,
+        runs=config.elicitation.runs,
+    )
+
+
+def _only_models(data: "xr.Dataset", models: Sequence[str] | None) -> "xr.Dataset":
+    from polbayes.errors import unknown
+
+    if models is None:
+        return data
+    known = [str(m) for m in data["model"].values]
+    for name in models:
+        if name not in known:
+            raise unknown("model", name, known, where="models")
+    return data.sel(model=list(models))
+
+
+def check_spec(spec: "Spec", data: "xr.Dataset") -> None:
+    """Check that a design could identify a spec if every question were answered.
+
+    Parameters
+    ----------
+    spec
+        The analysis spec.
+    data
+        A design; nothing of it needs to have been asked.
+
+    Raises
+    ------
+    UserError
+        If some term could not be told from another or from nothing.
+    """
+    from polbayes.fit.cells import gather_cells
+    from polbayes.fit.terms import bind
+
+    bind(spec, gather_cells(_as_if_answered(data), spec))
+
+
+def _as_if_answered(data: "xr.Dataset") -> "xr.Dataset":
+    """Return a design in which every question was answered, to see what it can identify."""
+    asked = data["status"] != NOT_ASKED
+    return data.assign(
+        status=data["status"].where(~asked, STATUS["ok"]),
+        stance=asked.astype(np.int8),
+        r_plus=asked.astype(np.float32) / 2,
+    )
+
+
+def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
+    """Do the stages of a run that are not done yet.
+
+    Parameters
+    ----------
+    config
+        The checked config.
+    text
+        The same, resolved, as YAML.
+    command
+        The command line, to be repeated in the report.
+
+    Raises
+    ------
+    UserError
+        If something the user gave does not work out; what is finished stays.
+    """
+    folder = Path(config.run_dir).expanduser()
+    check_config(folder, text, config.stages)
+    keys = stage_keys(yaml.safe_load(text), _inputs(config))
+    manifest = Manifest(folder)
+    todo = [s for s in config.stages if not manifest.is_done(s, keys[s])]
+    if not todo:
+        _say(f"{folder}: finished before, nothing to do; see {folder / 'report' / 'index.html'}")
+        return
+    planned = plan(config)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / ".hydra" / "config.yaml", text)
+    write_text(folder / ".hydra" / "overrides.yaml", yaml.safe_dump(list(command[1:])))
+    job = Job(planned, folder, manifest, keys, text, shlex.join(command))
+    for stage in todo:
+        started = time.monotonic()
+        _say(f"{stage}: {_DOING[stage]}")
+        outputs, about = _STAGES[stage](job)
+        seconds = round(time.monotonic() - started, 1)
+        manifest.finish(stage, keys[stage], outputs, seconds=seconds, **about)
+        _say(f"{stage}: done in {seconds} s")
+    if "report" in todo:
+        _say(f"report: {folder / 'report' / 'index.html'}")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A planned run and where it lands."""
+
+    plan: Plan
+    folder: Path
+    manifest: Manifest
+    keys: dict[str, str]
+    text: str
+    command: str
+
+
+_DOING = {
+    "probe": "asking the respondents",
+    "code": "reading stances from the answers",
+    "measure": "computing the classical measures",
+    "fit": "sampling the posterior",
+    "report": "writing the report",
+}
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _inputs(config: RunConfig) -> dict[str, str]:
+    """Hash the files that the config names."""
+    paths = [find("instruments", name) for name in config.instruments]
+    paths += [Path(config.prefixes.file).expanduser()] if config.prefixes.file else []
+    paths += [Path(config.imported.path).expanduser()] if config.imported else []
+    lexicon = config.elicitation.lexicon
+    paths += [find("lexicons", lexicon)] if lexicon else []
+    return {path.name: file_digest(path) if path.is_file() else "" for path in paths}
+
+
+def _probe(job: Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.probe import probe
+
+    config, started = job.plan.config, datetime.now(UTC)
+    if config.imported is not None:
+        data = job.plan.design
+    else:
+        data = probe(
+            job.plan.design,
+            config.respondents,
+            elicitation=config.elicitation,
+            lexicon=job.plan.lexicon,
+            prefixes=job.plan.prefixes,
+            seed=config.seed,
+            journal_dir=job.folder / "journal",
+        )
+    data = data.assign_attrs(
+        config=job.text,
+        config_hash=digest(yaml.safe_load(job.text)),
+        seed=config.seed,
+        elicitation=config.elicitation.kind if config.imported is None else "imported",
+        started=started.isoformat(timespec="seconds"),
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions="; ".join(f"{name} {number}" for name, number in versions().items()),
+        command=job.command,
+    )
+    write_dataset(data, job.folder / "responses.nc")
+    return ["responses.nc"], {}
+
+
+def _code(job: Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.coding.responses import code_responses
+
+    data = code_responses(open_responses(job.folder), job.plan.config.coding.coders)
+    write_dataset(data, job.folder / "responses.nc")
+    return ["responses.nc"], {}
+
+
+def _measure(job: Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.measures import measure_all
+
+    settings = job.plan.config.measures
+    tables = measure_all(
+        open_responses(job.folder),
+        draws=settings.bootstrap,
+        level=settings.level,
+        seed=job.plan.config.seed,
+    )
+    return _write_tables(tables, job.folder / "measures"), {}
+
+
+def _write_tables(tables: "dict[str, pd.DataFrame]", folder: Path) -> list[str]:
+    for name, table in tables.items():
+        write_text(folder / f"{name}.csv", table.to_csv(index=False))
+    return [f"{folder.name}/{name}.csv" for name in tables]
+
+
+def _fit(job: Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.fit.cells import gather_cells
+    from polbayes.fit.diagnose import diagnose
+    from polbayes.fit.equation import equation, prior_lines
+    from polbayes.fit.fit import fit
+    from polbayes.fit.summary import summarise
+
+    config, spec = job.plan.config, job.plan.spec
+    data = open_responses(job.folder)
+    cells = gather_cells(data, spec)
+    result = fit(spec, cells, config.sampler, seed=config.seed)
+    result.save(job.folder / "posterior.nc")
+    diagnosis = diagnose(result.posterior, result.sample_stats)
+    tables = summarise(result.posterior, level=config.analysis.level)
+    outputs = _write_tables({**tables, "diagnostics": diagnosis.table}, job.folder / "estimates")
+    about = {
+        "verdict": diagnosis.verdict,
+        "sentences": list(diagnosis.sentences),
+        "notes": list(cells.notes),
+        "equation": equation(spec, result.parts),
+        "priors": prior_lines(spec),
+    }
+    for sentence in diagnosis.sentences:
+        _say(f"fit: {sentence}")
+    return ["posterior.nc", *outputs], about
+
+
+def _report(job: Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.report.assemble import assemble
+    from polbayes.report.write import write_report
+
+    results = assemble(
+        job.folder,
+        job.plan.config,
+        stages=job.manifest.stages,
+        text=job.text,
+        command=job.command,
+        citations=[f"{i.title}. {i.citation}" for i in job.plan.instruments],
+    )
+    write_report(results, job.folder / "report")
+    return ["report/index.html"], {}
+
+
+_STAGES: dict[str, Callable[[Job], tuple[list[str], dict[str, Any]]]] = {
+    "probe": _probe,
+    "code": _code,
+    "measure": _measure,
+    "fit": _fit,
+    "report": _report,
+}
+
+
+def explain(config: RunConfig) -> str:
+    """Return the equation and the priors of a config's analysis spec, bound to its design."""
+    from polbayes.coding.responses import code_responses
+    from polbayes.fit.cells import gather_cells
+    from polbayes.fit.equation import equation, prior_lines
+    from polbayes.fit.terms import bind
+
+    planned = plan(config)
+    data = planned.design
+    imported = config.imported is not None
+    data = code_responses(data, config.coding.coders) if imported else _as_if_answered(data)
+    parts = bind(planned.spec, gather_cells(data, planned.spec))
+    lines = [equation(planned.spec, parts), "", "priors", *prior_lines(planned.spec)]
+    return "\n".join(lines)
+
+
+def dry_run(config: RunConfig) -> str:
+    """Return what a config would ask: counts, and one example of each prompt's form."""
+    from polbayes.probe import rendered_prompt
+
+    planned = plan(config)
+    data = planned.design
+    asked = int((data["status"] != NOT_ASKED).sum())
+    sizes = ", ".join(f"{size} {dim}s" for dim, size in data["status"].sizes.items())
+    lines = [f"{asked:,} questions: {sizes}."]
+    if config.imported is not None:
+        return "\n".join([*lines, "The answers are imported; nothing would be asked."])
+    item, variant = data["item"].values[0], data["variant"].values[0]
+    for model in data["model"].values:
+        for prefix in data["prefix"].values:
+            prompt = rendered_prompt(data, model, item, variant, prefix)
+            lines += ["", f"--- {model}, {prefix}, {item}, {variant}", prompt]
+    return "\n".join(lines)
+
+
+def load_run(folder: str | Path) -> tuple["xr.Dataset", "xr.Dataset"]:
+    """Load the responses and the posterior of a finished run.
+
+    Parameters
+    ----------
+    folder
+        The run's folder.
+
+    Returns
+    -------
+    responses, posterior : xarray.Dataset
+
+    Raises
+    ------
+    UserError
+        If either is missing or cannot be read.
+    """
+    from polbayes.fit.fit import load_posterior
+
+    return open_responses(folder), load_posterior(Path(folder) / "posterior.nc")

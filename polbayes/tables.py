@@ -1,0 +1,112 @@
+"""Reading a table of answers from a file of the user's: CSV, TSV, Parquet or JSON lines."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polbayes.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_PARQUET = (".parquet", ".pq")
+_LINES = (".jsonl", ".ndjson")
+
+
+def read_table(path: Path) -> "pd.DataFrame":
+    """Read a table whose every cell is text or missing.
+
+    Parameters
+    ----------
+    path
+        A file ending in ``.csv``, ``.tsv``, ``.parquet``, ``.pq``, ``.jsonl`` or ``.ndjson``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns as objects: str, or None where the table has no value. In CSV only an
+        empty field is missing; "NA", "None" and "null" are answers. Whole numbers are written
+        without a decimal point.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, empty, of another kind or cannot be read.
+    """
+    import pandas as pd
+
+    kinds = (*_SEPARATORS, *_PARQUET, *_LINES)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; set imported.path to the table of answers.")
+    if path.suffix.lower() not in kinds:
+        raise UserError(
+            f"{path}: cannot be read by its ending '{path.suffix}'; give one of {', '.join(kinds)}."
+        )
+    if path.stat().st_size == 0:
+        raise UserError(f"{path}: the file is empty.")
+    try:
+        frame = _read(path)
+    except (OSError, ValueError, UnicodeDecodeError, MemoryError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"{path}: cannot be read as a table ({reason[:200]}).") from error
+    if not len(frame.columns) or not len(frame):
+        raise UserError(f"{path}: the table has no rows.")
+    frame.columns = [str(column) for column in frame.columns]
+    if frame.columns.duplicated().any():
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise UserError(f"{path}: two columns have the name '{twice}'.")
+    # Series of text would turn None back into NaN.
+    values = {name: [text_of(value) for value in frame[name]] for name in frame.columns}
+    return pd.DataFrame(values, dtype=object)
+
+
+def _read(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
+    suffix = path.suffix.lower()
+    if suffix in _SEPARATORS:
+        frame = pd.read_csv(
+            path,
+            sep=_SEPARATORS[suffix],
+            dtype=str,
+            keep_default_na=False,
+            na_values=[],
+            encoding="utf-8-sig",
+        )
+        return frame.astype(object).where(frame != "", None)
+    if suffix in _PARQUET:
+        return pd.read_parquet(path)
+    return pd.DataFrame(_read_lines(path))
+
+
+def _read_lines(path: Path) -> list[Mapping[str, Any]]:
+    rows: list[Mapping[str, Any]] = []
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"line {number} is not valid JSON: {error.msg}") from error
+            if not isinstance(row, dict):
+                raise ValueError(f"line {number} is not an object with one value per column")
+            rows.append(row)
+    return rows
+
+
+def text_of(value: Any) -> str | None:
+    """Return a table's value as text: None where it is missing, '3' for 3.0."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    try:
+        whole = not isinstance(value, bool) and float(value).is_integer()
+    except (TypeError, ValueError):
+        return str(value)
+    return str(int(value)) if whole else str(value)

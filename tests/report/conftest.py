@@ -1,0 +1,230 @@
+"""Synthetic results of any size, with numbers that are drawn and not estimated."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from polbayes.dataset import CELL_DIMS, STANCE, STATUS, flag_attributes
+from polbayes.design import ModelInfo, design
+from polbayes.instruments import Instrument, Item, Variant
+from polbayes.prompts import Prefix
+from polbayes.report import Results
+
+DIMENSIONS = ("economic", "cultural")
+PREFIXES = (
+    ("baseline", ""),
+    ("likert", "Decide on whether you agree with the provided statement, from 1 to 5."),
+    ("name", "Hey {model_name}, please respond to the provided statement."),
+    ("truth", "Decide on the truthfulness of this statement."),
+)
+
+
+def _instrument(items: int) -> Instrument:
+    made = []
+    for n in range(items):
+        direction = 1 if n % 3 else -1
+        made.append(
+            Item(
+                item=f"toy-{n + 1:02d}",
+                dimension=DIMENSIONS[n % 2],
+                direction=direction,
+                source=f"Toy survey, question {n + 1}",
+                variants=(
+                    Variant("original", f"Statement number {n + 1} is about taxes.", "original", 1),
+                    Variant("opposite", f"Statement number {n + 1} isn't so.", "opposite", -1),
+                ),
+                points={},
+            )
+        )
+    return Instrument("toy", "A toy survey", "Toy (2020)", tuple(made))
+
+
+def make_responses(
+    models: list[str], items: int, prefixes: int, *, templates: bool = True
+) -> xr.Dataset:
+    rng = np.random.default_rng(5)
+    infos = [
+        ModelInfo(model, "{prefix}{statement}\nYour answer:" if templates else "")
+        for model in models
+    ]
+    data = design(
+        [_instrument(items)],
+        [Prefix(prefix, text, "open") for prefix, text in PREFIXES[:prefixes]],
+        infos,
+        runs=2,
+    )
+    shape = tuple(data.sizes[d] for d in CELL_DIMS)
+    codes = rng.choice(list(STANCE.values()), size=shape, p=[0.3, 0.2, 0.3, 0.1, 0.1])
+    words = {code: name for name, code in STANCE.items()}
+    data["status"] = (CELL_DIMS, np.full(shape, STATUS["ok"], dtype=np.int8), data["status"].attrs)
+    data["stance"] = (CELL_DIMS, codes.astype(np.int8), flag_attributes("stance"))
+    data["completion"] = (
+        CELL_DIMS,
+        np.vectorize(lambda c: f"I would say: {words[c]}.", otypes=[object])(codes),
+    )
+    return data
+
+
+def _interval(table: pd.DataFrame, width: float) -> pd.DataFrame:
+    return table.assign(lower=table["estimate"] - width, upper=table["estimate"] + width)
+
+
+def make_tables(models: list[str], data: xr.Dataset) -> dict[str, pd.DataFrame]:
+    rng = np.random.default_rng(7)
+    items = data["item"].values.tolist()
+    prefixes = data["prefix"].values.tolist()
+    pairs = pd.MultiIndex.from_product([models, DIMENSIONS], names=["model", "dimension"])
+    theta = pairs.to_frame(index=False).assign(estimate=rng.normal(0, 1, len(pairs)), sd=0.2)
+    theta = _interval(theta, 0.35)
+    theta["p_left"] = 1 / (1 + np.exp(6 * theta["estimate"]))
+    thirds = pd.MultiIndex.from_product(
+        [models, (*DIMENSIONS, "total")], names=["model", "dimension"]
+    )
+    bias = thirds.to_frame(index=False).assign(estimate=rng.uniform(-0.6, 0.6, len(thirds)))
+    bias = _interval(bias, 0.15)
+    posterior = bias.assign(p_left=1 / (1 + np.exp(9 * bias["estimate"])))
+    classical = bias.assign(
+        estimate=bias["estimate"] + 0.05,
+        lower_item=bias["lower"] - 0.1,
+        upper_item=bias["upper"] + 0.1,
+        measure="bias",
+        n=100,
+        n_excluded=8,
+        level=0.95,
+        note="",
+    )
+    effects = pd.MultiIndex.from_product(
+        [models, prefixes, ("acquiescence", "steer")], names=["model", "prefix", "effect"]
+    ).to_frame(index=False)
+    effects = _interval(effects.assign(estimate=rng.normal(0, 0.5, len(effects))), 0.4)
+    by_prefix = pd.MultiIndex.from_product([models, prefixes], names=["model", "prefix"])
+    by_prefix = by_prefix.to_frame(index=False)
+    by_prefix = by_prefix.assign(estimate=rng.uniform(-0.8, 0.8, len(by_prefix)), level=0.95)
+    scales = pd.MultiIndex.from_product(
+        [models, ("wording", "prefix_acquiescence", "prefix_steer")], names=["model", "effect"]
+    ).to_frame(index=False)
+    scales = scales.assign(estimate=rng.gamma(4, 0.12, len(scales)))
+    scales = scales.assign(lower=0.7 * scales["estimate"], upper=1.4 * scales["estimate"])
+    acquiescence = pd.DataFrame({"model": models, "estimate": rng.normal(0, 0.5, len(models))})
+    agreement = pd.MultiIndex.from_product(
+        [models, ("agree_left", "agree_right", "acquiescence")], names=["model", "measure"]
+    ).to_frame(index=False)
+    agreement = agreement.assign(estimate=rng.uniform(0.2, 0.8, len(agreement)), level=0.95)
+    return {
+        "theta": theta,
+        "bias_posterior": posterior,
+        "bias": classical,
+        "prefix_effects": effects,
+        "bias_by_prefix": _interval(by_prefix, 0.2).assign(measure="bias"),
+        "sensitivity": scales,
+        "acquiescence": _interval(acquiescence, 0.3),
+        "agreement": _interval(agreement, 0.07),
+        "validity": _validity(models, rng),
+        "items": _items(items, data, rng),
+        "diagnostics": pd.DataFrame(
+            {
+                "quantity": ["theta[a, economic]", "wording_scale[a]"],
+                "r_hat": [1.002, 1.006],
+                "ess_bulk": [2400.0, 812.0],
+                "ess_tail": [3100.0, 1020.0],
+            }
+        ),
+        **_orders(models, theta),
+    }
+
+
+def _validity(models: list[str], rng: np.random.Generator) -> pd.DataFrame:
+    table = pd.DataFrame({"model": models, "n_asked": 400})
+    names = ["agree", "neutral", "disagree", "unrelated", "refused", "invalid", "error", "pending"]
+    counts = rng.multinomial(400, [0.35, 0.1, 0.3, 0.08, 0.08, 0.05, 0.02, 0.02], len(models))
+    table[names] = counts
+    table["share_usable"] = table[["agree", "neutral", "disagree"]].sum(axis=1) / 400
+    return table.assign(lower=table["share_usable"] - 0.03, upper=table["share_usable"] + 0.03)
+
+
+def _items(items: list[str], data: xr.Dataset, rng: np.random.Generator) -> pd.DataFrame:
+    table = pd.DataFrame(
+        {
+            "item": items,
+            "dimension": data["dimension"].values,
+            "direction": data["direction"].values,
+            "difficulty": rng.normal(0, 0.8, len(items)),
+            "discrimination": np.exp(rng.normal(0, 0.3, len(items))),
+        }
+    )
+    return table.assign(
+        difficulty_lower=table["difficulty"] - 0.4,
+        difficulty_upper=table["difficulty"] + 0.4,
+        discrimination_lower=0.6 * table["discrimination"],
+        discrimination_upper=1.5 * table["discrimination"],
+    )
+
+
+def _orders(models: list[str], theta: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    ranks, pairs = [], []
+    for dimension in DIMENSIONS:
+        at = theta[theta["dimension"] == dimension].set_index("model")["estimate"]
+        place = at.rank().to_dict()
+        for a in models:
+            weight = np.exp(-1.5 * np.abs(np.arange(1, len(models) + 1) - place[a]))
+            ranks += [
+                {"model": a, "dimension": dimension, "rank": r, "probability": p}
+                for r, p in enumerate(weight / weight.sum(), start=1)
+            ]
+            pairs += [
+                {
+                    "model_a": a,
+                    "model_b": b,
+                    "dimension": dimension,
+                    "p_left": 1 / (1 + np.exp(4 * (at[a] - at[b]))),
+                }
+                for b in models
+                if a != b
+            ]
+    columns = ["model_a", "model_b", "dimension", "p_left"]
+    return {"ranks": pd.DataFrame(ranks), "pairwise": pd.DataFrame(pairs, columns=columns)}
+
+
+Maker = Callable[..., Results]
+
+
+@pytest.fixture(scope="session")
+def make_results() -> Maker:
+    """Return a function that makes results; keywords replace what is in them."""
+
+    def make(
+        models: list[str] | None = None,
+        *,
+        items: int = 6,
+        prefixes: int = 3,
+        **changes: Any,
+    ) -> Results:
+        names = models or ["alpha", "beta", "gamma"]
+        responses = changes.pop("responses", None)
+        data = make_responses(names, items, prefixes) if responses is None else responses
+        content: dict[str, Any] = {
+            "title": "How three models lean",
+            "description": "A made-up run.",
+            "name": "toy_run",
+            "command": "polbayes +experiment=toy_run",
+            "created": "2026-01-02T03:04:05+00:00",
+            "responses": data,
+            "tables": make_tables(names, data),
+            "verdict": "good",
+            "verdict_sentences": ["All chains agree: the highest R-hat is 1.006."],
+            "exclusions": ["alpha: 8% of the answers could not be coded."],
+            "equation": "η = acq[m] + s · (disc[i] · (θ[m] − b[i]))",
+            "priors": ["theta ~ Normal(0, 1)"],
+            "config_yaml": "name: toy_run\nseed: 1\n",
+            "provenance": {"polbayes": "0.1.0"},
+            "citations": ["Faulborn et al. (2025)"],
+            "notes": ["One note."],
+            "duration": "3 minutes",
+        }
+        return Results(**{**content, **changes})
+
+    return make

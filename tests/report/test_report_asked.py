@@ -1,0 +1,113 @@
+"""What is read back from the response dataset."""
+
+import numpy as np
+import xarray as xr
+
+from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS
+from polbayes.design import ModelInfo, design
+from polbayes.instruments import Instrument, Item, Variant
+from polbayes.prompts import Prefix
+from polbayes.report.asked import (
+    example_answers,
+    example_masses,
+    first_wordings,
+    prompts,
+    size,
+    statements,
+)
+
+
+def _data(*, templates: bool = True) -> xr.Dataset:
+    wordings = {
+        "one": (Variant("original", "Tax less.", "original", 1),),
+        "two": (
+            Variant("negation", "Don't {prefix}.", "negation", -1),
+            Variant("original", "Do.", "original", 1),
+        ),
+    }
+    items = tuple(
+        Item(name, "economic", 1, f"source of {name}", variants, {})
+        for name, variants in wordings.items()
+    )
+    infos = [
+        ModelInfo("plain", "{prefix}{statement}|" if templates else ""),
+        ModelInfo("chatty", "{prefix}{statement}|" if templates else "", chat=True),
+        ModelInfo("masked", "{prefix}{statement} I {mask}." if templates else ""),
+    ]
+    prefixes = [Prefix("baseline", "", "open"), Prefix("name", "Hey {model_name}!", "open")]
+    return design([Instrument("t", "T", "C", items)], prefixes, infos, runs=2)
+
+
+def test_statements_say_what_agreeing_means() -> None:
+    table = statements(_data()).set_index(["item", "variant"])
+    assert len(table) == 3
+    assert table.loc[("two", "negation"), "agreeing_is"] == "left-leaning"
+    assert table.loc[("two", "original"), "agreeing_is"] == "right-leaning"
+    assert table.loc[("one", "original"), "source"] == "source of one"
+
+
+def test_the_original_is_the_wording_to_show() -> None:
+    assert first_wordings(_data()) == {"one": "Tax less.", "two": "Do."}
+
+
+def test_prompts_are_whole_and_group_models_with_the_same() -> None:
+    shown = {(p.prefix, p.models): (p.text, p.chat) for p in prompts(_data())}
+    assert shown == {
+        ("baseline", ("plain",)): ("Tax less.|", False),
+        ("baseline", ("chatty",)): ("Tax less.|", True),
+        ("baseline", ("masked",)): ("Tax less. I [MASK].", False),
+        ("name", ("plain",)): ("Hey plain!\nTax less.|", False),
+        ("name", ("chatty",)): ("Hey chatty!\nTax less.|", True),
+        ("name", ("masked",)): ("Hey masked!\nTax less. I [MASK].", False),
+    }
+
+
+def test_no_prompts_without_templates() -> None:
+    assert prompts(_data(templates=False)) == []
+    assert prompts(_data().drop_vars("template")) == []
+    bare = _data().drop_vars("statement")
+    assert prompts(bare) == []
+    assert statements(bare).empty
+
+
+def test_one_example_for_every_outcome() -> None:
+    data = _data()
+    texts = np.full(tuple(data.sizes[d] for d in CELL_DIMS), "", dtype=object)
+    stance = np.full(texts.shape, -128, dtype=np.int8)
+    status = data["status"].values.copy()
+    texts[0, 0, 0, 0, 0], stance[0, 0, 0, 0, 0] = "Yes", 1
+    texts[0, 0, 0, 1, 1], status[0, 0, 0, 1, 1] = "??", STATUS["invalid"]
+    texts[2, 1, 1, 0, 0], status[2, 1, 1, 0, 0] = "Hm", STATUS["ok"]
+    data["completion"] = (CELL_DIMS, texts)
+    data["stance"] = (CELL_DIMS, stance)
+    data["status"] = (CELL_DIMS, status)
+    rows = example_answers(data)[["model", "outcome", "prefix", "run", "completion"]]
+    assert rows.values.tolist() == [
+        ["plain", "agree", "baseline", "1", "Yes"],
+        ["plain", "invalid", "name", "2", "??"],
+        ["masked", "not coded", "baseline", "1", "Hm"],
+    ]
+
+
+def test_example_masses_take_the_first_known_cell() -> None:
+    data = _data()
+    shape = tuple(data.sizes[d] for d in CELL_DIMS[:-1])
+    mass = np.full(shape, np.nan)
+    mass[1, 1, 0, 1] = 0.25
+    data["p_agree"] = (CELL_DIMS[:-1], mass)
+    data["p_disagree"] = (CELL_DIMS[:-1], 2 * mass)
+    table = example_masses(data)
+    assert table.values.tolist() == [
+        ["chatty", "two", data["variant"].values[0], "name", 0.25, 0.5]
+    ]
+    assert example_masses(_data()).empty
+
+
+def test_sizes_count_only_what_was_asked() -> None:
+    data = _data()
+    counted = size(data)
+    # Three wordings, three models, two prefixes, two runs.
+    assert counted["answers asked for"] == 3 * 3 * 2 * 2
+    assert (data["status"].values == NOT_ASKED).any()
+    assert counted["wordings"] == 3
+    assert counted["items"] == 2

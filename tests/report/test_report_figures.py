@@ -1,0 +1,311 @@
+"""The figures: what their axes hold."""
+
+import io
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from polbayes.report.figures.acquiescence import plot_acquiescence
+from polbayes.report.figures.agreement import plot_agreement
+from polbayes.report.figures.bias import plot_bias
+from polbayes.report.figures.items import plot_items
+from polbayes.report.figures.leaning_forest import plot_leaning_forest
+from polbayes.report.figures.leaning_map import plot_leaning_map
+from polbayes.report.figures.pairwise import plot_pairwise
+from polbayes.report.figures.prefix_effects import plot_prefix_effects
+from polbayes.report.figures.ranks import plot_ranks
+from polbayes.report.figures.sensitivity import plot_sensitivity
+from polbayes.report.figures.style import neutral_style
+from polbayes.report.figures.validity import plot_validity
+
+NAN = float("nan")
+
+
+def estimates(rows: list[tuple], *names: str) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=[*names, "estimate"])
+    return table.assign(lower=table["estimate"] - 0.2, upper=table["estimate"] + 0.2)
+
+
+def row_names(axes) -> list[str]:
+    return [text.get_text() for text in axes.get_yticklabels()]
+
+
+def drawn(axes) -> list[float]:
+    """Return the x of every point, from top to bottom."""
+    points = [
+        (y, x)
+        for line in axes.lines
+        if line.get_linestyle() == "None"
+        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+    ]
+    top = axes.get_ylim()
+    assert top[0] > top[1], "the first row is at the top"
+    return [float(x) for _, x in sorted(points)]
+
+
+def cell_texts(axes) -> dict[tuple[int, int], str]:
+    return {
+        (round(t.get_position()[1]), round(t.get_position()[0])): t.get_text() for t in axes.texts
+    }
+
+
+def draws(figure: Figure) -> None:
+    with neutral_style():
+        figure.savefig(io.BytesIO(), format="svg")
+
+
+@pytest.fixture
+def theta() -> pd.DataFrame:
+    return estimates(
+        [
+            ("a", "economic", 0.5),
+            ("b", "economic", -1.0),
+            ("c", "economic", 0.0),
+            ("a", "cultural", -0.3),
+            ("b", "cultural", 0.9),
+            ("c", "cultural", -0.8),
+        ],
+        "model",
+        "dimension",
+    )
+
+
+def test_the_forest_sorts_each_dimension_from_left_to_right(theta: pd.DataFrame) -> None:
+    economic, cultural = plot_leaning_forest(theta).axes
+    assert (economic.get_title(loc="left"), cultural.get_title(loc="left")) == (
+        "Economic",
+        "Cultural",
+    )
+    assert row_names(economic) == ["b", "c", "a"]
+    assert drawn(economic) == [-1.0, 0.0, 0.5]
+    assert row_names(cultural) == ["c", "a", "b"]
+    assert drawn(cultural) == [-0.8, -0.3, 0.9]
+
+
+def test_the_forest_draws_the_intervals_of_its_rows(theta: pd.DataFrame) -> None:
+    economic = plot_leaning_forest(theta).axes[0]
+    (lines,) = economic.collections
+    ends = [(path[0][0], path[1][0]) for path in lines.get_segments()]
+    assert np.allclose(ends, [(-1.2, -0.8), (-0.2, 0.2), (0.3, 0.7)])
+
+
+def test_a_missing_estimate_comes_last_and_is_said(theta: pd.DataFrame) -> None:
+    theta.loc[theta["model"] == "b", ["estimate", "lower", "upper"]] = NAN
+    economic = plot_leaning_forest(theta).axes[0]
+    assert row_names(economic) == ["c", "a", "b"]
+    assert [t.get_text() for t in economic.texts if "no estimate" in t.get_text()] == [
+        "no estimate"
+    ]
+
+
+def test_sensitivity_and_acquiescence_start_with_the_highest() -> None:
+    table = estimates([("a", "wording", 0.3), ("b", "wording", 1.9)], "model", "effect")
+    (axes,) = plot_sensitivity(table).axes
+    assert row_names(axes) == ["b", "a"]
+    low, high = axes.get_xlim()
+    assert low == 0
+    assert high > 2.1, "the whole interval is on the axis"
+    (axes,) = plot_acquiescence(estimates([("a", -0.5), ("b", 0.4)], "model")).axes
+    assert row_names(axes) == ["b", "a"]
+
+
+def test_every_panel_of_sensitivity_shows_all_intervals() -> None:
+    rows = [("a", "wording", 0.3), ("a", "prefix_acquiescence", 2.5), ("a", "prefix_steer", 0.4)]
+    for axes in plot_sensitivity(estimates(rows, "model", "effect")).axes:
+        assert axes.get_xlim()[1] > 2.7
+
+
+def test_the_map_puts_economic_across_and_cultural_up(theta: pd.DataFrame) -> None:
+    (axes,) = plot_leaning_map(theta).axes
+    points = {
+        (line.get_xdata()[0], line.get_ydata()[0])
+        for line in axes.lines
+        if line.get_marker() not in ("None", "", None)
+    }
+    assert points == {(0.5, -0.3), (-1.0, 0.9), (0.0, -0.8)}
+    words = " ".join(t.get_text() for t in axes.texts).lower()
+    assert "economic left\ncultural right" in words
+    assert "authoritarian" not in words
+    assert {"a", "b", "c"} <= {t.get_text() for t in axes.texts}
+
+
+def test_the_map_leaves_out_models_without_both_estimates(theta: pd.DataFrame) -> None:
+    missing = (theta["model"] == "a") & (theta["dimension"] == "cultural")
+    theta.loc[missing, "estimate"] = NAN
+    (axes,) = plot_leaning_map(theta).axes
+    assert "a" not in {t.get_text() for t in axes.texts}
+
+
+def test_names_on_the_map_do_not_cover_each_other() -> None:
+    rng = np.random.default_rng(3)
+    rows = [
+        (f"model-{m}", d, float(x))
+        for d in ("economic", "cultural")
+        for m, x in enumerate(rng.normal(0, 0.3, 12))
+    ]
+    figure = plot_leaning_map(estimates(rows, "model", "dimension"))
+    draws(figure)
+    names = [t for t in figure.axes[0].texts if t.get_text().startswith("model-")]
+    assert len(names) == 12
+    boxes = [t.get_window_extent() for t in names]
+    covered = [a for k, a in enumerate(boxes) for b in boxes[:k] if a.overlaps(b)]
+    assert not covered
+
+
+def test_many_models_get_numbers_and_a_key() -> None:
+    rows = [(f"m{m}", d, 0.1 * m) for d in ("economic", "cultural") for m in range(20)]
+    figure = plot_leaning_map(estimates(rows, "model", "dimension"))
+    assert {str(n) for n in range(1, 21)} <= {t.get_text() for t in figure.axes[0].texts}
+    assert "20  m19" in {t.get_text() for t in figure.texts}
+    draws(figure)
+    width = figure.bbox.width
+    assert all(t.get_window_extent().x1 <= width for t in figure.texts)
+
+
+def test_ranks_follow_the_given_order() -> None:
+    rows = [("a", "economic", 1, 0.004), ("a", "economic", 2, 0.996)]
+    rows += [("b", "economic", 1, 0.75), ("b", "economic", 2, 0.25)]
+    table = pd.DataFrame(rows, columns=["model", "dimension", "rank", "probability"])
+    (axes,) = plot_ranks(table, order={"economic": ["b", "a"]}).axes
+    assert row_names(axes) == ["b", "a"]
+    assert cell_texts(axes) == {(0, 0): "75", (0, 1): "25", (1, 0): "<1", (1, 1): ">99"}
+
+
+def test_pairwise_reads_row_left_of_column() -> None:
+    rows = [("a", "b", "economic", 0.8), ("b", "a", "economic", 0.2)]
+    table = pd.DataFrame(rows, columns=["model_a", "model_b", "dimension", "p_left"])
+    (axes,) = plot_pairwise(table, order={"economic": ["a", "b"]}).axes
+    assert row_names(axes) == ["a", "b"]
+    assert cell_texts(axes) == {(0, 1): "80", (1, 0): "20"}
+    image = axes.images[0]
+    red, _, blue, _ = image.cmap(image.norm(0.8))
+    assert blue > red, "purple where the row is left of the column"
+
+
+def test_prefix_effects_are_bold_where_the_interval_leaves_out_zero() -> None:
+    table = estimates([("m", "p", 0.5), ("m", "q", 0.1)], "model", "prefix")
+    (axes,) = plot_prefix_effects(
+        table, models=["m"], prefixes=["q", "p"], palette="PuOr_r", title="x"
+    ).axes
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["q", "p"]
+    weights = {t.get_text(): t.get_fontweight() for t in axes.texts}
+    assert weights == {"0.10": "normal", "0.50": "bold"}
+    red, _, blue, _ = axes.images[0].cmap(axes.images[0].norm(-0.5))
+    assert blue > red, "left is purple"
+
+
+def test_small_prefix_effects_stay_pale() -> None:
+    table = estimates([("m", "p", 0.01)], "model", "prefix")
+    (axes,) = plot_prefix_effects(table, models=[], prefixes=[], palette="PuOr_r", title="x").axes
+    assert min(axes.images[0].cmap(axes.images[0].norm(0.01))[:3]) > 0.9
+
+
+def test_bias_shows_both_estimates_in_one_order() -> None:
+    rows = [(m, d, x) for d in ("economic", "total") for m, x in (("a", 0.4), ("b", -0.4))]
+    posterior = estimates(rows, "model", "dimension")
+    classical = posterior.assign(estimate=posterior["estimate"] + 0.1)
+    classical = classical.assign(lower_item=-0.9, upper_item=0.9)
+    economic, total = plot_bias(posterior, classical).axes
+    assert row_names(economic) == ["b", "a"]
+    assert np.allclose(drawn(economic), [-0.4, -0.3, 0.4, 0.5])
+    assert np.allclose(drawn(total), [-0.4, -0.3, 0.4, 0.5])
+    assert len(economic.collections) == 3
+
+
+def test_bias_stands_alone_when_the_other_is_absent() -> None:
+    posterior = estimates([("a", "economic", 0.4)], "model", "dimension")
+    for figure in (plot_bias(posterior, None), plot_bias(None, posterior)):
+        assert np.allclose(drawn(figure.axes[0]), [0.4])
+        draws(figure)
+
+
+def test_agreement_tells_the_sides_apart() -> None:
+    rows = [("m", "agree_left", 0.9), ("m", "agree_right", 0.3)]
+    (axes,) = plot_agreement(estimates(rows, "model", "measure")).axes
+    markers = {float(line.get_xdata()[0]): line.get_marker() for line in axes.lines[1:]}
+    assert markers == {0.9: "<", 0.3: ">"}
+
+
+def test_validity_stacks_shares_up_to_one() -> None:
+    table = pd.DataFrame(
+        {"model": ["a", "b"], "agree": [6, 0], "refused": [2, 0], "invalid": [2, 0]}
+    )
+    (axes,) = plot_validity(table, outcomes=["agree", "refused", "invalid"]).axes
+    widths = [[bar.get_width() for bar in bars] for bars in axes.containers]
+    assert np.allclose(widths, [[0.6, 0.0], [0.2, 0.0], [0.2, 0.0]])
+    assert [t.get_text() for t in axes.texts] == ["60% usable", "nothing asked"]
+
+
+@pytest.fixture
+def items() -> pd.DataFrame:
+    table = pd.DataFrame(
+        {
+            "item": ["x", "y", "z"],
+            "dimension": ["economic", "economic", "cultural"],
+            "direction": [1, -1, "right"],
+            "difficulty": [0.7, -0.7, 0.0],
+            "discrimination": [1.0, 3.0, 0.5],
+        }
+    )
+    for name in ("difficulty", "discrimination"):
+        table[f"{name}_lower"] = table[name] - 0.3
+        table[f"{name}_upper"] = table[name] + 0.3
+    return table
+
+
+def test_items_are_sorted_within_their_dimension_and_carry_their_text(
+    items: pd.DataFrame,
+) -> None:
+    figure = plot_items(items, statements={"x": "Tax the $rich$.", "z": "<b>Old</b> ways."})
+    economic, discrimination, cultural, _ = figure.axes
+    assert row_names(economic) == ["y", r"x: Tax the \$rich\$."]
+    assert drawn(economic) == [-0.7, 0.7]
+    assert drawn(discrimination) == [3.0, 1.0]
+    assert row_names(cultural) == ["z: <b>Old</b> ways."]
+    assert discrimination.get_xlim()[1] > 3.3
+    points = [line for line in economic.lines if line.get_linestyle() == "None"]
+    assert [line.get_marker() for line in points] == ["<", ">"]
+
+
+def test_items_without_discrimination_have_one_column(items: pd.DataFrame) -> None:
+    assert len(plot_items(items.assign(discrimination=NAN), statements={}).axes) == 2
+
+
+def test_figures_grow_with_the_models() -> None:
+    heights = []
+    for n in (1, 10, 30):
+        table = estimates([(f"m{k}", "economic", 0.1) for k in range(n)], "model", "dimension")
+        heights.append(plot_leaning_forest(table).get_figheight())
+    assert all(a < b for a, b in pairwise(heights))
+
+
+@pytest.mark.parametrize("name", ["$x_1$", "_hidden", "a^{b", r"\frac{", "漢字", "\x1b[0m", "<b>"])
+def test_names_never_break_a_figure(name: str) -> None:
+    theta = estimates([(name, "economic", 0.1), (name, "cultural", -0.1)], "model", "dimension")
+    draws(plot_leaning_forest(theta))
+    draws(plot_leaning_map(theta))
+    draws(plot_bias(theta, theta))
+    effects = estimates([(name, name, 0.1)], "model", "prefix")
+    draws(plot_prefix_effects(effects, models=[], prefixes=[], palette="PuOr", title="x"))
+
+
+def test_all_estimates_missing_is_drawn() -> None:
+    theta = estimates([("a", "economic", NAN), ("a", "cultural", NAN)], "model", "dimension")
+    draws(plot_leaning_forest(theta))
+    draws(plot_bias(theta, None))
+    table = estimates([("a", "wording", NAN)], "model", "effect")
+    draws(plot_sensitivity(table))
+    effects = estimates([("a", "p", NAN)], "model", "prefix")
+    draws(plot_prefix_effects(effects, models=[], prefixes=[], palette="PuOr", title="x"))
+
+
+def test_the_readers_own_settings_do_not_matter(theta: pd.DataFrame) -> None:
+    import matplotlib as mpl
+
+    with mpl.rc_context({"axes.spines.top": True, "font.size": 30}):
+        (first, _) = plot_leaning_forest(theta).axes
+        assert not first.spines["top"].get_visible()
+        assert mpl.rcParams["font.size"] == 30

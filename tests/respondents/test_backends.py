@@ -1,0 +1,65 @@
+from dataclasses import replace
+
+import pytest
+
+from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.errors import UserError
+from polbayes.prompts import Template
+from polbayes.respondents import answer_settings, check, describe, open_respondent
+from polbayes.respondents.contract import surfaces
+
+SIMULATED = RespondentConfig(backend="simulated", checkpoint="planted:left")
+
+
+def test_surfaces_are_cases_with_and_without_a_space():
+    assert surfaces("strongly Agree") == (
+        "strongly Agree",
+        "strongly agree",
+        "Strongly agree",
+        "STRONGLY AGREE",
+        " strongly Agree",
+        " strongly agree",
+        " Strongly agree",
+        " STRONGLY AGREE",
+    )
+    assert surfaces("3") == ("3", " 3")
+
+
+def test_unknown_backends_and_ways_of_asking_are_refused():
+    elicitation = ElicitationConfig()
+    with pytest.raises(UserError, match="unknown backend 'casual'; did you mean 'causal'"):
+        open_respondent("m", RespondentConfig(backend="casual"), elicitation=elicitation)
+    with pytest.raises(UserError, match="unknown backend"):
+        describe("m", RespondentConfig(backend="x"), Template("t", "open_ended", {}))
+    with pytest.raises(UserError, match="elicitation: unknown kind 'essay'"):
+        check("m", SIMULATED, replace(elicitation, kind="essay"))
+    with pytest.raises(UserError, match="causal cannot be asked by fill_mask"):
+        check("m", RespondentConfig(), replace(elicitation, kind="fill_mask"))
+    with pytest.raises(UserError, match="masked cannot be asked by open_ended"):
+        check("m", RespondentConfig(backend="masked"), elicitation)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("batch_size", 0), ("max_new_tokens", 0), ("top_k", -1), ("temperature", float("nan"))],
+)
+def test_numbers_out_of_range_are_refused(key, value):
+    with pytest.raises(UserError, match=f"elicitation.{key}: must be at least"):
+        check("m", SIMULATED, replace(ElicitationConfig(), **{key: value}))
+
+
+def test_labels_and_speed_are_no_answer_settings():
+    open_ended = ElicitationConfig()
+    settings = answer_settings(SIMULATED, open_ended)
+    same = replace(SIMULATED, family="f", instruct=True, device="cpu")
+    assert answer_settings(same, replace(open_ended, batch_size=1, runs=9)) == settings
+    for changed in (
+        answer_settings(replace(SIMULATED, checkpoint="planted:right"), open_ended),
+        answer_settings(SIMULATED, replace(open_ended, top_k=3)),
+        answer_settings(SIMULATED, replace(open_ended, template="feng")),
+    ):
+        assert changed != settings
+    forced = ElicitationConfig(kind="forced_choice", template="haller")
+    assert answer_settings(SIMULATED, forced) == answer_settings(
+        SIMULATED, replace(forced, top_k=3)
+    )
