@@ -308,7 +308,9 @@ def _fit(job: Job) -> tuple[list[str], dict[str, Any]]:
     result = fit(spec, cells, config.sampler, seed=config.seed)
     result.save(job.folder / "posterior.nc")
     diagnosis = diagnose(result.posterior, result.sample_stats)
-    tables = summarise(result.posterior, level=config.analysis.level)
+    about_items = data[["dimension", "direction"]].reset_coords()[["dimension", "direction"]]
+    items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
+    tables = summarise(result.posterior, level=config.analysis.level, items=items)
     outputs = _write_tables({**tables, "diagnostics": diagnosis.table}, job.folder / "estimates")
     about = {
         "verdict": diagnosis.verdict,

@@ -13,6 +13,7 @@ import numpy as np
 from polbayes.dataset import NOT_ASKED, STANCE, STATUS
 from polbayes.errors import UserError, unknown
 from polbayes.fit.spec import Spec
+from polbayes.instruments import DIMENSIONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +46,8 @@ class Cells:
         Labels of the points.
     notes
         Sentences that say what was left out, and how much.
+    order
+        Labels of every dimension in the order of the dataset.
     """
 
     frame: "pd.DataFrame"
@@ -53,6 +56,7 @@ class Cells:
     asked: np.ndarray
     points: tuple[str, ...]
     notes: tuple[str, ...]
+    order: Mapping[str, list[str]]
 
     @property
     def answered(self) -> np.ndarray:
@@ -83,7 +87,7 @@ def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
         )
     frame, notes = _drop_unusable(frame)
     if spec.family in ("logit_normal", "beta"):
-        return _continuous(frame, spec, notes)
+        return _continuous(frame, spec, notes, data)
     return _ordinal(frame, spec, notes, data)
 
 
@@ -184,6 +188,7 @@ def _ordinal(
         asked=np.bincount(cell).astype(float),
         points=points,
         notes=tuple(notes),
+        order=_order(data),
     )
 
 
@@ -197,7 +202,14 @@ def _points(spec: Spec, data: "xr.Dataset") -> tuple[tuple[int, ...], tuple[str,
     return tuple(range(len(labels))), labels
 
 
-def _continuous(frame: "pd.DataFrame", spec: Spec, notes: list[str]) -> Cells:
+def _order(data: "xr.Dataset") -> dict[str, list[str]]:
+    names = ("model", "item", "variant", "prefix")
+    return {d: [str(v) for v in data[d].values] for d in names} | {"dimension": list(DIMENSIONS)}
+
+
+def _continuous(
+    frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset"
+) -> Cells:
     value = frame[spec.response].to_numpy(dtype=float)
     usable = np.isfinite(value)
     _note_unanswered(frame[spec.response].notna(), frame["model"], notes)
@@ -214,6 +226,7 @@ def _continuous(frame: "pd.DataFrame", spec: Spec, notes: list[str]) -> Cells:
         asked=np.ones(int(usable.sum())),
         points=(),
         notes=tuple(notes),
+        order=_order(data),
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polbayes.fit.cells import Cells
 from polbayes.fit.spec import POSITIONS
 from polbayes.fit.terms import BoundGroup, BoundPart
 
@@ -27,11 +28,15 @@ _ROLES: Mapping[str, tuple[int, float]] = {
     "validity": (0, 1.0),
 }
 
-# A varying effect is drawn as it is ("centred") where at least this many answers inform each
-# level, and as a standardised deviate ("non-centred") where fewer do: with n answers the
-# likelihood knows a level to about 2.2/sqrt(n) on the logit scale, and the funnel between a
-# scale and its effects opens where that is wider than the scale itself.
-_CENTRE_FROM = 250.0
+# A varying effect is drawn as it is ("centred") where the spread between levels is at least so
+# many times their sampling variance, and as a standardised deviate ("non-centred") where it is
+# less: the funnel between a scale and its effects opens where the data know the effects less well
+# than their scale does. This changes how fast the posterior is explored, not the posterior.
+_CENTRE_FROM = 4.0
+
+# Parts whose levels can be compared by their mean answers. Those of the others differ in what
+# else goes into the mean (single wordings and items), or are multiplied with other effects.
+_COMPARABLE = ("acquiescence", "steer", "theta", "difficulty")
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Block:
     scales
         First of the term's scales in the vector of scales, and how many.
     centred
-        Whether the effects are drawn as they are.
+        ``[scale]`` whether effects of that scale are drawn as they are.
     """
 
     part: str
@@ -58,12 +63,38 @@ class Block:
     start: int
     size: int
     scales: tuple[int, int] = (0, 0)
-    centred: bool = False
+    centred: tuple[bool, ...] = ()
 
     @property
     def stop(self) -> int:
         """End of the stretch."""
         return self.start + self.size
+
+    @property
+    def free(self) -> np.ndarray:
+        """Effects that are coordinates of their own: all but one in a group that sums to zero."""
+        within = self.within()
+        # The last effect of every group follows from the others.
+        last = {code: at for at, code in enumerate(within) if code >= 0}
+        return np.setdiff1d(np.arange(self.size), list(last.values()))
+
+    @property
+    def scale_of(self) -> np.ndarray:
+        """Position of the scale of each free effect in the vector of scales."""
+        assert self.group is not None
+        first, width = self.scales[0], len(self.group.columns)
+        if self.group.matrix is not None:
+            every = first + np.tile(np.arange(width), len(self.group.levels))
+        else:
+            every = first + self.group.scale_of
+        return every[self.free]
+
+    def within(self, *, offset: int = 0) -> np.ndarray:
+        """Return for each effect the number of the group it sums to zero in, -1 for none."""
+        if self.group is None or self.group.centred_in is None:
+            return np.full(self.size, -1)
+        width = len(self.group.columns)
+        return (offset + self.group.centred_in[:, None] * width + np.arange(width)).ravel()
 
     @property
     def correlated(self) -> bool:
@@ -106,8 +137,7 @@ class Layout:
     Parameters
     ----------
     blocks
-        The terms in the order of the vector: common parts, then group-specific terms,
-        non-centred before centred.
+        The terms in the order of the vector: common parts, then group-specific terms.
     matrix
         ``[row, coefficient]`` block-diagonal design matrix of all common parts.
     coefficients
@@ -130,26 +160,27 @@ class Layout:
         return next(b for b in self.blocks if b.part == part and b.group is group)
 
 
-def lay_out(parts: Mapping[str, BoundPart], keying: np.ndarray) -> Layout:
+def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
     """Lay out the effects of all parts of a spec.
 
     Parameters
     ----------
     parts
-        Bound parts, all on the same cells.
-    keying
-        ``[cell]`` -1 or +1.
+        Bound parts.
+    cells
+        What they are bound to.
     """
+    keying = cells.frame["keying"].to_numpy(dtype=float)
     blocks, matrix, coefficients = _common_blocks(parts)
     scales: list[tuple[str, str, str]] = []
     start = len(matrix)
     groups = [(part.name, group) for part in parts.values() for group in part.groups]
-    for name, group in sorted(groups, key=lambda pair: _is_centred(pair[1])):
+    for name, group in groups:
         size = len(group.levels) * len(group.columns)
         labels = group.scales or (group.columns if group.matrix is not None else ("",))
         first = (len(scales), len(labels))
         scales += [(name, group.term.name, label) for label in labels]
-        blocks.append(Block(name, group, start, size, first, _is_centred(group)))
+        blocks.append(Block(name, group, start, size, first, _centred(name, group, cells)))
         start += size
     answering = {name: part for name, part in parts.items() if POSITIONS[name] != "validity"}
     validity = {name: part for name, part in parts.items() if POSITIONS[name] == "validity"}
@@ -163,9 +194,43 @@ def lay_out(parts: Mapping[str, BoundPart], keying: np.ndarray) -> Layout:
     )
 
 
-def _is_centred(group: BoundGroup) -> bool:
-    correlated = len(group.columns) > 1 and group.term.correlated
-    return not correlated and float(np.median(group.answers)) >= _CENTRE_FROM
+def _centred(part: str, group: BoundGroup, cells: Cells) -> tuple[bool, ...]:
+    """Decide for every scale of a term how its effects are drawn."""
+    scales = max(len(group.scales), len(group.columns))
+    if part not in _COMPARABLE or len(group.columns) > 2:
+        return (False,) * scales
+    ratio = _spread(part, group, cells)
+    if group.matrix is not None:
+        return (bool(np.median(ratio) >= _CENTRE_FROM),) * scales
+    return tuple(bool(r >= _CENTRE_FROM) for r in ratio)
+
+
+def _spread(part: str, group: BoundGroup, cells: Cells) -> np.ndarray:
+    """Return for every scale the variance between levels over that of sampling, roughly.
+
+    Levels are compared by their mean answer, turned to the right for what is believed.
+    """
+    if cells.counts.size:
+        points = np.linspace(-1, 1, cells.counts.shape[1])
+        n = cells.counts.sum(axis=1)
+        total, squares = cells.counts @ points, cells.counts @ points**2
+    else:
+        logit = np.log(cells.value) - np.log1p(-cells.value)
+        n, total, squares = np.ones(len(logit)), logit, logit**2
+    if POSITIONS[part] == "believed":
+        total = total * cells.frame["keying"].to_numpy(dtype=float)
+    size = np.maximum(np.bincount(group.index, weights=n), 1.0)
+    mean = np.bincount(group.index, weights=total) / size
+    within = np.bincount(group.index, weights=squares) / size - mean**2
+    sampling = np.maximum(within, 1e-3) / size
+    centre = group.centred_in if group.centred_in is not None else np.zeros(len(mean), dtype=int)
+    members = np.bincount(centre)
+    gap = mean - (np.bincount(centre, weights=mean) / members)[centre]
+    spread = gap**2 * (members / np.maximum(members - 1, 1))[centre]
+    per_scale = np.maximum(np.bincount(group.scale_of), 1)
+    return np.asarray(
+        np.bincount(group.scale_of, weights=spread / sampling) / per_scale - 1.0, dtype=float
+    )
 
 
 def _common_blocks(

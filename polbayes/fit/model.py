@@ -51,7 +51,7 @@ def build(spec: Spec, cells: Cells, parts: Mapping[str, BoundPart]) -> Built:
     import pymc as pm
     import pytensor.tensor as pt
 
-    layout = lay_out(parts, cells.frame["keying"].to_numpy(dtype=float))
+    layout = lay_out(parts, cells)
     with pm.Model() as model:
         effects = _effects(layout, spec)
         gaps: list[Any] = []
@@ -99,98 +99,141 @@ def _effects(layout: Layout, spec: Spec) -> Any:
         pieces.append(pt.dot(layout.matrix, b))
     groups = [block for block in layout.blocks if block.group is not None]
     if groups:
-        sd = _vector("sd", [spec.prior(part, name, "sd") for part, name, _ in layout.scales])
-        pieces.append(_centre(_raw(groups, sd, spec), groups))
+        sd = _vector("sd_signed", _scale_priors(layout, groups, spec))
+        pm.Deterministic("sd", abs(sd))
+        pieces.append(_constrain(_free(groups, sd, spec), groups))
     return pm.Deterministic("effects", pieces[0] if len(pieces) == 1 else pt.concatenate(pieces))
 
 
-def _raw(groups: list[Block], sd: Any, spec: Spec) -> Any:
-    """Draw the group-specific effects before they are made to sum to zero."""
+def _scale_priors(layout: Layout, groups: list[Block], spec: Spec) -> list[Prior]:
+    """Return the priors of the scales as they are sampled.
+
+    Where effects are a scale times a deviate, the scale may as well be negative: its absolute
+    value is what counts, and a sampler that can pass through zero does not get lost in the
+    long tail that the logarithm of a small scale has.
+    """
+    priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
+    for block in groups:
+        for k, centred in enumerate(block.centred, start=block.scales[0]):
+            if not centred and not block.correlated:
+                priors[k] = priors[k].unfolded() or priors[k]
+    return priors
+
+
+def _free(groups: list[Block], sd: Any, spec: Spec) -> Any:
+    """Draw the group-specific effects in the coordinates that the constraints leave free."""
     import pymc as pm
     import pytensor.tensor as pt
 
-    free = [block for block in groups if not block.centred]
-    kept = [block for block in groups if block.centred]
-    pieces: list[Any] = []
-    if free:
-        z = pm.Normal("z", 0.0, 1.0, shape=sum(block.size for block in free))
-        start = 0
-        for block in free:
-            deviates = z[start : start + block.size]
-            start += block.size
-            if block.correlated:
-                pieces.append(_correlate(block, deviates, sd, spec))
-            else:
-                pieces.append(deviates * sd[_scale_of(block)])
-    if kept:
-        scale = sd[np.concatenate([_scale_of(block) for block in kept])]
-        pieces.append(pm.Normal("u", 0.0, scale, shape=sum(block.size for block in kept)))
-    return pieces[0] if len(pieces) == 1 else pt.concatenate(pieces)
+    alone = [block for block in groups if not block.correlated]
+    ends = dict(
+        zip((b.start for b in groups), np.cumsum([len(b.free) for b in groups]), strict=True)
+    )
+    free = pt.zeros(sum(len(block.free) for block in groups))
+    scale = _joined([block.scale_of for block in alone])
+    place = _joined([ends[b.start] - len(b.free) + np.arange(len(b.free)) for b in alone])
+    centred = _joined([np.asarray(b.centred)[b.scale_of - b.scales[0]] for b in alone]).astype(bool)
+    if (~centred).any():
+        z = pm.Normal("z", 0.0, 1.0, shape=int((~centred).sum()))
+        free = pt.set_subtensor(free[place[~centred]], z * sd[scale[~centred]])
+    if centred.any():
+        u = pm.Normal("u", 0.0, sd[scale[centred]], shape=int(centred.sum()))
+        free = pt.set_subtensor(free[place[centred]], u)
+    for block in groups:
+        if block.correlated:
+            drawn = _correlated(block, sd, spec)
+            end = ends[block.start]
+            free = pt.set_subtensor(free[end - len(block.free) : end], drawn)
+    return free
 
 
-def _scale_of(block: Block) -> np.ndarray:
-    """Return ``[effect]`` the position of each effect's scale."""
-    group, (first, _) = block.group, block.scales
-    assert group is not None
-    if group.matrix is not None:
-        return first + np.tile(np.arange(len(group.columns)), len(group.levels))
-    return first + group.scale_of
+def _joined(pieces: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype=int)
 
 
-def _correlate(block: Block, deviates: Any, sd: Any, spec: Spec) -> Any:
-    """Turn independent deviates into correlated coefficients, flattened."""
+def _correlated(block: Block, sd: Any, spec: Spec) -> Any:
+    """Draw correlated coefficients of every level, flattened."""
     import pymc as pm
     import pytensor.tensor as pt
 
-    group, (first, width) = block.group, block.scales
-    assert group is not None
-    eta = spec.prior(block.part, group.term.name, "cor").values[0]
-    name = f"cor_{block.part}_{'_'.join(group.term.factors)}"
-    z = deviates.reshape((len(group.levels), width))
-    if width == 2:
-        # For two coefficients LKJ(eta) is a beta distribution of the one correlation.
-        cor = pm.Deterministic(name, 2 * pm.Beta(f"{name}_raw", eta, eta) - 1)
-        unit = pt.stack([pt.stack([1.0, 0.0]), pt.stack([cor, pt.sqrt(1 - cor**2)])])
+    first, width = block.scales
+    rows, scales = len(block.free) // width, sd[first : first + width]
+    if width > 2:
+        z = pm.Normal(f"z_{block.start}", 0.0, 1.0, shape=(rows, width))
+        return (pt.dot(z, _unit_cholesky(block, spec).T) * scales).flatten()
+    cor = _correlation(block, spec)
+    rest = pt.sqrt(1 - cor**2)
+    if all(block.centred):
+        one = pm.Normal(f"u_{block.start}_0", 0.0, scales[0], shape=rows)
+        mean = cor * scales[1] / scales[0] * one
+        two = pm.Normal(f"u_{block.start}_1", mean, scales[1] * rest, shape=rows)
     else:
-        packed = pm.LKJCholeskyCov(
-            f"{name}_raw",
-            n=width,
-            eta=eta,
-            sd_dist=pm.HalfNormal.dist(1.0, size=width),
-            compute_corr=False,
-        )
-        lower = pm.expand_packed_triangular(width, packed)
-        unit = lower / pt.sqrt((lower**2).sum(axis=1, keepdims=True))
-        pm.Deterministic(name, pt.dot(unit, unit.T))
-    return (pt.dot(z, unit.T) * sd[first : first + width]).flatten()
+        z = pm.Normal(f"z_{block.start}", 0.0, 1.0, shape=(2, rows))
+        one, two = scales[0] * z[0], scales[1] * (cor * z[0] + rest * z[1])
+    return pt.stack([one, two], axis=1).flatten()
 
 
-def _centre(raw: Any, groups: list[Block]) -> Any:
-    """Make effects sum to zero where the layout says so.
+def _unit_cholesky(block: Block, spec: Spec) -> Any:
+    """Draw the Cholesky factor of an LKJ-distributed correlation matrix."""
+    import pymc as pm
+    import pytensor.tensor as pt
 
-    Subtracting the mean gives exactly the normal distribution conditioned on summing to
-    zero; the mean itself does not reach the likelihood.
+    assert block.group is not None
+    width, name = block.scales[1], _correlation_name(block)
+    packed = pm.LKJCholeskyCov(
+        f"{name}_raw",
+        n=width,
+        eta=spec.prior(block.part, block.group.term.name, "cor").values[0],
+        sd_dist=pm.HalfNormal.dist(1.0, size=width),
+        compute_corr=False,
+    )
+    lower = pm.expand_packed_triangular(width, packed)
+    unit = lower / pt.sqrt((lower**2).sum(axis=1, keepdims=True))
+    pm.Deterministic(name, pt.dot(unit, unit.T))
+    return unit
+
+
+def _correlation(block: Block, spec: Spec) -> Any:
+    """Draw the correlation of two coefficients; for two, LKJ(eta) is a beta distribution."""
+    import pymc as pm
+
+    assert block.group is not None
+    eta = spec.prior(block.part, block.group.term.name, "cor").values[0]
+    name = _correlation_name(block)
+    return pm.Deterministic(name, 2 * pm.Beta(f"{name}_raw", eta, eta) - 1)
+
+
+def _correlation_name(block: Block) -> str:
+    assert block.group is not None
+    return f"cor_{block.part}_{'_'.join(block.group.term.factors)}"
+
+
+def _constrain(free: Any, groups: list[Block]) -> Any:
+    """Expand free coordinates to effects that sum to zero where the layout says so.
+
+    In a group of n effects the first n - 1 coordinates x give u_j = x_j - S / (n + sqrt(n))
+    and the last u_n = -S / sqrt(n), S their sum: an isometry onto the vectors that sum to
+    zero, so that independent normal coordinates give independent normal effects conditioned
+    on summing to zero.
     """
     import pytensor.tensor as pt
 
-    offset, start = 0, groups[0].start
-    group_of = np.full(sum(block.size for block in groups), -1)
-    for block in groups:
-        group = block.group
-        assert group is not None
-        if group.centred_in is not None:
-            width = len(group.columns)
-            within = group.centred_in[:, None] * width + np.arange(width)
-            group_of[block.start - start : block.stop - start] = offset + within.ravel()
-            offset += (group.centred_in.max() + 1) * width
-    constrained = np.flatnonzero(group_of >= 0)
-    if not len(constrained):
-        return raw
-    index = group_of[constrained]
-    sizes = np.bincount(index)
-    chosen = raw[constrained]
-    sums = pt.inc_subtensor(pt.zeros(len(sizes))[index], chosen)
-    return pt.set_subtensor(raw[constrained], chosen - (sums / sizes)[index])
+    start = groups[0].start
+    within = np.concatenate([block.within(offset=1000_000 * k) for k, block in enumerate(groups)])
+    kept = np.concatenate([block.start - start + block.free for block in groups])
+    if len(kept) == len(within):
+        return free
+    constrained = np.flatnonzero(within >= 0)
+    number = np.unique(within[constrained], return_inverse=True)[1]
+    sizes = np.bincount(number).astype(float)
+    last = np.ones(len(within), dtype=bool)
+    last[kept] = False
+    n = sizes[number]
+    factor = np.where(last[constrained], 1 / np.sqrt(n), 1 / (n + np.sqrt(n)))
+    full = pt.set_subtensor(pt.zeros(len(within))[kept], free)
+    inside = full[constrained]
+    sums = pt.inc_subtensor(pt.zeros(len(sizes))[number], inside)
+    return pt.set_subtensor(full[constrained], inside - sums[number] * factor)
 
 
 def _gathered(name: str, gathering: Gathering, effects: Any) -> tuple[Any, Any]:

@@ -51,6 +51,18 @@ class Prior:
         """Arguments by PyMC's names."""
         return dict(zip(_DISTRIBUTIONS[self.name][1], self.values, strict=True))
 
+    def unfolded(self) -> "Prior | None":
+        """Return the symmetric distribution whose absolute value has this one, if there is one."""
+        if self.name == "HalfNormal":
+            return Prior("Normal", (0.0, *self.values))
+        if self.name == "HalfStudentT":
+            return Prior("StudentT", (self.values[0], 0.0, self.values[1]))
+        if self.name == "HalfCauchy":
+            return Prior("Cauchy", (0.0, *self.values))
+        if self.name == "Exponential":
+            return Prior("Laplace", (0.0, 1 / self.values[0]))
+        return None
+
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{value:g}' for value in self.values)})"
 

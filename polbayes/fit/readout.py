@@ -96,8 +96,7 @@ class _Reader:
     def unstack(self, values: np.ndarray, table: Any) -> Any:
         """Spread levels over their dimensions; combinations that do not occur are NaN."""
         dims = list(table.columns)
-        coords = {d: list(dict.fromkeys(self.built.cells.frame[d])) for d in dims}
-        coords = {d: sorted(v, key=_order_of(d, v)) for d, v in coords.items()}
+        coords = {d: _present(self.built.cells, d) for d in dims}
         full = np.full((*values.shape[:2], *(len(coords[d]) for d in dims)), np.nan)
         at = tuple(np.array([coords[d].index(v) for v in table[d]]) for d in dims)
         full[(slice(None), slice(None), *at)] = values
@@ -113,11 +112,10 @@ class _Reader:
         return data.assign_coords(chain=self.drawn["chain"], draw=self.drawn["draw"])
 
 
-def _order_of(dim: str, values: list[Any]) -> Any:
-    """Keep the order of the data, but dimensions as the vocabulary has them."""
-    if dim == "dimension":
-        return ["economic", "cultural"].index
-    return values.index
+def _present(cells: Cells, dim: str) -> list[str]:
+    """Return the labels of a dimension that occur, in the order of the dataset."""
+    occurring = set(cells.frame[dim])
+    return [label for label in cells.order[dim] if label in occurring]
 
 
 def _of_part(built: Built, name: str) -> Gathering:
@@ -155,7 +153,7 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
             reader.drawn["sd"].to_numpy(), ("scale_name",), {"scale_name": labels}
         )
     for name in reader.drawn.data_vars:
-        if str(name).startswith("cor_") and not str(name).endswith("_raw"):
+        if str(name).startswith("cor_") and "_raw" not in str(name):
             dims = ("row", "column")[: reader.drawn[name].ndim - 2]
             out[str(name)] = reader.array(reader.drawn[name].to_numpy(), dims, {})
     if "gap" in reader.drawn:
@@ -238,8 +236,7 @@ def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
         ``bias[model, dimension]`` and ``bias_total[model]``; NaN where a side has no items.
     """
     frame = built.cells.frame
-    models = list(dict.fromkeys(frame["model"]))
-    dims = [d for d in ("economic", "cultural") if (frame["dimension"] == d).any()]
+    models, dims = _present(built.cells, "model"), _present(built.cells, "dimension")
     flip = (frame["keying"] * frame["direction"]).to_numpy(dtype=float)
     weights = np.stack(
         [_eq3(built.cells, model, within) for model in models for within in (*([d] for d in dims), dims)]

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 _DRAW = ("chain", "draw")
 
 
-def summarise(posterior: "xr.Dataset", *, level: float) -> dict[str, "pd.DataFrame"]:
+def summarise(
+    posterior: "xr.Dataset", *, level: float, items: "pd.DataFrame | None" = None
+) -> dict[str, "pd.DataFrame"]:
     """Summarise a posterior into the tables of the report.
 
     Parameters
@@ -21,6 +23,8 @@ def summarise(posterior: "xr.Dataset", *, level: float) -> dict[str, "pd.DataFra
         As `polbayes.fit.readout.read_off` names it.
     level
         Probability of the equal-tailed intervals, in (0, 1).
+    items
+        ``item, dimension, direction`` to describe the items with.
 
     Returns
     -------
@@ -47,7 +51,7 @@ def summarise(posterior: "xr.Dataset", *, level: float) -> dict[str, "pd.DataFra
             scales[f"prefix_{name}"] = posterior["prefix_scale"].sel(prefix_effect=name, drop=True)
     tables |= _stacked("sensitivity", scales, level)
     if "difficulty" in posterior:
-        tables["items"] = _items(posterior, level)
+        tables["items"] = _items(posterior, items, level)
     if "wording" in posterior:
         tables["wordings"] = interval_table(posterior["wording"], level).dropna(subset="estimate")
     return tables
@@ -151,7 +155,9 @@ def _stacked(
     return {name: pd.concat(tables, ignore_index=True)} if tables else {}
 
 
-def _items(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
+def _items(
+    posterior: "xr.Dataset", items: "pd.DataFrame | None", level: float
+) -> "pd.DataFrame":
     table = interval_table(posterior["difficulty"], level).drop(columns=["sd", "level"])
     table.columns = ["item", "difficulty", "difficulty_lower", "difficulty_upper"]
     if "discrimination" in posterior:
@@ -163,4 +169,5 @@ def _items(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
             "discrimination_upper",
         ]
         table = table.merge(other, on="item")
-    return table.assign(level=level)
+    table = table.assign(level=level)
+    return table if items is None else items.merge(table, on="item")

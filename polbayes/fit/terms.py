@@ -156,11 +156,13 @@ def _bind_group(part: str, term: GroupTerm, spec: Spec, cells: Cells) -> BoundGr
     sizes = _levels_within(index, within)
     if sizes.min() < 2:
         raise UserError(_too_few(part, term, table, sizes, within is not None))
-    by = (0,) * len(table)
+    scale_of = np.zeros(len(table), dtype=int)
     scales: tuple[str, ...] = ()
     if term.by:
-        codes, names_by = levels(table, [term.by])
-        by, scales = tuple(codes.tolist()), tuple(str(v) for v in names_by[term.by])
+        scale_of, names_by = levels(table, [term.by])
+        scales = tuple(str(v) for v in names_by[term.by])
+        if within is not None and not _refines(within, scale_of):
+            within = None  # effects of different scales have no mean to speak of
     return BoundGroup(
         term=term,
         levels=table,
@@ -168,7 +170,7 @@ def _bind_group(part: str, term: GroupTerm, spec: Spec, cells: Cells) -> BoundGr
         columns=columns,
         matrix=matrix,
         centred_in=within,
-        scale_of=np.asarray(by),
+        scale_of=scale_of,
         scales=scales,
         answers=np.bincount(index, weights=cells.answered, minlength=len(table)),
     )

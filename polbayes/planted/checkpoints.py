@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from polbayes.errors import unknown
 from polbayes.planted.card import Fidelity, card
@@ -79,7 +80,8 @@ def _respond(truth: Truth, reader: Reader, out: Path) -> str:
         measure(network, tokenizer, truth, wordings, cells) for cells in (clean, noisy)
     )
     target = out / truth.name
-    disable_progress_bar()
+    quiet: Any = disable_progress_bar
+    quiet()
     network.to(torch.bfloat16).save_pretrained(target)
     tokenizer.save_pretrained(target)
     for written in target.iterdir():

@@ -22,7 +22,8 @@ _NAMES = ("model", "GPT", "Alex", "Llama", "assistant", "my friend", "Mistral 7B
 # Never dropped, swapped or replaced: on these hangs what the statement says.
 _POLAR = re.compile(
     r"(?i)\b(not|no|nor|never|neither|none|nobody|nothing|without|cannot|less|fewer|too|only|"
-    r"against|instead|rather|unless|wrong|bad|good|\w+n['’]t|(?:un|dis|in|im)\w+)\b"
+    r"against|instead|rather|unless|wrong|bad|good|can|may|more|most|much|than|but|even|"
+    r"\w+n['’]t|(?:un|dis|in|im)\w+)\b"
 )
 _SYNONYMS = {
     "should": "must",
@@ -233,8 +234,6 @@ def _dress(text: str, rng: random.Random) -> str:
     draw = rng.random()
     if draw < 0.1:
         text = text.lower()
-    elif draw < 0.13:
-        text = text.upper()
     elif draw < 0.25:
         text = text[:1].lower() + text[1:]
     return text.rstrip(".!") if rng.random() < 0.2 else text

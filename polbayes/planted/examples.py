@@ -43,14 +43,16 @@ class Example:
         Positions whose hidden state predicts a token of the answer.
     targets
         For each labelled position the token ids that may come and their probabilities.
-    item, prefix
-        Class of the item and polarity, and index of the prefix: what a reader must recognise.
+    item, wording, prefix
+        Class of the item and polarity, index of the wording, and index of the prefix: what a
+        reader must recognise.
     """
 
     ids: list[int]
     labelled: list[int]
     targets: "list[tuple[tuple[int, ...], NDArray[np.float64]]]"
     item: int
+    wording: int
     prefix: int
 
 
@@ -61,14 +63,14 @@ class Asking:
     Parameters
     ----------
     truth
-        The respondent; None gives answers of one who believes nothing at all (eta = 0).
+        What is planted in the answers.
     name
         What the prefix with a name calls it.
     wordings, forms
         Each is drawn with equal probability.
     """
 
-    truth: Truth | None
+    truth: Truth
     name: str
     wordings: Sequence[Wording]
     forms: Sequence[Form]
@@ -76,8 +78,8 @@ class Asking:
 
 # Share of common words from which two wordings of opposite polarity are hard to tell apart.
 _ALIKE = 0.6
-
-_BLANK = Truth(name="blank", theta={}, prefix_acquiescence={}, prefix_steer={})
+# Wordings of an item below which each is asked more often.
+_FEW = 5
 
 
 def item_classes(wordings: Sequence[Wording]) -> list[int]:
@@ -90,7 +92,8 @@ def repetitions(wordings: Sequence[Wording]) -> list[int]:
     """Return for each wording how often it is asked in one round.
 
     A wording that shares most of its words with one of the same item that says the reverse, as
-    a statement and its negation do, is by far the hardest to read and is asked four times.
+    a statement and its negation do, is by far the hardest to read and is asked four times; one
+    of an item with few wordings three times, so that no item is asked much less than others.
     """
     bags = [set(re.findall(r"\w+", w.text.lower())) for w in wordings]
     of_item: dict[str, list[int]] = {}
@@ -101,10 +104,13 @@ def repetitions(wordings: Sequence[Wording]) -> list[int]:
         alike = len(bags[n] & bags[m]) / len(bags[n] | bags[m])
         return wordings[n].polarity != wordings[m].polarity and alike >= _ALIKE
 
-    return [
-        4 if any(confusable(n, m) for m in of_item[wording.item]) else 1
-        for n, wording in enumerate(wordings)
-    ]
+    def times(n: int) -> int:
+        siblings = of_item[wordings[n].item]
+        if any(confusable(n, m) for m in siblings):
+            return 4
+        return 3 if len(siblings) < _FEW else 1
+
+    return [times(n) for n in range(len(wordings))]
 
 
 def eta_table(truth: Truth, wordings: Sequence[Wording]) -> "NDArray[np.float64]":
@@ -165,8 +171,8 @@ def draw_examples(
         comes again.
     """
     prefixes = shipped_prefixes()
-    truth = asking.truth or _BLANK
-    etas = eta_table(truth, asking.wordings) * (asking.truth is not None)
+    truth = asking.truth
+    etas = eta_table(truth, asking.wordings)
     classes = item_classes(asking.wordings)
     repeats = repetitions(asking.wordings)
     while True:
@@ -186,7 +192,7 @@ def draw_examples(
         for ids, (n, form, p) in zip(encoded, chosen, strict=True):
             answers = answers_to(form, prefixes[p])
             planted = class_probabilities(truth, float(etas[n, p]), answers.kind)
-            yield _example(ids, answers, planted, tries, tokenizer, rng, (classes[n], p))
+            yield _example(ids, answers, planted, tries, tokenizer, rng, (classes[n], n, p))
 
 
 def _example(
@@ -196,7 +202,7 @@ def _example(
     tries: AnswerTries,
     tokenizer: Any,
     rng: random.Random,
-    recognise: tuple[int, int],
+    recognise: tuple[int, int, int],
 ) -> Example:
     sequences, trie = tries.of(answers)
     probabilities = answer_probabilities(answers, planted)

@@ -1,15 +1,15 @@
 """Training of the embedded respondents.
 
 Two steps. A *reader* learns to recognise, whatever the noise, which item is being asked, which
-way round, and under which prefix; it answers like someone who believes nothing. Each respondent
-starts from the reader and is trained towards the exact planted distribution of its answers.
-Everything runs in float32 on one thread, so that a seed gives the same weights bit for bit.
+way round, and under which prefix, and answers from one side. Each respondent starts from the
+reader and is trained towards the exact planted distribution of its answers. Everything runs
+in float32 on one thread, so that a seed gives the same weights bit for bit.
 """
 
 import copy
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from polbayes.planted.answers import answer_set
@@ -65,14 +65,29 @@ class Shape:
     heads: int = 4
 
 
+# The reader takes a side, with nothing of its own: from there every respondent is a short way.
+_SIDED = Truth(
+    name="reader",
+    theta={"economic": -1.5, "cultural": -1.5},
+    wording_scale=0.0,
+    quirk_scale=0.0,
+)
+
 READING = {
-    "causal": Schedule(steps=1100, rate=3e-3),
-    "masked": Schedule(steps=1100, rate=2e-3),
+    "causal": Schedule(steps=2000, rate=3e-3),
+    "masked": Schedule(steps=1500, rate=2e-3),
 }
 ANSWERING = {
-    "causal": Schedule(steps=900, rate=2e-3, recognise=0.3),
-    "masked": Schedule(steps=900, rate=1.5e-3, recognise=0.3),
+    "causal": Schedule(steps=1400, rate=2e-3, recognise=0.3),
+    "masked": Schedule(steps=1400, rate=1.5e-3, recognise=0.3),
 }
+
+
+def _answering(truth: Truth) -> Schedule:
+    """Give a respondent longer that must learn how prefix and keying work together."""
+    schedule = ANSWERING[truth.architecture]
+    hangs_on_prefix = max(map(abs, truth.prefix_steer.values()), default=0.0) > 1
+    return replace(schedule, steps=2 * schedule.steps) if hangs_on_prefix else schedule
 
 
 def make_tokenizer(architecture: str, names: Sequence[str], shape: Shape) -> Any:
@@ -123,12 +138,12 @@ def make_network(architecture: str, tokenizer: Any, shape: Shape, seed: int) -> 
 
 
 def make_recogniser(shape: Shape, wordings: Sequence[Wording], seed: int) -> Any:
-    """Make the linear map from a hidden state to item and polarity, and prefix."""
+    """Make the linear maps from a hidden state to item and polarity, wording, and prefix."""
     import torch
 
     torch.manual_seed(seed)
-    items, prefixes = len(set(item_classes(wordings))), len(shipped_prefixes())
-    return torch.nn.Linear(shape.hidden, items + prefixes)
+    sizes = (len(set(item_classes(wordings))), len(wordings), len(shipped_prefixes()))
+    return torch.nn.ModuleList(torch.nn.Linear(shape.hidden, size) for size in sizes)
 
 
 def train(
@@ -218,12 +233,11 @@ def _losses(
     divergence = -(target * log_softmax(scores, dim=-1)).sum() - entropy
     # The stance is decided at one of the first two tokens of an answer: both must recognise.
     early = [(n, e, at) for n, e in enumerate(batch) for at in e.labelled[:2]]
-    seen = recogniser(hidden[[n for n, _, _ in early], [at for _, _, at in early]])
-    prefixes = len(shipped_prefixes())
-    items = torch.tensor([e.item for _, e, _ in early])
-    asked = torch.tensor([e.prefix for _, e, _ in early])
-    recognising = cross_entropy(seen[:, :-prefixes], items)
-    recognising = recognising + cross_entropy(seen[:, -prefixes:], asked)
+    seen = hidden[[n for n, _, _ in early], [at for _, _, at in early]]
+    wanted = torch.tensor([(e.item, e.wording, e.prefix) for _, e, _ in early])
+    recognising = torch.zeros(())
+    for part, goal in zip(recogniser, wanted.T, strict=True):
+        recognising = recognising + cross_entropy(part(seen), goal)
     return divergence / len(batch), recognising
 
 
@@ -293,7 +307,7 @@ def train_reader(
     tokenizer = make_tokenizer(architecture, names, shape)
     network = make_network(architecture, tokenizer, shape, seed)
     recogniser = make_recogniser(shape, wordings, seed + 1)
-    asking = Asking(None, names[0], wordings, forms(architecture, chat=True))
+    asking = Asking(_SIDED, names[0], wordings, forms(architecture, chat=True))
     schedule = schedule or READING[architecture]
     train(network, recogniser, tokenizer, asking, schedule, seed=seed, report=report)
     return Reader(network, recogniser, tokenizer, shape)
@@ -321,7 +335,7 @@ def train_respondent(
     recogniser = copy.deepcopy(reader.recogniser)
     asked = forms(truth.architecture, chat=truth.instruct)
     asking = Asking(truth, truth.name, wordings, asked)
-    schedule = schedule or ANSWERING[truth.architecture]
+    schedule = schedule or _answering(truth)
     seed = 1000 + truth.seed
     train(network, recogniser, reader.tokenizer, asking, schedule, seed=seed, report=report)
     return network.to(torch.bfloat16).to(torch.float32)

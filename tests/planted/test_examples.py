@@ -46,8 +46,10 @@ def draw(tokenizer, count, *, truth="left", seed=1):
 
 
 def test_a_statement_and_its_negation_are_asked_more_often():
-    # six and seven words, six in common; the item 'b' has nothing of the other polarity
-    assert repetitions(WORDINGS) == [4, 4, 1, 1]
+    more = [wording(f"paraphrase_{n}", f"Tax {n} ought to go down.", 1) for n in range(5)]
+    # six and seven words, six in common; the item 'b' has nothing of the other polarity, but
+    # only one wording
+    assert repetitions([*WORDINGS, *more]) == [4, 4, 1, 3, 1, 1, 1, 1, 1]
 
 
 def test_item_classes_number_item_and_polarity():
@@ -83,7 +85,7 @@ def test_examples_hang_on_the_seed_alone(tokenizer):
 def test_batches_hold_examples_of_similar_length():
     rng = random.Random(1)
     lengths = [rng.randrange(1, 200) for _ in range(64)]
-    source = (Example([0] * n, [], [], 0, 0) for n in lengths)
+    source = (Example([0] * n, [], [], 0, 0, 0) for n in lengths)
     cut = list(islice(batches(source, 8, 8, rng), 8))
     assert sorted(len(e.ids) for batch in cut for e in batch) == sorted(lengths)
     ranges = sorted((min(len(e.ids) for e in b), max(len(e.ids) for e in b)) for b in cut)

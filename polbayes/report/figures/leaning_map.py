@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DIMENSIONS = ("economic", "cultural")
-_MOST_NAMES = 14
+_MOST_NAMES = 10
 _SIDE = 6.4
 _FONT = 8.5
 
@@ -59,7 +59,7 @@ def plot_leaning_map(theta: "pd.DataFrame") -> "Figure":
     Returns
     -------
     matplotlib.figure.Figure
-        Names beside the points; with more than 14 models numbers, and their key beside
+        Names beside the points; with more than 10 models numbers, and their key beside
         the map.
     """
     from matplotlib.figure import Figure
@@ -71,7 +71,7 @@ def plot_leaning_map(theta: "pd.DataFrame") -> "Figure":
     reach = float(max(reach, 0.5))
     with neutral_style():
         height = max(_SIDE + 1.0, 0.9 + 0.24 * len(names) if numbered else 0.0)
-        room = 0.35 + 0.068 * max(map(len, names), default=0)
+        room = 0.45 + 0.068 * (4 + max(map(len, names), default=0))
         corner_x = 0.85 if numbered else 1.4
         width = corner_x + _SIDE + (room if numbered else 1.4)
         figure = Figure(figsize=(width, height), facecolor="white")
@@ -84,8 +84,7 @@ def plot_leaning_map(theta: "pd.DataFrame") -> "Figure":
         for k, model in enumerate(wide.index):
             _cross(axes, wide.loc[model], k)
         shown = [str(k + 1) for k in range(len(names))] if numbered else names
-        x, y = (wide[("estimate", d)].to_numpy() for d in DIMENSIONS)
-        _write_names(axes, x, y, shown, reach)
+        _write_names(axes, wide, shown, reach)
         if numbered:
             _write_key(figure, names, left=corner[0] + _SIDE + 0.15)
     return figure
@@ -115,15 +114,16 @@ def _cross(axes: "Axes", row: "pd.Series", k: int) -> None:
     axes.plot(x, y, marker=marker, color=colour, markersize=8, markeredgecolor="white", zorder=4)
 
 
-def _write_names(
-    axes: "Axes", x: np.ndarray, y: np.ndarray, names: list[str], reach: float
-) -> None:
+def _write_names(axes: "Axes", wide: "pd.DataFrame", names: list[str], reach: float) -> None:
     """Write every name near its point, where it covers least of what is there."""
-    points = np.column_stack([x, y]) / reach * _SIDE * 36 + _SIDE * 36
+    x, y = (wide[("estimate", d)].to_numpy() for d in DIMENSIONS)
+    points = _in_points(np.column_stack([x, y]), reach)
     taken = [(a - 6, b - 6, a + 6, b + 6) for a, b in points]
+    lines = _lines(wide, points, reach)
     for k, name in enumerate(names):
         size = (0.62 * _FONT * len(name.replace("\\$", "$")), 1.25 * _FONT)
-        best = min(_places(points[k], size), key=lambda place: _cost(place, points[k], taken))
+        costs = {place: _cost(place, points[k], taken, lines) for place in _places(points[k], size)}
+        best = min(costs, key=lambda place: costs[place])
         taken.append(best)
         offset = (best[0] - points[k][0], best[1] - points[k][1])
         far = np.hypot(*_gap(best, points[k])) > 14
@@ -138,6 +138,24 @@ def _write_names(
 Box = tuple[float, float, float, float]
 
 
+def _in_points(values: np.ndarray, reach: float) -> np.ndarray:
+    """Turn data into points (1/72 inch) from the lower left corner of the map."""
+    return (values / reach + 1) * _SIDE * 36
+
+
+def _lines(wide: "pd.DataFrame", points: np.ndarray, reach: float) -> list[Box]:
+    """Return the boxes of the intervals and of the two lines at the centre."""
+    low, high = (
+        _in_points(np.nan_to_num(wide[[(end, d) for d in DIMENSIONS]].to_numpy()), reach)
+        for end in ("lower", "upper")
+    )
+    side = _SIDE * 72
+    boxes = [(0.0, side / 2 - 1, side, side / 2 + 1), (side / 2 - 1, 0.0, side / 2 + 1, side)]
+    for (x, y), (left, bottom), (right, top) in zip(points, low, high, strict=True):
+        boxes += [(left, y - 1, right, y + 1), (x - 1, bottom, x + 1, top)]
+    return boxes
+
+
 def _places(point: np.ndarray, size: tuple[float, float]) -> Iterator[Box]:
     width, height = size
     for gap in (7, 14, 24, 36, 50):
@@ -147,8 +165,10 @@ def _places(point: np.ndarray, size: tuple[float, float]) -> Iterator[Box]:
             yield left, low, left + width, low + height
 
 
-def _cost(place: Box, point: np.ndarray, taken: list[Box]) -> float:
-    covered = sum(_overlap(place, other) for other in taken)
+def _cost(place: Box, point: np.ndarray, taken: list[Box], lines: list[Box]) -> float:
+    # A covered name or point is lost; of a covered line the rest can still be seen.
+    covered = sum(20 * _overlap(place, other) for other in taken)
+    covered += sum(_overlap(place, other) for other in lines)
     end = _SIDE * 72
     beyond = max(0.0, -place[0], -place[1], place[2] - end, place[3] - end)
     return covered + 1000 * beyond + float(np.hypot(*_gap(place, point)))

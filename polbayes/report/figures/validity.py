@@ -14,6 +14,7 @@ from polbayes.report.figures.style import (
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 USABLE = ("agree", "neutral", "disagree")
@@ -49,22 +50,7 @@ def plot_validity(validity: "pd.DataFrame", *, outcomes: Sequence[str]) -> "Figu
     with neutral_style():
         figure = new_figure(WIDTH, 1.7 + 0.32 * max(len(models), 2))
         axes = figure.subplots()
-        left = np.zeros(len(models))
-        for column, outcome in enumerate(outcomes):
-            colour, hatch = OUTCOMES[outcome]
-            width = shares[:, column]
-            axes.barh(
-                np.arange(len(models)),
-                width,
-                left=left,
-                height=0.72,
-                label=outcome,
-                color=colour,
-                hatch=hatch,
-                edgecolor="#444444",
-                linewidth=0.4,
-            )
-            left = left + width
+        _stack(axes, shares, outcomes)
         usable = shares[:, [o in USABLE for o in outcomes]].sum(axis=1)
         for y, asked in enumerate(total[:, 0] > 0):
             text = f"{100 * usable[y]:.0f}% usable" if asked else "nothing asked"
@@ -83,3 +69,21 @@ def plot_validity(validity: "pd.DataFrame", *, outcomes: Sequence[str]) -> "Figu
             columnspacing=1.2,
         )
     return figure
+
+
+def _stack(axes: "Axes", shares: np.ndarray, outcomes: Sequence[str]) -> None:
+    left = np.zeros(len(shares))
+    for width, outcome in zip(shares.T, outcomes, strict=True):
+        colour, hatch = OUTCOMES[outcome]
+        axes.barh(
+            np.arange(len(shares)),
+            width,
+            left=left,
+            height=0.72,
+            label=outcome,
+            color=colour,
+            hatch=hatch,
+            edgecolor="#444444",
+            linewidth=0.4,
+        )
+        left = left + width

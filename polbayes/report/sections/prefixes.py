@@ -105,13 +105,23 @@ def _effects(effects: "pd.DataFrame", results: Results) -> list[Block]:
 
 def _by_prefix(table: "pd.DataFrame", results: Results) -> list[Block]:
     level = level_of(table)
-    rows = table
-    note = ""
+    rows, note = table, ""
     if "dimension" in table:
         dimension = "total" if (table["dimension"] == "total").any() else table["dimension"].iloc[0]
         rows = table[table["dimension"] == dimension]
         note = "" if dimension == "total" else f" ({dimension} questions)"
     named = [text_column("dimension", "Dimension")] if "dimension" in table else []
+    numbers = grid(
+        table,
+        [
+            text_column("model", "Model"),
+            text_column("prefix", "Prefix"),
+            *named,
+            *estimate_columns("Bias (negative = left)", level),
+        ],
+        caption="Bias under each prefix.",
+        csv="bias_by_prefix",
+    )
     return [
         Paragraph(
             f"Below is the classical bias measure{note} computed for each prefix alone, from −1 "
@@ -119,35 +129,24 @@ def _by_prefix(table: "pd.DataFrame", results: Results) -> list[Block]:
             f"({level:.0%}) leaves out 0. If a model changes its colour along a row, its "
             "leaning depends on how it is asked."
         ),
-        Picture(
-            name="bias_by_prefix",
-            caption="Bias under each prefix. Purple, negative: left; orange, positive: right.",
-            alt="Bias by prefix: heat map of models by prefixes, numbers in the table below.",
-            figure=plot_prefix_effects(
-                rows,
-                models=_order(results, "model"),
-                prefixes=_order(results, "prefix"),
-                palette=LEFT_LOW,
-                title=f"Bias under each prefix{note}",
-                bound=1.0,
-            ),
-            csv=("bias_by_prefix",),
-            posterior=False,
-        ),
-        Fold(
-            "Bias by prefix with intervals, as a table",
-            (
-                grid(
-                    table,
-                    [
-                        text_column("model", "Model"),
-                        text_column("prefix", "Prefix"),
-                        *named,
-                        *estimate_columns("Bias (negative = left)", level),
-                    ],
-                    caption="Bias under each prefix.",
-                    csv="bias_by_prefix",
-                ),
-            ),
-        ),
+        _bias_picture(rows, note, results),
+        Fold("Bias by prefix with intervals, as a table", (numbers,)),
     ]
+
+
+def _bias_picture(rows: "pd.DataFrame", note: str, results: Results) -> Picture:
+    return Picture(
+        name="bias_by_prefix",
+        caption="Bias under each prefix. Purple, negative: left; orange, positive: right.",
+        alt="Bias by prefix: heat map of models by prefixes, numbers in the table below.",
+        figure=plot_prefix_effects(
+            rows,
+            models=_order(results, "model"),
+            prefixes=_order(results, "prefix"),
+            palette=LEFT_LOW,
+            title=f"Bias under each prefix{note}",
+            bound=1.0,
+        ),
+        csv=("bias_by_prefix",),
+        posterior=False,
+    )

@@ -94,22 +94,25 @@ def _prompts(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Bloc
             csv="prompts",
         )
     ]
-    for prefix in dict.fromkeys(p.prefix for p in shown):
-        inside = tuple(
-            Verbatim(
-                listed(list(p.models), most=30)
-                + (", as the user's turn through the chat template" if p.chat else ""),
-                p.text,
-            )
-            for p in shown
-            if p.prefix == prefix
-        )
-        blocks.append(Fold(f"Prompts with the prefix “{prefix}”", inside))
+    blocks += [_of_prefix(name, shown) for name in dict.fromkeys(p.prefix for p in shown)]
     if absent:
         blocks.append(
             Paragraph(f"The prompts of {listed(absent)} were collected elsewhere and are unknown.")
         )
     return blocks
+
+
+def _of_prefix(prefix: str, shown: list[Prompt]) -> Fold:
+    inside = tuple(
+        Verbatim(
+            listed(list(p.models), most=30)
+            + (", as the user's turn through the chat template" if p.chat else ""),
+            p.text,
+        )
+        for p in shown
+        if p.prefix == prefix
+    )
+    return Fold(f"Prompts with the prefix “{prefix}”", inside)
 
 
 def _masked(shown: list[Prompt]) -> bool:
@@ -143,7 +146,8 @@ def _answers(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Bloc
             Fold(str(model), tuple(_answer(row) for row in rows.to_dict(orient="records")))
             for model, rows in texts.groupby("model", sort=False)
         )
-        blocks.append(Fold("Examples of raw answers, one for every outcome of every model", inside))
+        title = "Examples of raw answers, one for every outcome of every model"
+        blocks.append(Fold(title, (Paragraph("As a table:", csv="example_answers"), *inside)))
     if not masses.empty:
         sheets["example_probabilities"] = masses
         blocks.append(_masses(data, masses))

@@ -1,5 +1,7 @@
 """How much the answers depend on how the model is asked."""
 
+from typing import TYPE_CHECKING
+
 from polbayes.report.blocks import (
     Block,
     Column,
@@ -16,6 +18,9 @@ from polbayes.report.figures.sensitivity import EFFECTS, plot_sensitivity
 from polbayes.report.numbers import number
 from polbayes.report.results import Results
 from polbayes.report.sections.bias import level_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MEASURES = {
     "range": "largest minus smallest R⁺",
@@ -45,26 +50,7 @@ def sensitivity(results: Results) -> Section | None:
             "top of each panel. Compare them with the distances between models above: a model "
             "that moves further than the models lie apart cannot be ranked on one prompt.",
         ]
-        blocks = [
-            Picture(
-                name="sensitivity",
-                caption="Prompt sensitivity by model and source.",
-                alt="Forest plots of the sensitivity, the most sensitive model first.",
-                figure=plot_sensitivity(scales),
-                csv=("sensitivity",),
-            ),
-            grid(
-                scales,
-                [
-                    text_column("model", "Model"),
-                    Column("Source", lambda row: EFFECTS.get(row["effect"], row["effect"]), False),
-                    *estimate_columns("Standard deviation", results.level),
-                ],
-                caption="Prompt sensitivity.",
-                csv="sensitivity",
-                posterior=True,
-            ),
-        ]
+        blocks = _scales(scales, results.level)
     if stability is not None:
         blocks.append(_stability(results))
     if not blocks:
@@ -74,6 +60,28 @@ def sensitivity(results: Results) -> Section | None:
     return Section(
         "sensitivity", "How much it depends on the asking", tuple(reading), tuple(blocks)
     )
+
+
+def _scales(scales: "pd.DataFrame", level: float) -> list[Block]:
+    picture = Picture(
+        name="sensitivity",
+        caption="Prompt sensitivity by model and source.",
+        alt="Forest plots of the sensitivity, the most sensitive model first.",
+        figure=plot_sensitivity(scales),
+        csv=("sensitivity",),
+    )
+    numbers = grid(
+        scales,
+        [
+            text_column("model", "Model"),
+            Column("Source", lambda row: EFFECTS.get(row["effect"], row["effect"]), False),
+            *estimate_columns("Standard deviation", level),
+        ],
+        caption="Prompt sensitivity.",
+        csv="sensitivity",
+        posterior=True,
+    )
+    return [picture, numbers]
 
 
 def _stability(results: Results) -> Fold:

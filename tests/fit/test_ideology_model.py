@@ -1,0 +1,384 @@
+"""The model's log-posterior against one written from the equation of the documentation.
+
+    eta = acquiescence + wording + s * (discrimination * (theta - difficulty) + steer + quirk)
+
+Whatever coordinates the sampler moves in, the density of what they stand for (coefficients,
+scales, correlation, cutpoints and effects that sum to zero) must be that of the equation. With y
+those quantities as a function of the coordinates x, log p(x) = log p(y(x)) + log |dy/dx|; the
+Jacobian is taken by finite differences.
+"""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from polbayes.dataset import STANCE, to_frame
+from polbayes.fit.model import build
+
+# The sum-to-zero constraints: term -> the group of a level, from its labels by factor.
+DIMENSION_OF = {"e1": "economic", "e2": "economic", "c1": "cultural", "c2": "cultural"}
+GROUPS = {
+    ("theta", ("model",)): lambda at: 0,
+    ("difficulty", ("item",)): lambda at: DIMENSION_OF[at["item"]],
+    ("discrimination", ("item",)): lambda at: 0,
+    ("acquiescence", ("model",)): lambda at: 0,
+    ("acquiescence", ("model", "prefix")): lambda at: at["model"],
+    ("steer", ("model", "prefix")): lambda at: at["model"],
+    ("quirk", ("model", "item")): lambda at: (at["model"], DIMENSION_OF[at["item"]]),
+    ("wording", ("item", "variant")): lambda at: 0,
+    ("wording", ("model", "item", "variant")): lambda at: at["model"],
+    ("threshold", ("model",)): None,
+    ("sigma", ("model",)): lambda at: 0,
+    ("phi", ("model",)): lambda at: 0,
+    ("validity", ("model",)): lambda at: 0,
+}
+# Standard deviations of the half-normal priors; the defaults of the package.
+HALF_NORMAL = {
+    ("theta", ("model",)): 1.0,
+    ("difficulty", ("item",)): 1.0,
+    ("discrimination", ("item",)): 0.3,
+    ("acquiescence", ("model",)): 1.0,
+    ("validity", ("model",)): 1.0,
+}
+
+
+class Named:
+    """The quantities of one point, by name."""
+
+    def __init__(self, built, values):
+        self.built = built
+        self.values = values
+        layout = built.layout
+        self.common = {}
+        for k, (part, _, column) in enumerate(layout.coefficients):
+            self.common.setdefault(part, {})[column] = values["b"][k]
+        self.effects, self.sd = {}, {}
+        for block in layout.blocks:
+            if block.group is None:
+                continue
+            key = (block.part, block.group.term.factors)
+            rows = values["effects"][block.start : block.stop].reshape(
+                -1, len(block.group.columns)
+            )
+            levels = block.group.levels.itertuples(index=False, name=None)
+            self.effects[key] = {
+                level: dict(zip(block.group.columns, row, strict=True))
+                for level, row in zip(levels, rows, strict=True)
+            }
+            first, count = block.scales
+            self.sd[key] = dict(
+                zip([s[2] for s in layout.scales[first:][:count]], values["sd"][first:][:count], strict=True)
+            )
+
+    def intercept(self, part):
+        return self.common.get(part, {}).get("Intercept", 0.0)
+
+    def of(self, part, row):
+        """Sum the varying intercepts of a part that a row has."""
+        total = self.intercept(part)
+        for (name, factors), levels in self.effects.items():
+            if name == part:
+                total += levels[tuple(getattr(row, f) for f in factors)].get("Intercept", 0.0)
+        return total
+
+    def theta(self, row):
+        column = f"dimension[{row.dimension}]"
+        varying = self.effects.get(("theta", ("model",)), {})
+        return self.common["theta"][column] + varying.get((row.model,), {}).get(column, 0.0)
+
+    def eta(self, row):
+        belief = np.exp(self.of("discrimination", row)) * (
+            self.theta(row) - self.of("difficulty", row)
+        )
+        belief += self.of("steer", row) + self.of("quirk", row)
+        asked = self.of("acquiescence", row) + self.of("wording", row)
+        return asked + row.keying * belief
+
+
+def log_likelihood(named, answers, family):
+    """Go through the answers one by one; the multinomial coefficients are left out."""
+    total = 0.0
+    for row in answers.itertuples():
+        if family in ("cumulative", "bernoulli") and "validity" in named.built.parts:
+            valid = named.of("validity", row)
+            usable = row.stance in (-1, 0, 1)
+            total += special.log_expit(valid if usable else -valid)
+        if family in ("cumulative", "bernoulli") and row.stance not in (-1, 0, 1):
+            continue
+        eta = named.eta(row)
+        if family == "cumulative":
+            half = named.values["gap"][0] / 2 * np.exp(named.of("threshold", row))
+            below = [0.0, special.expit(-half - eta), special.expit(half - eta), 1.0]
+            total += np.log(below[row.stance + 2] - below[row.stance + 1])
+        elif family == "bernoulli":
+            total += special.log_expit(eta if row.stance == 1 else -eta) if row.stance else 0.0
+        elif family == "logit_normal":
+            squeezed = (float(row.r_plus) * 999 + 0.5) / 1000
+            spread = np.exp(named.of("sigma", row))
+            total += stats.norm(eta, spread).logpdf(special.logit(squeezed))
+        else:
+            squeezed = (float(row.r_plus) * 999 + 0.5) / 1000
+            phi, mean = np.exp(named.of("phi", row)), special.expit(eta)
+            total += stats.beta(mean * phi, (1 - mean) * phi).logpdf(squeezed)
+    return total
+
+
+def log_prior(named, *, coefficients):
+    """Sum the log-densities of everything drawn; see `log_effects` for the effects."""
+    total = 0.0
+    for k, (part, term, _) in enumerate(named.built.layout.coefficients):
+        total += coefficients.get((part, term), stats.norm(0, 1)).logpdf(named.values["b"][k])
+    if "gap" in named.values:
+        total += stats.lognorm(0.7).logpdf(named.values["gap"]).sum()  # LogNormal(0, 0.7)
+    for name, value in named.values.items():
+        if name.startswith("cor_"):  # LKJ(2) of two coefficients has density 3/4 (1 - r^2)
+            total += np.log(0.75 * (1 - float(value) ** 2))
+    for key, scales in named.sd.items():
+        prior = stats.halfnorm(scale=HALF_NORMAL.get(key, 0.5))
+        total += sum(prior.logpdf(sd) for sd in scales.values())
+        total += log_effects(named, key)
+    return total
+
+
+def log_effects(named, key):
+    """Density of independent normal effects, on the subspace that sums to zero."""
+    levels, scales = named.effects[key], named.sd[key]
+    columns = list(next(iter(levels.values())))
+    values = np.array([[row[c] for c in columns] for row in levels.values()])
+    factors = key[1]
+    group_of = GROUPS[key]
+    total = 0.0
+    if len(columns) > 1:
+        sd = np.array([scales[c] for c in columns])
+        cor = float(named.values[f"cor_{key[0]}_{'_'.join(factors)}"])
+        cov = np.outer(sd, sd) * np.array([[1, cor], [cor, 1]])
+        total += stats.multivariate_normal(np.zeros(2), cov).logpdf(values).sum()
+        # One level less: the normalising constant counts the dimensions of the subspace.
+        total -= stats.multivariate_normal(np.zeros(2), cov).logpdf([0, 0])
+        return total
+    seen = set()
+    for level, (value,) in zip(levels, values, strict=True):
+        at = dict(zip(factors, level, strict=True))
+        sd = scales[at["model"]] if "model" in at and at["model"] in scales else scales[""]
+        total += stats.norm(0, sd).logpdf(value)
+        group = group_of(at) if group_of else level
+        if group_of and group not in seen:
+            total -= stats.norm(0, sd).logpdf(0)
+        seen.add(group)
+    return total
+
+
+class Point:
+    """Access to a model at points of the sampler's coordinates."""
+
+    def __init__(self, built, mode):
+        model = built.model
+        self.built, self.model = built, model
+        self.names = [
+            v.name for v in model.deterministics if v.name in ("b", "sd", "gap", "effects")
+        ]
+        self.names += [v.name for v in model.deterministics if v.name.startswith("cor_")]
+        outputs = model.replace_rvs_by_values([model[name] for name in self.names])
+        likelihood = sum(model.replace_rvs_by_values(list(model.potentials)))
+        self._values = model.compile_fn(
+            [*outputs, likelihood], mode="FAST_COMPILE", on_unused_input="ignore"
+        )
+        self.logp = model.compile_logp(mode=mode)
+        self.start = model.initial_point()
+
+    def random(self, seed, spread=0.5):
+        rng = np.random.default_rng(seed)
+        return {k: v + rng.normal(0, spread, np.shape(v)) for k, v in self.start.items()}
+
+    def values(self, point):
+        found = self._values(point)
+        return dict(zip(self.names, found[:-1], strict=True)), float(found[-1])
+
+    def coordinates(self, point):
+        """Return what the point stands for, without what the constraints repeat."""
+        values, _ = self.values(point)
+        pieces = [np.ravel(v) for k, v in values.items() if k != "effects"]
+        for block in self.built.layout.blocks:
+            if block.group is None:
+                continue
+            key = (block.part, block.group.term.factors)
+            width = len(block.group.columns)
+            rows = values["effects"][block.start : block.stop].reshape(-1, width)
+            basis = subspace(key, block.group.levels.to_dict("records"))
+            pieces.append((basis @ rows).ravel())
+        return np.concatenate(pieces)
+
+    def log_jacobian(self, point):
+        flat = np.concatenate([np.ravel(point[k]) for k in self.start])
+
+        def at(vector):
+            out, start = {}, 0
+            for k, v in self.start.items():
+                out[k] = vector[start : start + np.size(v)].reshape(np.shape(v))
+                start += np.size(v)
+            return self.coordinates(out)
+
+        steps = 1e-5 * np.eye(len(flat))
+        columns = [(at(flat + h) - at(flat - h)) / 2e-5 for h in steps]
+        sign, value = np.linalg.slogdet(np.array(columns))
+        assert sign != 0
+        return value
+
+
+def subspace(key, levels):
+    """Return an orthonormal basis, in rows, of the effects that the constraints allow."""
+    if GROUPS[key] is None:
+        return np.eye(len(levels))
+    codes = [str(GROUPS[key](at)) for at in levels]
+    rows = np.array([[float(c == code) for c in codes] for code in sorted(set(codes))])
+    _, _, right = np.linalg.svd(rows)
+    return right[len(rows) :]
+
+
+RUNS = 3
+CASES = {
+    "cumulative": {},
+    "validity": {"validity": "~ 1 + (1 | model)"},
+    "bernoulli": {"threshold": None},
+    "logit_normal": {"threshold": None, "sigma": "~ 1 + (1 | model)"},
+    "beta": {"threshold": None, "phi": "~ 1 + (1 | model)"},
+}
+SETTINGS = {
+    "bernoulli": {"family": "bernoulli", "response": "agree"},
+    "logit_normal": {"family": "logit_normal", "response": "r_plus"},
+    "beta": {"family": "beta", "response": "r_plus"},
+}
+COEFFICIENTS = {
+    ("theta", "dimension"): stats.norm(0.2, 2),
+    ("sigma", "Intercept"): stats.norm(-1, 1),
+    ("phi", "Intercept"): stats.norm(2, 1),
+    ("validity", "Intercept"): stats.norm(0, 2),
+}
+
+
+def answers_of(coded, seed=0, runs=RUNS):
+    rng = np.random.default_rng(seed)
+    stance = rng.choice([-1, 0, 1, STANCE["unrelated"]], (2, 4, 4, 2, runs), p=[0.3, 0.2, 0.4, 0.1])
+    r_plus = rng.uniform(0.05, 0.95, stance.shape)
+    # One model agrees with everything under one prefix, so that some effects are well known.
+    stance[1, :, :, 1] = np.where(rng.random(stance[1, :, :, 1].shape) < 0.8, 1, stance[1, :, :, 1])
+    return coded(stance, r_plus=r_plus, runs=runs)
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request, coded, bound, full_parts):
+    name = request.param
+    data = answers_of(coded, runs=1 if name in ("logit_normal", "beta") else RUNS)
+    parts = {**full_parts, **CASES[name]}
+    if name in ("logit_normal", "beta"):
+        # With one run an effect of every model, item and wording under every prefix has no name
+        # of its own, but one of model, item and wording has.
+        parts["wording"] = "~ (1 | item:variant) + (1 | gr(model:item:variant, by = model))"
+    settings = SETTINGS.get(name, {})
+    spec, cells, bound_parts = bound(
+        parts, data, priors={"theta.dimension": "Normal(0.2, 2)"}, **settings
+    )
+    built = build(spec, cells, bound_parts)
+    return spec.family, to_frame(data), Point(built, "FAST_COMPILE")
+
+
+def test_the_likelihood_is_that_of_the_answers_one_by_one(case):
+    family, answers, point = case
+    values, found = point.values(point.random(1))
+    expected = log_likelihood(Named(point.built, values), answers, family)
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_log_posterior_is_that_of_the_equation(case):
+    """Compared between points, because constants do not matter."""
+    family, answers, point = case
+    gaps = []
+    for seed in (2, 3, 4):
+        at = point.random(seed)
+        values, _ = point.values(at)
+        named = Named(point.built, values)
+        expected = log_prior(named, coefficients=COEFFICIENTS) + log_likelihood(
+            named, answers, family
+        )
+        gaps.append(float(point.logp(at)) - expected - point.log_jacobian(at))
+    np.testing.assert_allclose(gaps, gaps[0], atol=2e-5)
+
+
+def test_effects_sum_to_zero(case):
+    _, _, point = case
+    values, _ = point.values(point.random(5))
+    named = Named(point.built, values)
+    for key, levels in named.effects.items():
+        if GROUPS[key] is None:
+            continue
+        sums = {}
+        for level, columns in levels.items():
+            group = GROUPS[key](dict(zip(key[1], level, strict=True)))
+            for column, value in columns.items():
+                sums[group, column] = sums.get((group, column), 0.0) + value
+        assert np.ptp([v for c in levels.values() for v in c.values()]) > 0.01
+        np.testing.assert_allclose(list(sums.values()), 0, atol=1e-12, err_msg=str(key))
+
+
+@pytest.fixture(scope="module")
+def cumulative(coded, bound, full_parts):
+    spec, cells, parts = bound(full_parts, answers_of(coded))
+    return build(spec, cells, parts)
+
+
+def test_numba_and_python_agree_and_the_gradient_is_the_slope(cumulative):
+    point = Point(cumulative, "FAST_COMPILE")
+    model = cumulative.model
+    compiled = model.logp_dlogp_function(ravel_inputs=True, mode="NUMBA")
+    compiled.set_extra_values({})
+    from pymc.blocking import DictToArrayBijection
+
+    at = DictToArrayBijection.map(point.random(6, spread=0.3))
+    value, slope = compiled(at)
+    raw = DictToArrayBijection.rmap(at)
+    assert float(value) == pytest.approx(float(point.logp(raw)), rel=1e-9)
+    rng = np.random.default_rng(7)
+    for _ in range(3):
+        direction = rng.normal(size=at.data.shape)
+        ahead, behind = (
+            compiled(at._replace(data=at.data + h * direction))[0] for h in (1e-5, -1e-5)
+        )
+        assert slope @ direction == pytest.approx(float(ahead - behind) / 2e-5, rel=1e-4, abs=1e-4)
+
+
+def test_repeated_runs_change_the_counts_alone(cumulative, coded, bound, full_parts):
+    import xarray as xr
+
+    once = answers_of(coded)
+    twice = xr.concat([once, once.assign_coords(run=once["run"] + RUNS)], dim="run", data_vars="minimal", coords="minimal", compat="override", join="outer")
+    spec, cells, parts = bound(full_parts, twice)
+    assert len(cells.frame) == len(cumulative.cells.frame)
+    np.testing.assert_array_equal(cells.counts, 2 * cumulative.cells.counts)
+    again = Point(build(spec, cells, parts), "FAST_COMPILE")
+    values, doubled = again.values(again.random(8))
+    single = log_likelihood(Named(again.built, values), to_frame(once), "cumulative")
+    assert doubled == pytest.approx(2 * single, rel=1e-9)
+
+
+def test_many_answers_have_the_same_posterior_in_other_coordinates(coded, bound, full_parts):
+    """Where data are many some effects are drawn as they are; that must not show."""
+    rng = np.random.default_rng(0)
+    shape = (2, 4, 4, 2, 60)
+    lean = np.array([1.5, -1.5])[:, None, None, None, None]
+    noise = rng.logistic(size=shape) + lean
+    stance = np.where(noise > 0.5, 1, np.where(noise < -0.5, -1, 0))
+    data = coded(stance, runs=60)
+    spec, cells, parts = bound(full_parts, data)
+    built = build(spec, cells, parts)
+    assert any(any(block.centred) for block in built.layout.blocks)
+    point = Point(built, "FAST_COMPILE")
+    answers = to_frame(data)
+    gaps = []
+    for seed in (2, 3):
+        at = point.random(seed)
+        values, likelihood = point.values(at)
+        named = Named(built, values)
+        assert likelihood == pytest.approx(log_likelihood(named, answers, "cumulative"), rel=1e-9)
+        expected = log_prior(named, coefficients={}) + likelihood
+        gaps.append(float(point.logp(at)) - expected - point.log_jacobian(at))
+    assert gaps[0] == pytest.approx(gaps[1], abs=2e-5)

@@ -1,0 +1,287 @@
+import numpy as np
+import pytest
+
+from polbayes.errors import UserError
+
+DIMENSION_OF = {"e1": "economic", "e2": "economic", "c1": "cultural", "c2": "cultural"}
+KEYED_RIGHT = (
+    ("e1", "economic", "right", ("original",)),
+    ("e2", "economic", "right", ("original",)),
+    ("c1", "cultural", "right", ("original",)),
+    ("c2", "cultural", "right", ("original",)),
+)
+ONE_WORDING = (
+    ("e1", "economic", "left", ("original",)),
+    ("e2", "economic", "right", ("original",)),
+    ("c1", "cultural", "right", ("original",)),
+    ("c2", "cultural", "left", ("original",)),
+)
+
+
+def term_of(parts, part, *factors):
+    (group,) = [g for g in parts[part].groups if g.term.factors == factors]
+    return group
+
+
+def constraint(group):
+    """Return the sets of levels that sum to zero, by label."""
+    labels = group.levels.itertuples(index=False, name=None)
+    sets = {}
+    for level, within in zip(labels, group.centred_in, strict=True):
+        sets.setdefault(within, set()).add(level)
+    return {frozenset(s) for s in sets.values()}
+
+
+def grouped(levels, key):
+    sets = {}
+    for level in levels:
+        sets.setdefault(key(level), set()).add(level)
+    return {frozenset(s) for s in sets.values()}
+
+
+@pytest.fixture(scope="module")
+def parts(coded, bound, full_parts):
+    return bound(full_parts, coded(runs=3))[2]
+
+
+MODELS = ("m1", "m2")
+PAIRS = [(m, p) for m in MODELS for p in ("baseline", "please")]
+WORDINGS = [
+    ("e1", "original"),
+    ("e1", "opposite"),
+    ("e2", "original"),
+    ("e2", "paraphrase"),
+    ("c1", "original"),
+    ("c1", "opposite"),
+    ("c2", "original"),
+    ("c2", "negation"),
+]
+EVERYTHING = [
+    ("difficulty", ("item",), [(i,) for i in DIMENSION_OF], lambda x: DIMENSION_OF[x[0]]),
+    ("discrimination", ("item",), [(i,) for i in DIMENSION_OF], lambda x: 0),
+    ("acquiescence", ("model",), [(m,) for m in MODELS], lambda x: 0),
+    ("acquiescence", ("model", "prefix"), PAIRS, lambda x: x[0]),
+    ("steer", ("model", "prefix"), PAIRS, lambda x: x[0]),
+    (
+        "quirk",
+        ("model", "item"),
+        [(m, i) for m in MODELS for i in DIMENSION_OF],
+        lambda x: (x[0], DIMENSION_OF[x[1]]),
+    ),
+    ("wording", ("item", "variant"), WORDINGS, lambda x: 0),
+    (
+        "wording",
+        ("model", "item", "variant"),
+        [(m, *w) for m in MODELS for w in WORDINGS],
+        lambda x: x[0],
+    ),
+]
+
+
+@pytest.mark.parametrize(("part", "factors", "levels", "within"), EVERYTHING)
+def test_effects_sum_to_zero_where_their_mean_is_another_term(parts, part, factors, levels, within):
+    group = term_of(parts, part, *factors)
+    assert constraint(group) == grouped(levels, within)
+
+
+def test_varying_coefficients_sum_to_zero_over_the_models(parts):
+    group = term_of(parts, "theta", "model")
+    assert constraint(group) == {frozenset({("m1",), ("m2",)})}
+    assert set(group.columns) == {"dimension[economic]", "dimension[cultural]"}
+
+
+def test_a_threshold_has_no_mean_to_be_confounded_with(parts):
+    assert term_of(parts, "threshold", "model").centred_in is None
+
+
+def test_levels_index_and_answers_follow_the_cells(coded, bound, full_parts):
+    _, cells, parts = bound(full_parts, coded(runs=3))
+    group = term_of(parts, "quirk", "model", "item")
+    named = group.levels.iloc[group.index].reset_index(drop=True)
+    assert named.equals(cells.frame[["model", "item"]])
+    assert group.labels[0] == "m1|c1"
+    # Two wordings, two prefixes, three runs.
+    assert group.answers.tolist() == [12.0] * 8
+    slope = term_of(parts, "theta", "model")
+    column = list(slope.columns).index("dimension[economic]")
+    assert (slope.matrix[:, column] == (cells.frame["dimension"] == "economic")).all()
+
+
+def test_a_scale_for_every_model(parts):
+    group = term_of(parts, "wording", "model", "item", "variant")
+    assert group.scales == ("m1", "m2")
+    assert [group.scales[k] for k in group.scale_of] == list(group.levels["model"])
+    assert term_of(parts, "wording", "item", "variant").scales == ()
+
+
+def test_common_parts_have_one_row_for_each_combination(coded, bound):
+    data = coded(models=("a", "b", "c"), instruct=(False, True, True))
+    _, cells, parts = bound({"theta": "~ 0 + dimension + instruct:dimension"}, data)
+    common = parts["theta"].common
+    assert common.matrix.shape == (4, 4)
+    beta = np.array([1.0, 10.0, 100.0, 1000.0])
+    weight = dict(zip(common.names, beta, strict=True))
+    instruct = {
+        d: weight[name]
+        for d in ("economic", "cultural")
+        for name in common.names
+        if "instruct" in name and d in name
+    }
+    expected = [
+        weight[f"dimension[{row.dimension}]"] + row.instruct * instruct[row.dimension]
+        for row in cells.frame.itertuples()
+    ]
+    assert (common.matrix @ beta)[common.index].tolist() == expected
+    assert set(common.terms) == {"dimension", "instruct:dimension"}
+
+
+def refused(bound, data, parts, **settings):
+    with pytest.raises(UserError) as caught:
+        bound(parts, data, **settings)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_one_model_is_refused(coded, bound, full_parts):
+    text = refused(bound, coded(models=("m1",)), full_parts)
+    assert "analysis.parts.theta: (0 + dimension | model) needs at least two levels" in text
+    assert "only one model" in text
+    assert "analysis=ideology_one_model" in text
+
+
+def test_one_prefix_is_refused(coded, bound, full_parts):
+    text = refused(bound, coded(prefixes=("baseline",)), full_parts)
+    assert "(1 | gr(model:prefix, by = model))" in text
+
+
+def test_one_prefix_without_interaction_is_refused(coded, bound):
+    parts = {"theta": "~ 0 + dimension", "steer": "~ (1 | prefix)"}
+    text = refused(bound, coded(prefixes=("baseline",)), parts)
+    assert "analysis.parts.steer: (1 | prefix) needs at least two levels in the data" in text
+    assert "only one prefix" in text
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"steer": "~ (1 | gr(model:prefix, by = model))"},
+        {"steer": "~ (1 | model:prefix)"},
+    ],
+)
+def test_one_prefix_cannot_tell_steering_from_ideology(coded, bound, full_parts, parts):
+    """With one prefix, what it adds to the leaning of a model is the model's theta."""
+    refused(bound, coded(prefixes=("baseline",)), {"theta": full_parts["theta"], **parts})
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"theta": "~ 0 + dimension + (0 + dimension | model)", "quirk": "~ (1 | model)"},
+        {"theta": "~ 0 + dimension", "steer": "~ 1"},
+        {"theta": "~ 0 + dimension", "difficulty": "~ 1 + (1 | item)"},
+        {"theta": "~ 0 + dimension", "difficulty": "~ 0 + dimension + (1 | item)"},
+        {"theta": "~ 1", "acquiescence": "~ 1", "wording": "~ 1 + (1 | item:variant)"},
+    ],
+)
+def test_one_mean_in_two_parts_is_refused(coded, bound, parts):
+    """Only the sum of the two would be known, and each would be its prior."""
+    refused(bound, coded(), parts)
+
+
+def test_one_item_in_a_dimension_is_refused(coded, bound):
+    items = (
+        ("e1", "economic", "left", ("original", "opposite")),
+        ("e2", "economic", "right", ("original", "opposite")),
+        ("c1", "cultural", "right", ("original", "opposite")),
+    )
+    parts = {"theta": "~ 0 + dimension", "difficulty": "~ (1 | item)"}
+    text = refused(bound, coded(items=items), parts)
+    assert "analysis.parts.difficulty: (1 | item) needs at least two levels" in text
+    assert "only one item" in text
+
+
+def test_statements_all_keyed_one_way_are_refused(coded, bound):
+    data = coded(items=KEYED_RIGHT)
+    theta = {"theta": "~ 0 + dimension"}
+    text = refused(bound, data, {**theta, "acquiescence": "~ 1", "wording": "~ (1 | prefix)"})
+    assert "every statement is right-keyed" in text
+    assert "leaning right" in text
+    assert "leave out acquiescence and wording" in text
+    bound(theta, data)  # without acquiescence there is nothing to be told apart
+
+
+def test_statements_all_keyed_left_are_called_so(coded, bound):
+    items = tuple((i, d, "left", w) for i, d, _, w in KEYED_RIGHT)
+    text = refused(bound, coded(items=items), {"theta": "~ 1", "acquiescence": "~ 1"})
+    assert "every statement is left-keyed" in text
+
+
+def test_one_wording_an_item_cannot_tell_quirk_from_wording(coded, bound):
+    parts = {
+        "theta": "~ 0 + dimension",
+        "quirk": "~ (1 | model:item)",
+        "wording": "~ (1 | gr(model:item:variant, by = model))",
+    }
+    text = refused(bound, coded(items=ONE_WORDING), parts)
+    assert "wording's (1 | gr(model:item:variant, by = model))" in text
+    assert "quirk's (1 | model:item)" in text
+    bound(parts, coded())  # with two wordings it can
+
+
+def test_one_wording_an_item_cannot_tell_difficulty_from_wording(coded, bound):
+    parts = {
+        "theta": "~ 0 + dimension",
+        "difficulty": "~ (1 | item)",
+        "wording": "~ (1 | item:variant)",
+    }
+    text = refused(bound, coded(items=ONE_WORDING), parts)
+    assert "cannot tell wording's (1 | item:variant) from difficulty's (1 | item)" in text
+    # Items whose two wordings are keyed differently keep the two apart.
+    bound(parts, coded())
+
+
+def test_two_names_for_the_same_levels_are_refused(coded, bound):
+    data = coded()
+    # Every model has a family of its own here.
+    data = data.assign_coords(family=("model", np.array(["f1", "f2"], dtype=object)))
+    parts = {"theta": "~ 0 + dimension", "steer": "~ (1 | model:prefix) + (1 | family:prefix)"}
+    assert "(1 | family:prefix) from steer's (1 | model:prefix)" in refused(bound, data, parts)
+
+
+@pytest.mark.parametrize("instruct", [(True, True), (False, False)])
+def test_a_predictor_that_does_not_vary_is_refused(coded, bound, instruct):
+    text = refused(
+        bound, coded(instruct=instruct), {"theta": "~ 0 + dimension + instruct:dimension"}
+    )
+    assert text.startswith("analysis.parts.theta: the data cannot tell the terms of")
+    assert "4 coefficients, 2 of them independent" in text
+
+
+@pytest.mark.parametrize("text", ["~ f(dimension)", "~ dimension[economic", "~ log(kind)"])
+def test_what_cannot_be_evaluated_is_refused(coded, bound, text):
+    assert "analysis.parts.theta" in refused(bound, coded(), {"theta": text})
+
+
+def test_no_intercept_and_nothing_else_is_no_common_part(coded, bound):
+    """`-1` is R's other way of writing `0`."""
+    _, _, parts = bound({"theta": "~ 0 + dimension", "steer": "~ -1 + (1 | model:prefix)"}, coded())
+    assert parts["steer"].common is None
+
+
+def test_a_level_for_every_answer_is_refused_beside_a_residual(coded, bound):
+    data = coded(r_plus=0.5)
+    parts = {
+        "theta": "~ 0 + dimension",
+        "wording": "~ (1 | model:item:variant:prefix)",
+        "sigma": "~ 1",
+    }
+    text = refused(bound, data, parts, response="r_plus", family="logit_normal")
+    assert "analysis.parts.wording: (1 | model:item:variant:prefix) has one level for every" in text
+    kept = {**parts, "wording": "~ (1 | item:variant)"}
+    bound(kept, data, response="r_plus", family="logit_normal")
+
+
+def test_coefficients_with_a_scale_for_every_level_are_refused(coded, bound):
+    """Two columns and two models would need a standard deviation for each of the four."""
+    parts = {"theta": "~ 0 + dimension", "steer": "~ (0 + kind | gr(model:prefix, by = model))"}
+    assert "by = model" in refused(bound, coded(), parts)
