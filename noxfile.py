@@ -40,7 +40,9 @@ def lint(session: nox.Session) -> None:
 @nox.session(python="3.11")
 def types(session: nox.Session) -> None:
     """Check types."""
-    session.install(*CONSTRAINTS, "-e", ".[test]", "mypy", "pandas-stubs", "types-PyYAML", "types-tqdm")
+    session.install(
+        *CONSTRAINTS, "-e", ".[test]", "mypy", "pandas-stubs", "types-PyYAML", "types-tqdm"
+    )
     session.run("mypy")
 
 

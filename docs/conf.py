@@ -6,4 +6,6 @@ extensions = ["myst_parser"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 html_theme = "alabaster"
-html_theme_options = {"description": "The political leaning of language models, with its uncertainty"}
+html_theme_options = {
+    "description": "The political leaning of language models, with its uncertainty"
+}

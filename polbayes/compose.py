@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from polbayes.config import STAGES, TASKS, RunConfig
+from polbayes.config import STAGES, TASKS, RespondentConfig, RunConfig
 from polbayes.errors import UserError, unknown
 from polbayes.resources import folder
 
@@ -128,7 +129,9 @@ def _check(config: RunConfig) -> None:
 def _readable(error: Exception, overrides: Sequence[str]) -> UserError:
     """Turn what Hydra and OmegaConf say into one sentence."""
     text = str(error)
-    found = re.search(r"(?:Could not find|Unable to find or open|In '[^']*': Could not find) '([^']+)'", text)
+    found = re.search(
+        r"(?:Could not find|Unable to find or open|In '[^']*': Could not find) '([^']+)'", text
+    )
     if found and "/" in found[1]:
         group, name = found[1].rsplit("/", 1)
         known = (p.stem for p in (folder("conf") / group).glob("*.yaml"))
@@ -158,14 +161,15 @@ def _unknown_key(key: str) -> UserError:
     from omegaconf import OmegaConf
 
     parent, _, last = key.rpartition(".")
-    at = OmegaConf.select(OmegaConf.structured(RunConfig), parent) if parent else RunConfig()
     if parent.startswith("respondents."):
-        from polbayes.config import RespondentConfig
-
-        at = RespondentConfig()
-    known = vars(at) if not OmegaConf.is_config(at) and hasattr(at, "__dict__") else (at or {})
+        known = [field.name for field in fields(RespondentConfig)]
+    elif parent:
+        at = OmegaConf.select(OmegaConf.structured(RunConfig), parent)
+        known = [str(name) for name in at] if OmegaConf.is_config(at) else []
+    else:
+        known = [field.name for field in fields(RunConfig)]
     where = parent or "config"
-    return unknown("key", last, [str(k) for k in known], where=where)
+    return unknown("key", last, known, where=where)
 
 
 def differences(old: Any, new: Any, prefix: str = "") -> list[tuple[str, Any, Any]]:

@@ -162,7 +162,7 @@ class SamplerConfig:
     backend: str = "nutpie"
     chains: int = 4
     tune: int = 1000
-    draws: int = 1500
+    draws: int = 1000
     target_accept: float = 0.9
 
 

@@ -168,7 +168,14 @@ def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":
     return xr.Dataset(merged.data_vars, merged.coords, shared)
 
 
-_FILL = {"status": NOT_ASKED, "stance": MISSING, "rating": MISSING, "keying": 0, "direction": 0, "truncated": 0}
+_FILL = {
+    "status": NOT_ASKED,
+    "stance": MISSING,
+    "rating": MISSING,
+    "keying": 0,
+    "direction": 0,
+    "truncated": 0,
+}
 
 
 def _union(values: Iterable[np.ndarray]) -> list[Any]:
@@ -203,7 +210,7 @@ def _is(values: "xr.DataArray", absent: Any) -> "xr.DataArray":
 
 
 def _same(data: "xr.Dataset", key: Hashable, value: Any) -> bool:
-    return bool(np.array_equal(data.attrs.get(key), value))
+    return bool(key in data.attrs and np.array_equal(data.attrs[key], value))
 
 
 def to_frame(data: "xr.Dataset", variables: Sequence[str] | None = None) -> "pd.DataFrame":

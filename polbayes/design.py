@@ -71,7 +71,8 @@ def design(
         `status` over ``model, item, variant, prefix, run``, pending where a wording
         exists and `NOT_ASKED` where not, with the coordinates ``statement``, ``kind``,
         ``keying`` (item, variant), ``dimension``, ``direction``, ``instrument``,
-        ``source`` (item), ``prefix_text``, ``prefix_answer`` (prefix) and one per field of `ModelInfo`.
+        ``source`` (item), ``prefix_text``, ``prefix_answer`` (prefix) and one for each
+        field of `ModelInfo`.
 
     Raises
     ------
@@ -157,7 +158,7 @@ def _is_text(data: object) -> bool:
 def _choose_items(
     instruments: Sequence[Instrument], items: Sequence[str] | None
 ) -> list[tuple[Instrument, Item]]:
-    every = {}
+    every: dict[str, tuple[Instrument, Item]] = {}
     for instrument in instruments:
         for item in instrument.items:
             if item.item in every:

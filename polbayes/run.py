@@ -1,7 +1,6 @@
 """A run: its stages one after the other, each from what the one before it left."""
 
 import logging
-import os
 import shlex
 import sys
 import time
@@ -15,9 +14,8 @@ import numpy as np
 import yaml
 
 from polbayes.config import RunConfig
-from polbayes.dataset import NOT_ASKED, STATUS, open_responses, read_dataset, write_dataset
+from polbayes.dataset import NOT_ASKED, STATUS, open_responses, write_dataset
 from polbayes.design import design
-from polbayes.errors import UserError
 from polbayes.instruments import Instrument, load_instrument
 from polbayes.manifest import (
     Manifest,

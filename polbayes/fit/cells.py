@@ -136,7 +136,9 @@ def used_variables(spec: Spec) -> set[str]:
             try:
                 names |= set(model_description(text).var_names) if text != "0" else set()
             except (ParseError, ScanError, ValueError, TypeError) as error:
-                raise UserError(f"analysis.parts.{part}: '{text}' cannot be read: {error}") from error
+                raise UserError(
+                    f"analysis.parts.{part}: '{text}' cannot be read: {error}"
+                ) from error
     return names
 
 
@@ -148,7 +150,9 @@ def _drop_unusable(frame: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
     scored = frame["keying"] != 0
     if not scored.all():
         items = ", ".join(sorted(frame.loc[~scored, "item"].unique()))
-        notes.append(f"{(~scored & came).sum():,} answers to unscored items ({items}) are left out.")
+        notes.append(
+            f"{(~scored & came).sum():,} answers to unscored items ({items}) are left out."
+        )
     return frame[came & scored], notes
 
 
@@ -161,9 +165,7 @@ def _note_unanswered(usable: "pd.Series", models: "pd.Series", notes: list[str])
         )
 
 
-def _ordinal(
-    frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset"
-) -> Cells:
+def _ordinal(frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset") -> Cells:
     codes, points = _points(spec, data)
     position = {code: k for k, code in enumerate(codes)}
     point = frame[spec.response].map(position)
@@ -207,9 +209,7 @@ def _order(data: "xr.Dataset") -> dict[str, list[str]]:
     return {d: [str(v) for v in data[d].values] for d in names} | {"dimension": list(DIMENSIONS)}
 
 
-def _continuous(
-    frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset"
-) -> Cells:
+def _continuous(frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset") -> Cells:
     value = frame[spec.response].to_numpy(dtype=float)
     usable = np.isfinite(value)
     _note_unanswered(frame[spec.response].notna(), frame["model"], notes)
@@ -231,7 +231,7 @@ def _continuous(
 
 
 def levels(frame: "pd.DataFrame", names: Iterable[str]) -> tuple[np.ndarray, "pd.DataFrame"]:
-    """Number the combinations of some variables that occur.
+    """Find the combinations of some variables that occur, and give each a number.
 
     Parameters
     ----------

@@ -60,7 +60,8 @@ def prior_lines(spec: Spec) -> list[str]:
         for group in formula.groups:
             each = f", one for each {group.by}" if group.by else ""
             lines.append(
-                f"{name}: standard deviation of {group} ~ {spec.prior(name, group.name, 'sd')}{each}"
+                f"{name}: standard deviation of {group} ~ "
+                f"{spec.prior(name, group.name, 'sd')}{each}"
             )
             if group.expr not in ("0", "1") and group.correlated:
                 cor = spec.prior(name, group.name, "cor")
@@ -73,7 +74,11 @@ def prior_lines(spec: Spec) -> list[str]:
 def _predictor(spec: Spec) -> str:
     belief = "theta − difficulty" if "difficulty" in spec.parts else "theta"
     if "discrimination" in spec.parts:
-        belief = f"discrimination · ({belief})" if "difficulty" in spec.parts else f"discrimination · {belief}"
+        belief = (
+            f"discrimination · ({belief})"
+            if "difficulty" in spec.parts
+            else f"discrimination · {belief}"
+        )
     inside = " + ".join([belief, *(p for p in ("steer", "quirk") if p in spec.parts)])
     asked = [p for p in ("acquiescence", "wording") if p in spec.parts]
     return " + ".join([*asked, f"s · ({inside})"])

@@ -14,7 +14,9 @@ from polbayes.errors import UserError
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
 _FACTORS = re.compile(rf"{_NAME}(\s*:\s*{_NAME})*")
-_GR = re.compile(rf"gr\(\s*(?P<factors>{_NAME}(\s*:\s*{_NAME})*)\s*,\s*by\s*=\s*(?P<by>{_NAME})\s*\)")
+_GR = re.compile(
+    rf"gr\(\s*(?P<factors>{_NAME}(\s*:\s*{_NAME})*)\s*,\s*by\s*=\s*(?P<by>{_NAME})\s*\)"
+)
 
 
 @dataclass(frozen=True)

@@ -19,50 +19,71 @@ from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache
 ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, OWN = range(5)
 
 
-@numba.njit(fastmath=False, cache=False)
-def _parts(  # type: ignore[no-untyped-def]
-    effects, index, weight, role, cell, sums
-):
+@numba.njit
+def _sums(
+    effects: np.ndarray,
+    index: np.ndarray,
+    weight: np.ndarray,
+    role: np.ndarray,
+    cell: int,
+    sums: np.ndarray,
+) -> None:
+    """Add up the effects that enter one cell, by role, into `sums`."""
     sums[:] = 0.0
     row = cell if weight.shape[0] > 1 else 0
     for term in range(index.shape[1]):
         sums[role[term]] += weight[row, term] * effects[index[cell, term]]
 
 
-@numba.njit(fastmath=False, cache=False)
-def forward(effects, index, weight, role, keying):  # type: ignore[no-untyped-def]
+@numba.njit
+def forward(
+    effects: np.ndarray,
+    index: np.ndarray,
+    weight: np.ndarray,
+    role: np.ndarray,
+    keying: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute ``eta`` and ``own``, both ``[cell]``: see `Gather`."""
     cells = index.shape[0]
     eta = np.empty(cells)
     own = np.empty(cells)
     sums = np.empty(5)
     for cell in range(cells):
-        _parts(effects, index, weight, role, cell, sums)
-        belief = np.exp(sums[3]) * sums[1] + sums[2]
-        eta[cell] = sums[0] + keying[cell] * belief
-        own[cell] = sums[4]
+        _sums(effects, index, weight, role, cell, sums)
+        belief = np.exp(sums[LOG_DISCRIMINATION]) * sums[DISCRIMINATED] + sums[BELIEVED]
+        eta[cell] = sums[ASKED] + keying[cell] * belief
+        own[cell] = sums[OWN]
     return eta, own
 
 
-@numba.njit(fastmath=False, cache=False)
-def backward(effects, index, weight, role, keying, d_eta, d_own):  # type: ignore[no-untyped-def]
+@numba.njit
+def backward(
+    effects: np.ndarray,
+    index: np.ndarray,
+    weight: np.ndarray,
+    role: np.ndarray,
+    keying: np.ndarray,
+    d_eta: np.ndarray,
+    d_own: np.ndarray,
+) -> np.ndarray:
+    """Compute the gradient with respect to the effects from those of the cells."""
     gradient = np.zeros(effects.shape[0])
     sums = np.empty(5)
     slope = np.empty(5)
     for cell in range(index.shape[0]):
-        _parts(effects, index, weight, role, cell, sums)
-        discrimination = np.exp(sums[3])
-        slope[0] = d_eta[cell]
-        slope[2] = d_eta[cell] * keying[cell]
-        slope[1] = slope[2] * discrimination
-        slope[3] = slope[1] * sums[1]
-        slope[4] = d_own[cell]
+        _sums(effects, index, weight, role, cell, sums)
+        slope[ASKED] = d_eta[cell]
+        slope[BELIEVED] = d_eta[cell] * keying[cell]
+        slope[DISCRIMINATED] = slope[BELIEVED] * np.exp(sums[LOG_DISCRIMINATION])
+        slope[LOG_DISCRIMINATION] = slope[DISCRIMINATED] * sums[DISCRIMINATED]
+        slope[OWN] = d_own[cell]
         row = cell if weight.shape[0] > 1 else 0
         for term in range(index.shape[1]):
             gradient[index[cell, term]] += weight[row, term] * slope[role[term]]
     return gradient
 
 
-class Gather(Op):  # type: ignore[misc]
+class Gather(Op):
     """Gather ``eta`` and ``own``, both ``[cell]``, from the vector of effects.
 
     With A, D, B, L and O the weighted sums of the effects whose terms have the roles
@@ -76,7 +97,7 @@ class Gather(Op):  # type: ignore[misc]
         """Take effects ``[effect]``, index, weight ``[cell, term]``, role ``[term]``, keying."""
         return Apply(self, [pt.as_tensor(i) for i in inputs], [pt.dvector(), pt.dvector()])
 
-    def perform(self, node: Apply, inputs: list[Any], outputs: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
         """Compute both outputs outside of a numba-compiled graph."""
         outputs[0][0], outputs[1][0] = forward(*inputs)
 
@@ -94,10 +115,11 @@ class Gather(Op):  # type: ignore[misc]
         """Scatter the gradients of the cells back to the effects."""
         zeros = pt.zeros_like(outputs[0])
         given = [zeros if isinstance(g.type, DisconnectedType) else g for g in output_grads]
-        return [Scatter()(*inputs, *given), *(DisconnectedType()() for _ in inputs[1:])]
+        gradient: Any = Scatter()(*inputs, *given)
+        return [gradient, *(DisconnectedType()() for _ in inputs[1:])]
 
 
-class Scatter(Op):  # type: ignore[misc]
+class Scatter(Op):
     """The gradient of `Gather` with respect to the effects, ``[effect]``."""
 
     __props__ = ()
@@ -106,7 +128,7 @@ class Scatter(Op):  # type: ignore[misc]
         """Take the inputs of `Gather` and the gradients of its two outputs."""
         return Apply(self, [pt.as_tensor(i) for i in inputs], [pt.dvector()])
 
-    def perform(self, node: Apply, inputs: list[Any], outputs: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
         """Compute the gradient outside of a numba-compiled graph."""
         outputs[0][0] = backward(*inputs)
 

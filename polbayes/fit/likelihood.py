@@ -9,6 +9,7 @@ without the first two terms at the highest point and without the last two at the
 so that one softplus per cutpoint and cell is all that has to be computed.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def ordinal_probabilities(eta: np.ndarray, cuts: list[Any]) -> np.ndarray:
 
     below = [expit(cut - eta) for cut in cuts]
     edges = [np.zeros_like(eta), *below, np.ones_like(eta)]
-    return np.stack([high - low for low, high in zip(edges, edges[1:], strict=False)], axis=-1)
+    return np.stack([high - low for low, high in pairwise(edges)], axis=-1)
 
 
 def softplus(x: Any, xp: Any) -> Any:

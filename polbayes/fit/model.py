@@ -238,13 +238,14 @@ def _constrain(free: Any, groups: list[Block]) -> Any:
 
 def _gathered(name: str, gathering: Gathering, effects: Any) -> tuple[Any, Any]:
     """Return ``eta`` and ``own``, both ``[cell]``, as PyTensor variables."""
-    import pytensor
+    from pytensor.compile.sharedvalue import shared
 
     from polbayes.fit.gather import Gather
 
     # Shared variables are handed to the compiled function, not compiled into it.
     arrays = [
-        pytensor.shared(getattr(gathering, field), name=f"{name}_{field}")
+        shared(getattr(gathering, field), name=f"{name}_{field}")
         for field in ("index", "weight", "role", "keying")
     ]
-    return tuple(Gather()(effects, *arrays))
+    gathered: Any = Gather()(effects, *arrays)
+    return gathered[0], gathered[1]

@@ -98,7 +98,7 @@ class _Reader:
         dims = list(table.columns)
         coords = {d: _present(self.built.cells, d) for d in dims}
         full = np.full((*values.shape[:2], *(len(coords[d]) for d in dims)), np.nan)
-        at = tuple(np.array([coords[d].index(v) for v in table[d]]) for d in dims)
+        at: Any = tuple(np.array([coords[d].index(v) for v in table[d]]) for d in dims)
         full[(slice(None), slice(None), *at)] = values
         return self.array(full, dims, coords)
 
@@ -188,7 +188,9 @@ def predictors(built: Built, drawn: "xr.Dataset") -> Iterator[tuple[np.ndarray, 
     """Yield ``eta`` and ``own``, both ``[cell]``, for one draw after the other."""
     from polbayes.fit.gather import forward
 
-    effects = np.ascontiguousarray(drawn["effects"].to_numpy().reshape(-1, drawn.sizes[_last(drawn)]))
+    effects = np.ascontiguousarray(
+        drawn["effects"].to_numpy().reshape(-1, drawn.sizes[_last(drawn)])
+    )
     g = built.layout.answers
     for row in effects:
         yield forward(row, g.index, g.weight, g.role, g.keying)
@@ -198,9 +200,7 @@ def _last(drawn: "xr.Dataset") -> str:
     return str(drawn["effects"].dims[-1])
 
 
-def net_agreement(
-    family: str, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray
-) -> np.ndarray:
+def net_agreement(family: str, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> np.ndarray:
     """Return ``[cell]`` the expected P(agree) - P(disagree), in [-1, 1].
 
     Parameters
@@ -239,7 +239,11 @@ def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
     models, dims = _present(built.cells, "model"), _present(built.cells, "dimension")
     flip = (frame["keying"] * frame["direction"]).to_numpy(dtype=float)
     weights = np.stack(
-        [_eq3(built.cells, model, within) for model in models for within in (*([d] for d in dims), dims)]
+        [
+            _eq3(built.cells, model, within)
+            for model in models
+            for within in (*([d] for d in dims), dims)
+        ]
     )
     shape = drawn["effects"].shape[:2]
     gaps = drawn["gap"].to_numpy().reshape(-1, drawn["gap"].shape[-1]) if "gap" in drawn else None

@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError, unknown
 from polbayes.fit.model import Built
@@ -35,7 +35,9 @@ def check_sampler(config: "SamplerConfig") -> None:
         raise UserError(f"sampler.target_accept: must be in [0.5, 1), not {config.target_accept}.")
 
 
-def sample(built: Built, config: "SamplerConfig", *, seed: int) -> tuple["xr.Dataset", "xr.Dataset"]:
+def sample(
+    built: Built, config: "SamplerConfig", *, seed: int
+) -> tuple["xr.Dataset", "xr.Dataset"]:
     """Sample the posterior with NUTS.
 
     Parameters
@@ -53,11 +55,13 @@ def sample(built: Built, config: "SamplerConfig", *, seed: int) -> tuple["xr.Dat
         With dimensions ``chain, draw`` first; warm-up draws are not kept.
     """
     check_sampler(config)
-    trace = _nutpie(built, config, seed) if config.backend == "nutpie" else _pymc(built, config, seed)
+    trace = (
+        _nutpie(built, config, seed) if config.backend == "nutpie" else _pymc(built, config, seed)
+    )
     return trace.posterior, trace.sample_stats
 
 
-def _nutpie(built: Built, config: "SamplerConfig", seed: int):  # type: ignore[no-untyped-def]
+def _nutpie(built: Built, config: "SamplerConfig", seed: int) -> Any:
     import nutpie
 
     compiled = nutpie.compile_pymc_model(built.model)
@@ -73,7 +77,7 @@ def _nutpie(built: Built, config: "SamplerConfig", seed: int):  # type: ignore[n
     )
 
 
-def _pymc(built: Built, config: "SamplerConfig", seed: int):  # type: ignore[no-untyped-def]
+def _pymc(built: Built, config: "SamplerConfig", seed: int) -> Any:
     import pymc as pm
 
     logging.getLogger("pymc").setLevel(logging.WARNING)

@@ -155,9 +155,7 @@ def _stacked(
     return {name: pd.concat(tables, ignore_index=True)} if tables else {}
 
 
-def _items(
-    posterior: "xr.Dataset", items: "pd.DataFrame | None", level: float
-) -> "pd.DataFrame":
+def _items(posterior: "xr.Dataset", items: "pd.DataFrame | None", level: float) -> "pd.DataFrame":
     table = interval_table(posterior["difficulty"], level).drop(columns=["sd", "level"])
     table.columns = ["item", "difficulty", "difficulty_lower", "difficulty_upper"]
     if "discrimination" in posterior:

@@ -116,7 +116,9 @@ def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
     return BoundPart(name, common, groups)
 
 
-def _matrix(text: str, frame: "pd.DataFrame", where: str) -> tuple[np.ndarray, list[str], list[str]]:
+def _matrix(
+    text: str, frame: "pd.DataFrame", where: str
+) -> tuple[np.ndarray, list[str], list[str]]:
     """Build a design matrix with formulae: matrix, column names, the term of each column."""
     from formulae import design_matrices
 
@@ -245,7 +247,7 @@ def _common_sets(common: str) -> list[tuple[str, ...]]:
         return []
     sets = []
     for term in model_description(common).common_terms:
-        names = getattr(term, "var_names", set())
+        names: set[str] = getattr(term, "var_names", set())
         sets.append(tuple(sorted(names)))
     return sets
 

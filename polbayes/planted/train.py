@@ -74,12 +74,12 @@ _SIDED = Truth(
 )
 
 READING = {
-    "causal": Schedule(steps=2000, rate=3e-3),
+    "causal": Schedule(steps=1700, rate=3e-3),
     "masked": Schedule(steps=1500, rate=2e-3),
 }
 ANSWERING = {
-    "causal": Schedule(steps=1400, rate=2e-3, recognise=0.3),
-    "masked": Schedule(steps=1400, rate=1.5e-3, recognise=0.3),
+    "causal": Schedule(steps=1200, rate=2e-3, recognise=0.3),
+    "masked": Schedule(steps=1200, rate=1.5e-3, recognise=0.3),
 }
 
 

@@ -1,5 +1,7 @@
 """The tokenizers of the embedded respondents."""
 
+import string
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +11,7 @@ from polbayes.planted.corpus import CHAT_TEMPLATE
 MAX_LENGTH = 512
 
 PAD, BEGIN, END = "<|pad|>", "<|begin|>", "<|end|>"
+_BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _ROLES = ("<|system|>", "<|user|>", "<|assistant|>")
 
 
@@ -55,14 +58,14 @@ def causal_tokenizer(texts: Sequence[str], size: int) -> Any:
 
 
 def masked_tokenizer(texts: Sequence[str], size: int, whole: Sequence[str]) -> Any:
-    """Train the WordPiece tokenizer of the masked respondent.
+    """Make the WordPiece tokenizer of the masked respondent.
 
     Parameters
     ----------
     texts
         The training corpus.
     size
-        Number of tokens, special ones included.
+        Number of tokens, special ones included, at most.
     whole
         Words that must be single tokens.
 
@@ -71,30 +74,22 @@ def masked_tokenizer(texts: Sequence[str], size: int, whole: Sequence[str]) -> A
     transformers.PreTrainedTokenizerFast
         Without case, with BERT's special tokens around the text.
     """
-    from tokenizers import (
-        Tokenizer,
-        decoders,
-        models,
-        normalizers,
-        pre_tokenizers,
-        processors,
-        trainers,
-    )
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = decoders.WordPiece()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=size, special_tokens=special, show_progress=False
+    normalizer = normalizers.BertNormalizer(lowercase=True)
+    pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    counts = Counter(
+        word
+        for text in texts
+        for word, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))
     )
-    tokenizer.train_from_iterator([*texts, *(list(whole) * 1000)], trainer)
-    missing = [word for word in whole if tokenizer.token_to_id(word) is None]
-    if missing:
-        raise ValueError(f"'{missing[0]}' is not a single token; raise the vocabulary size")
-    around = [(token, tokenizer.token_to_id(token)) for token in ("[CLS]", "[SEP]")]
+    numbers = {piece: n for n, piece in enumerate(_pieces(counts, size, whole))}
+    tokenizer = Tokenizer(models.WordPiece(numbers, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizer
+    tokenizer.pre_tokenizer = pre_tokenizer
+    tokenizer.decoder = decoders.WordPiece()
+    around = [(token, numbers[token]) for token in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=around
     )
@@ -108,6 +103,22 @@ def masked_tokenizer(texts: Sequence[str], size: int, whole: Sequence[str]) -> A
         mask_token="[MASK]",
         model_max_length=MAX_LENGTH,
     )
+
+
+def _pieces(counts: "Counter[str]", size: int, whole: Sequence[str]) -> list[str]:
+    """Choose the pieces: characters, then whole words, then endings, the frequent ones first.
+
+    Chosen here and not by a trainer, since WordPiece's numbers its tokens anew in every run.
+    """
+    characters = sorted(
+        {*string.ascii_lowercase, *string.digits, *string.punctuation, *"".join(counts)}
+    )
+    endings: Counter[str] = Counter()
+    for word in counts:
+        endings.update(f"##{word[-length:]}" for length in range(2, min(6, len(word))))
+    ranked = [sorted(c, key=lambda piece: (-c[piece], piece)) for c in (counts, endings)]
+    pieces = [*_BERT, *characters, *(f"##{c}" for c in characters), *whole, *ranked[0], *ranked[1]]
+    return list(dict.fromkeys(pieces))[:size]
 
 
 def with_chat(tokenizer: Any, *, chat: bool) -> Any:

@@ -233,8 +233,8 @@ def _quiet() -> None:
     """Keep the loading bars and advice of transformers out of our own progress bars."""
     from transformers.utils import logging
 
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
 
 
 def _unusable(source: Source, error: Exception, part: str) -> UserError:

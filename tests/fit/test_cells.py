@@ -33,7 +33,11 @@ def test_repeated_runs_are_added_up(coded, spec_of):
     cells = gather_cells(data, spec_of(THETA))
     assert cells.points == ("disagree", "neutral", "agree")
     assert len(cells.frame) == 3
-    expected = {("l1", "original"): (1, 0, 2), ("l1", "opposite"): (2, 1, 0), ("r1", "original"): (0, 0, 3)}
+    expected = {
+        ("l1", "original"): (1, 0, 2),
+        ("l1", "opposite"): (2, 1, 0),
+        ("r1", "original"): (0, 0, 3),
+    }
     for (item, variant), counts in expected.items():
         assert cells.counts[at(cells, item=item, variant=variant)].tolist() == list(counts)
     assert cells.asked.tolist() == cells.answered.tolist() == [3, 3, 3]
@@ -45,7 +49,9 @@ def test_coordinates_come_with_the_cells(coded, spec_of):
     data = coded(items=TWO, models=("m",), prefixes=("p",))
     frame = gather_cells(data, spec_of(THETA)).frame
     rows = set(
-        frame[["item", "variant", "dimension", "direction", "keying"]].itertuples(index=False, name=None)
+        frame[["item", "variant", "dimension", "direction", "keying"]].itertuples(
+            index=False, name=None
+        )
     )
     assert rows == {
         ("l1", "original", "economic", -1, -1),
@@ -181,7 +187,7 @@ def test_nothing_came_back_is_refused(coded, spec_of):
     ],
 )
 def test_a_response_that_is_not_there_is_refused(coded, spec_of, settings):
-    with pytest.raises(UserError, match="the data have no '.*'; they have stance"):
+    with pytest.raises(UserError, match=r"the data have no '.*'; they have stance"):
         gather_cells(coded(items=TWO), spec_of(THETA, **settings))
 
 

@@ -102,7 +102,9 @@ def test_likelihood_and_probabilities_say_the_same(gaps, eta, width):
     etas = np.full(points, eta)
     logp = ordinal_logp(etas, cuts, np.eye(points), np)
     assert np.exp(logp).sum() == pytest.approx(1)
-    np.testing.assert_allclose(np.exp(logp), ordinal_probabilities(np.array([eta]), cuts)[0], atol=1e-9)
+    np.testing.assert_allclose(
+        np.exp(logp), ordinal_probabilities(np.array([eta]), cuts)[0], atol=1e-9
+    )
 
 
 @given(st.floats(-700, 700))

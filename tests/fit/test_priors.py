@@ -38,6 +38,24 @@ def test_every_distribution_has_the_density_of_its_name():
         np.testing.assert_allclose(density, expected, rtol=1e-8, err_msg=text)
 
 
+@pytest.mark.parametrize(
+    ("text", "symmetric"),
+    [
+        ("HalfNormal(2)", "Normal(0, 2)"),
+        ("HalfStudentT(4, 2)", "StudentT(4, 0, 2)"),
+        ("HalfCauchy(2)", "Cauchy(0, 2)"),
+        ("Exponential(2)", "Laplace(0, 0.5)"),  # a Laplace scale is one over the rate
+    ],
+)
+def test_the_absolute_value_of_the_unfolded_prior_has_the_prior(text, symmetric):
+    assert str(parse_prior(text, where=WHERE).unfolded()) == symmetric
+
+
+@pytest.mark.parametrize("text", ["Gamma(3, 2)", "LogNormal(0.5, 2)", "Normal(0.5, 2)"])
+def test_what_is_no_half_of_anything_is_not_unfolded(text):
+    assert parse_prior(text, where=WHERE).unfolded() is None
+
+
 def test_entries_of_a_vector_have_priors_of_their_own():
     import pymc as pm
 

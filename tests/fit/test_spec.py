@@ -57,7 +57,10 @@ def test_a_part_that_is_switched_off_is_left_out(spec_of):
         ),
         ({"priors": {"quirk.sd": "HalfNormal(1)"}}, "analysis.priors: unknown prior 'quirk.sd'"),
         ({"priors": {"theta.sd": "Normal(0, 1)"}}, "analysis.priors.theta.sd: 'Normal(0, 1)' also"),
-        ({"priors": {"theta": {"model": {"sd": "Normal(0, 1)"}}}}, "analysis.priors.theta.model.sd"),
+        (
+            {"priors": {"theta": {"model": {"sd": "Normal(0, 1)"}}}},
+            "analysis.priors.theta.model.sd",
+        ),
         ({"priors": {"cutpoints": "Normal(0, 1)"}}, "analysis.priors.cutpoints"),
         ({"priors": {"sd": "HalfNormall(1)"}}, "did you mean 'HalfNormal'?"),
     ],

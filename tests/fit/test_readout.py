@@ -1,0 +1,340 @@
+"""Public quantities from fabricated draws, against loops over the cells."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import integrate, special, stats
+
+from polbayes.fit.model import build
+from polbayes.fit.readout import net_agreement, read_off
+
+CHAINS, DRAWS = 2, 3
+MODELS, PREFIXES = ("m2", "m1"), ("please", "baseline", "name")  # not in alphabetical order
+UNEVEN = (
+    ("e1", "economic", "left", ("original", "opposite", "paraphrase")),
+    ("e2", "economic", "right", ("original",)),
+    ("e3", "economic", "right", ("original", "opposite")),
+    ("c2", "cultural", "left", ("original", "opposite")),
+    ("c1", "cultural", "right", ("original", "opposite")),
+    ("c0", "cultural", "right", ("original", "paraphrase")),
+)
+
+
+def draws_of(built, seed=0, **scalars):
+    """Fabricate draws of the vectors that the sampler would leave."""
+    rng = np.random.default_rng(seed)
+    layout, out = built.layout, {}
+    size = layout.blocks[-1].stop
+    vectors = {
+        "effects": rng.normal(0, 0.8, (CHAINS, DRAWS, size)),
+        "sd": rng.uniform(0.1, 1, (CHAINS, DRAWS, len(layout.scales))),
+        "b": rng.normal(size=(CHAINS, DRAWS, len(layout.coefficients))),
+        **scalars,
+    }
+    for name, values in vectors.items():
+        dims = [f"{name}_dim_{k}" for k in range(values.ndim - 2)]
+        out[name] = (("chain", "draw", *dims), values)
+    return xr.Dataset(out, coords={"chain": range(CHAINS), "draw": range(DRAWS)})
+
+
+def effect(built, drawn, part, factors, level, column="Intercept"):
+    """Look one effect up in the vector: ``[chain, draw]``."""
+    (block,) = [
+        b
+        for b in built.layout.blocks
+        if b.part == part and b.group and b.group.term.factors == factors
+    ]
+    levels = list(block.group.levels.itertuples(index=False, name=None))
+    at = levels.index(level) * len(block.group.columns) + block.group.columns.index(column)
+    return drawn["effects"].values[..., block.start + at]
+
+
+def common(built, drawn, part, column="Intercept"):
+    """Look up the value of a part's common term whose only predictor is `column`."""
+    (block,) = [b for b in built.layout.blocks if b.part == part and b.group is None]
+    k = [c[::2] for c in built.layout.coefficients].index((part, column))
+    (row,) = np.flatnonzero(built.layout.matrix[:, k])
+    assert block.start <= row < block.stop
+    return drawn["effects"].values[..., row]
+
+
+@pytest.fixture(scope="module")
+def full(coded, bound, full_parts):
+    data = coded(
+        np.random.default_rng(1).integers(-1, 2, (2, 6, 3, 3, 2)),
+        items=UNEVEN,
+        models=MODELS,
+        prefixes=PREFIXES,
+        runs=2,
+    )
+    spec, cells, parts = bound(full_parts, data)
+    built = build(spec, cells, parts)
+    drawn = draws_of(
+        built,
+        gap=np.random.default_rng(2).uniform(0.3, 2, (CHAINS, DRAWS, 1)),
+        cor_theta_model=np.full((CHAINS, DRAWS), 0.25),
+    )
+    return SimpleNamespace(
+        built=built, drawn=drawn, posterior=read_off(built, drawn), data=data, cells=cells
+    )
+
+
+def theta(full, model, dimension):
+    column = f"dimension[{dimension}]"
+    return common(full.built, full.drawn, "theta", column) + effect(
+        full.built, full.drawn, "theta", ("model",), (model,), column
+    )
+
+
+def test_dimensions_are_in_the_order_of_the_data(full):
+    posterior = full.posterior
+    assert posterior["theta"].dims == ("chain", "draw", "model", "dimension")
+    assert list(posterior["dimension"].values) == ["economic", "cultural"]
+    assert list(posterior["item"].values) == [item[0] for item in UNEVEN]
+    assert list(posterior["prefix"].values) == list(PREFIXES)
+    assert posterior.sizes["chain"] == CHAINS
+
+
+def test_models_are_in_the_order_of_the_data(full):
+    assert list(full.posterior["model"].values) == list(MODELS)
+
+
+def test_theta(full):
+    for model in MODELS:
+        for dimension in ("economic", "cultural"):
+            found = full.posterior["theta"].sel(model=model, dimension=dimension)
+            np.testing.assert_allclose(found, theta(full, model, dimension))
+
+
+def test_acquiescence_is_that_over_all_prefixes(full):
+    b, d = full.built, full.drawn
+    for model in MODELS:
+        by_prefix = [
+            effect(b, d, "acquiescence", ("model", "prefix"), (model, p)) for p in PREFIXES
+        ]
+        expected = common(b, d, "acquiescence") + effect(b, d, "acquiescence", ("model",), (model,))
+        found = full.posterior["acquiescence"].sel(model=model)
+        np.testing.assert_allclose(found, expected + np.mean(by_prefix, axis=0))
+
+
+@pytest.mark.parametrize("part", ["acquiescence", "steer"])
+def test_prefix_effects_are_deviations_from_the_model(full, part):
+    found = full.posterior[f"prefix_{part}"]
+    for model in MODELS:
+        values = {
+            p: effect(full.built, full.drawn, part, ("model", "prefix"), (model, p))
+            for p in PREFIXES
+        }
+        for p in PREFIXES:
+            np.testing.assert_allclose(
+                found.sel(model=model, prefix=p), values[p] - np.mean(list(values.values()), axis=0)
+            )
+
+
+def test_items_and_wordings(full):
+    b, d, posterior = full.built, full.drawn, full.posterior
+    for item, _, _, wordings in UNEVEN:
+        np.testing.assert_allclose(
+            posterior["difficulty"].sel(item=item), effect(b, d, "difficulty", ("item",), (item,))
+        )
+        np.testing.assert_allclose(
+            posterior["discrimination"].sel(item=item),
+            np.exp(effect(b, d, "discrimination", ("item",), (item,))),
+        )
+        for variant in ("original", "opposite", "paraphrase"):
+            found = posterior["wording"].sel(item=item, variant=variant)
+            if variant in wordings:
+                expected = effect(b, d, "wording", ("item", "variant"), (item, variant))
+                np.testing.assert_allclose(found, expected)
+            else:
+                assert found.isnull().all()
+
+
+def test_scales_by_model_and_by_name(full):
+    posterior, sd = full.posterior, full.drawn["sd"].values
+    place = {label: k for k, label in enumerate(full.built.layout.scales)}
+    for model in MODELS:
+        np.testing.assert_allclose(
+            posterior["wording_scale"].sel(model=model),
+            sd[..., place["wording", "model:item:variant", model]],
+        )
+        for part in ("acquiescence", "steer"):
+            np.testing.assert_allclose(
+                posterior["prefix_scale"].sel(model=model, prefix_effect=part),
+                sd[..., place[part, "model:prefix", model]],
+            )
+    assert posterior.sizes["scale_name"] == len(place)
+    np.testing.assert_allclose(
+        posterior["scale"].sel(scale_name="quirk: model:item"),
+        sd[..., place["quirk", "model:item", ""]],
+    )
+    np.testing.assert_allclose(
+        posterior["gap"].sel(middle_point="neutral"), full.drawn["gap"][..., 0]
+    )
+    np.testing.assert_allclose(posterior["cor_theta_model"], 0.25)
+
+
+def wording_effects(full, model, item, variant):
+    b, d = full.built, full.drawn
+    return effect(b, d, "wording", ("item", "variant"), (item, variant)) + effect(
+        b, d, "wording", ("model", "item", "variant"), (model, item, variant)
+    )
+
+
+def eta_of(full, model, item, dimension, keying, variant, prefix):
+    b, d = full.built, full.drawn
+    asked = (
+        common(b, d, "acquiescence")
+        + effect(b, d, "acquiescence", ("model",), (model,))
+        + effect(b, d, "acquiescence", ("model", "prefix"), (model, prefix))
+        + wording_effects(full, model, item, variant)
+    )
+    location = theta(full, model, dimension) - effect(b, d, "difficulty", ("item",), (item,))
+    belief = (
+        np.exp(effect(b, d, "discrimination", ("item",), (item,))) * location
+        + effect(b, d, "steer", ("model", "prefix"), (model, prefix))
+        + effect(b, d, "quirk", ("model", "item"), (model, item))
+    )
+    return asked + keying * belief
+
+
+def test_the_bias_measure_is_equation_3_wording_by_wording(full):
+    """Right less left over two, each the mean over wordings of P(agree) - P(disagree).
+
+    An opposite counts the other way round; over prefixes it is averaged first.
+    """
+    polarity = {"original": 1, "paraphrase": 1, "opposite": -1}
+    side_of = {"left": -1, "right": 1}
+    for model in MODELS:
+        sides = {}
+        for item, dimension, direction, wordings in UNEVEN:
+            for variant in wordings:
+                keying = side_of[direction] * polarity[variant]
+                net = []
+                for prefix in PREFIXES:
+                    eta = eta_of(full, model, item, dimension, keying, variant, prefix)
+                    width = np.exp(
+                        effect(full.built, full.drawn, "threshold", ("model",), (model,))
+                    )
+                    half = full.drawn["gap"].values[..., 0] / 2 * width
+                    agree, disagree = special.expit(eta - half), special.expit(-half - eta)
+                    net.append(polarity[variant] * (agree - disagree))
+                sides.setdefault((dimension, direction), []).append(np.mean(net, axis=0))
+        for dimension in ("economic", "cultural"):
+            right, left = (np.mean(sides[dimension, d], axis=0) for d in ("right", "left"))
+            found = full.posterior["bias"].sel(model=model, dimension=dimension)
+            np.testing.assert_allclose(found, (right - left) / 2)
+        right, left = (
+            np.mean([*sides["economic", d], *sides["cultural", d]], axis=0)
+            for d in ("right", "left")
+        )
+        found = full.posterior["bias_total"].sel(model=model)
+        np.testing.assert_allclose(found, (right - left) / 2)
+    assert (abs(full.posterior["bias"]) <= 1).all()
+
+
+def test_a_side_without_items_has_no_bias(coded, bound):
+    items = (
+        ("e1", "economic", "right", ("original", "opposite")),
+        ("e2", "economic", "right", ("original", "opposite")),
+        ("c1", "cultural", "left", ("original", "opposite")),
+        ("c2", "cultural", "right", ("original", "opposite")),
+    )
+    spec, cells, parts = bound({"theta": "~ 0 + dimension"}, coded(items=items))
+    built = build(spec, cells, parts)
+    posterior = read_off(built, draws_of(built, gap=np.ones((CHAINS, DRAWS, 1))))
+    assert posterior["bias"].sel(dimension="economic").isnull().all()
+    assert posterior["bias"].sel(dimension="cultural").notnull().all()
+    assert posterior["bias_total"].notnull().all()
+
+
+def test_predictors_of_the_model_enter_theta(coded, bound):
+    data = coded(models=("a", "b"), instruct=(False, True))
+    spec, cells, parts = bound({"theta": "~ 0 + dimension + instruct:dimension"}, data)
+    built = build(spec, cells, parts)
+    drawn = draws_of(built, gap=np.ones((CHAINS, DRAWS, 1)))
+    beta = np.random.default_rng(5).normal(size=4)
+    drawn["effects"].values[:] = built.layout.matrix @ beta
+    posterior = read_off(built, drawn)
+    names = [c[2] for c in built.layout.coefficients]
+    for dimension in ("economic", "cultural"):
+        base = beta[names.index(f"dimension[{dimension}]")]
+        (slope,) = [k for k, n in enumerate(names) if "instruct" in n and dimension in n]
+        found = posterior["theta"].sel(dimension=dimension)
+        np.testing.assert_allclose(found.sel(model="a"), base)
+        np.testing.assert_allclose(found.sel(model="b"), base + beta[slope])
+
+
+def test_parts_that_are_not_there_have_no_variables(coded, bound):
+    spec, cells, parts = bound({"theta": "~ 0 + dimension"}, coded())
+    built = build(spec, cells, parts)
+    posterior = read_off(built, draws_of(built, gap=np.ones((CHAINS, DRAWS, 1))).drop_vars("sd"))
+    assert set(posterior.data_vars) == {"theta", "bias", "bias_total", "gap"}
+
+
+def test_a_posterior_goes_to_a_file_and_back(full, tmp_path):
+    from polbayes.fit.fit import Fit, load_posterior
+
+    stats_ = xr.Dataset({"diverging": (("chain", "draw"), np.zeros((CHAINS, DRAWS), bool))})
+    Fit(full.posterior, stats_, {}).save(tmp_path / "posterior.nc")
+    back = load_posterior(tmp_path / "posterior.nc")
+    for name in full.posterior.data_vars:
+        np.testing.assert_allclose(back[name].values, full.posterior[name].values)
+        assert back[name].dims == full.posterior[name].dims
+    assert [p.name for p in tmp_path.iterdir()] == ["posterior.nc"]
+
+
+ETA = np.array([-2.5, -0.3, 0.0, 1.1, 4.0])
+OWN = np.array([0.2, -0.4, 0.1, 0.0, 0.3])
+
+
+def test_net_agreement_of_three_points():
+    half = 0.8 / 2 * np.exp(OWN)
+    expected = special.expit(ETA - half) - special.expit(-half - ETA)
+    found = net_agreement("cumulative", ETA, OWN, np.array([0.8]))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "cuts"),
+    [
+        # Cutpoints 0, 0.5, 2 less their mean; the middle one parts disagreeing from agreeing.
+        ([0.5, 1.5], [-5 / 6, -1 / 3, 7 / 6]),
+        # Cutpoints 0, 1, 1.5, 3.5 less their mean 1.5; the third of five points counts nothing.
+        ([1.0, 0.5, 2.0], [-1.5, -0.5, 0.0, 2.0]),
+    ],
+)
+def test_net_agreement_of_four_and_five_points(gaps, cuts):
+    below = special.expit(np.array(cuts)[:, None] * np.exp(OWN) - ETA)
+    disagree, agree = (below[1], 1 - below[1]) if len(cuts) == 3 else (below[1], 1 - below[2])
+    found = net_agreement("cumulative", ETA, OWN, np.array(gaps))
+    np.testing.assert_allclose(found, agree - disagree, atol=1e-12)
+
+
+def test_net_agreement_of_two_points():
+    found = net_agreement("bernoulli", ETA, np.zeros(5), np.empty(0))
+    np.testing.assert_allclose(found, 2 * special.expit(ETA) - 1)
+
+
+@pytest.mark.parametrize(("sigma", "tolerance"), [(0.2, 1e-8), (0.6, 1e-5), (1.2, 2e-3)])
+def test_net_agreement_of_a_logit_normal_answer(sigma, tolerance):
+    """The mean of 2 R - 1 over the residual, by quadrature of scipy."""
+
+    def mean(eta):
+        def integrand(z):
+            return (2 * special.expit(z) - 1) * stats.norm(eta, sigma).pdf(z)
+
+        return integrate.quad(integrand, eta - 10 * sigma, eta + 10 * sigma)[0]
+
+    found = net_agreement("logit_normal", ETA, np.full(5, np.log(sigma)), np.empty(0))
+    np.testing.assert_allclose(found, [mean(eta) for eta in ETA], atol=tolerance)
+
+
+def test_net_agreement_of_a_beta_answer_is_that_of_its_mean():
+    phi = 3.0
+    mean = special.expit(ETA)
+    expected = 2 * stats.beta(mean * phi, (1 - mean) * phi).mean() - 1
+    found = net_agreement("beta", ETA, np.full(5, np.log(phi)), np.empty(0))
+    np.testing.assert_allclose(found, expected)
