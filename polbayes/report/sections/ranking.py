@@ -28,7 +28,7 @@ def ranking(results: Results) -> Section | None:
     theta, ranks, pairwise = (results.table(n) for n in ("theta", "ranks", "pairwise"))
     if theta is None and ranks is None and pairwise is None:
         return None
-    order = left_to_right(theta)
+    order = {**left_to_right(theta), "total": on_both(theta)}
     blocks: list[Block] = []
     if theta is not None:
         blocks.append(_forest(theta, results.level))
@@ -54,6 +54,14 @@ def left_to_right(theta: "pd.DataFrame | None") -> Mapping[str, list[str]]:
         str(dimension): ascending(rows)["model"].tolist()
         for dimension, rows in theta.groupby("dimension", sort=False)
     }
+
+
+def on_both(theta: "pd.DataFrame | None") -> list[str]:
+    """Return the models in order of the mean of their dimensions' estimates."""
+    if theta is None:
+        return []
+    means = theta.groupby("model", sort=False)["estimate"].mean()
+    return [str(model) for model in means.sort_values(kind="stable").index]
 
 
 def _forest(theta: "pd.DataFrame", level: float) -> Picture:
