@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
-from polbayes.config import STAGES, TASKS, RespondentConfig, RunConfig
+import yaml
+
+from polbayes.config import STAGES, TASKS, RunConfig
 from polbayes.errors import UserError, unknown
 from polbayes.resources import folder
 
@@ -65,16 +67,12 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    given = list(overrides)
-    if config_dir is not None:
-        own = Path(config_dir).expanduser().resolve()
-        if not own.is_dir():
-            raise UserError(f"--config-dir: '{config_dir}' is not a folder.")
-        given.append(f"hydra.searchpath=[file://{own}]")
+    own = _own_folder(config_dir)
+    searched = [f"hydra.searchpath=[{_quoted(f'file://{own}')}]"] if own else []
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(folder("conf").resolve())):
-            composed = hydra_compose("config", overrides=given)
+            composed = hydra_compose("config", overrides=[*overrides, *searched])
         merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
         if OmegaConf.is_missing(composed, "name"):
             raise UserError(
@@ -84,10 +82,30 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
         config = OmegaConf.to_object(merged)
         text = OmegaConf.to_yaml(merged, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
-        raise _readable(error, given) from error
+        raise _readable(error, overrides, own) from error
+    except (ValueError, yaml.YAMLError) as error:
+        # Hydra lets through what it finds in a file that is not YAML or a group that is no name.
+        raise UserError(
+            f"the config cannot be composed: {' '.join(str(error).split()).rstrip('.')} "
+            f"(given: {' '.join(overrides)})."
+        ) from error
     assert isinstance(config, RunConfig)
     _check(config)
     return config, text
+
+
+def _own_folder(config_dir: str | None) -> Path | None:
+    if config_dir is None:
+        return None
+    own = Path(config_dir).expanduser().resolve()
+    if not own.is_dir():
+        raise UserError(f"--config-dir: '{config_dir}' is not a folder.")
+    return own
+
+
+def _quoted(text: str) -> str:
+    """Quote a text for Hydra, whose grammar gives commas and spaces a meaning."""
+    return '"' + text.replace('"', '\\"') + '"'
 
 
 def experiments() -> dict[str, str]:
@@ -101,11 +119,16 @@ def experiments() -> dict[str, str]:
 
 
 def _check(config: RunConfig) -> None:
+    _check_lists(config)
     if config.task not in TASKS:
         raise unknown("task", config.task, TASKS, where="task")
     for stage in config.stages:
         if stage not in STAGES:
             raise unknown("stage", stage, STAGES, where="stages")
+    if not 0 <= config.seed < 2**32:
+        raise UserError(f"seed: must be from 0 to {2**32 - 1}, not {config.seed}.")
+    if not config.run_dir.strip():
+        raise UserError("run_dir: is empty; name the folder that the results go to.")
     if not config.stages:
         raise UserError(f"stages: the list is empty; name some of {', '.join(STAGES)}.")
     if not config.instruments:
@@ -115,6 +138,8 @@ def _check(config: RunConfig) -> None:
     if config.models is not None:
         if not config.models:
             raise UserError("models: the list is empty; name at least one.")
+        if len(set(config.models)) < len(config.models):
+            raise UserError("models: a model is named twice.")
         if config.imported is None:
             for model in config.models:
                 if model not in config.respondents:
@@ -126,7 +151,24 @@ def _check(config: RunConfig) -> None:
             raise UserError(f"{key}.level: must be between 0 and 1, not {level}.")
 
 
-def _readable(error: Exception, overrides: Sequence[str]) -> UserError:
+def _check_lists(config: RunConfig) -> None:
+    """Refuse a list of anything but names, which the schema lets through."""
+    lists = {
+        "stages": config.stages,
+        "instruments": config.instruments,
+        "items": config.items,
+        "variants": config.variants,
+        "models": config.models,
+        "prefixes.only": config.prefixes.only,
+        "coding.coders": config.coding.coders,
+    }
+    for key, names in lists.items():
+        for name in names or ():
+            if not isinstance(name, str):
+                raise UserError(f"{key}: '{name}' is not a name; write {key}=[NAME,NAME].")
+
+
+def _readable(error: Exception, overrides: Sequence[str], own: Path | None) -> UserError:
     """Turn what Hydra and OmegaConf say into one sentence."""
     text = str(error)
     found = re.search(
@@ -134,42 +176,61 @@ def _readable(error: Exception, overrides: Sequence[str]) -> UserError:
     )
     if found and "/" in found[1]:
         group, name = found[1].rsplit("/", 1)
-        known = (p.stem for p in (folder("conf") / group).glob("*.yaml"))
-        return unknown(group, name, known)
+        places = (folder("conf"), own) if own else (folder("conf"),)
+        return unknown(group, name, {p.stem for at in places for p in (at / group).glob("*.yaml")})
     found = re.search(r"Could not override '([^']+)'\.?\s*No match in the defaults list", text)
     if found:
         return UserError(f"'{found[1]}' must be added with a plus sign: +{found[1]}=NAME.")
     found = re.search(r"Could not override '([^']+)'", text)
+    cause = error.__cause__
     if found:
-        return _unknown_key(found[1])
+        return _unknown_key(getattr(cause, "full_key", None) or found[1], cause)
     key = getattr(error, "full_key", None)
     found = re.search(r"full_key: (\S+)", text)
     key = key or (found[1] if found else None)
     if key and re.search(r"Key '.*' (is not in struct|not in )", text):
         return _unknown_key(str(key))
+    shown = " ".join(overrides)
+    if "is not a ListConfig" in text:
+        return UserError(f"{key}: must be a list, e.g. {key}=[...] (given: {shown}).")
+    found = re.search(r"(\w+) is not a subclass of \w+Config\. value: (.*)", text)
+    if found:
+        place = f"{key}: " if key else ""
+        return UserError(
+            f"{place}'{found[2]}' stands where keys with values are wanted (given: {shown})."
+        )
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
-    cause = error.__cause__
     if cause is not None and str(cause).strip() and "Error merging" in first:
         first = str(cause).strip().splitlines()[0]
     place = f"{key}: " if key else ""
-    shown = " ".join(overrides)
     return UserError(f"{place}{first.rstrip('.')} (given: {shown}).")
 
 
-def _unknown_key(key: str) -> UserError:
+def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:
     """Say which keys there are beside the one that is not."""
-    from omegaconf import OmegaConf
-
     parent, _, last = key.rpartition(".")
-    if parent.startswith("respondents."):
-        known = [field.name for field in fields(RespondentConfig)]
-    elif parent:
-        at = OmegaConf.select(OmegaConf.structured(RunConfig), parent)
-        known = [str(name) for name in at] if OmegaConf.is_config(at) else []
-    else:
-        known = [field.name for field in fields(RunConfig)]
-    where = parent or "config"
-    return unknown("key", last, known, where=where)
+    known = _known_keys(parent)
+    if known:
+        return unknown("key", last, known, where=parent or "config")
+    present = getattr(cause, "parent_node", None) or ()
+    there = str(unknown("key", last, map(str, present), where=parent)).removesuffix(".")
+    return UserError(f"{there}; to add a new one, write +{key}=VALUE with a plus sign.")
+
+
+def _known_keys(parent: str) -> list[str]:
+    """Return the keys that there can be under `parent`; none where the user chooses them."""
+    schema: Any = RunConfig
+    chosen = False
+    for name in parent.split(".") if parent else ():
+        if chosen:
+            chosen = False
+            continue
+        hint = get_type_hints(schema).get(name)
+        schema = next((t for t in (hint, *get_args(hint)) if is_dataclass(t)), None)
+        if schema is None:
+            return []
+        chosen = get_origin(hint) is dict
+    return [] if chosen else [field.name for field in fields(schema)]
 
 
 def differences(old: Any, new: Any, prefix: str = "") -> list[tuple[str, Any, Any]]:

@@ -149,7 +149,7 @@ class AnalysisConfig:
 
     response: str = "stance"
     family: str = "cumulative"
-    parts: dict[str, str] = field(default_factory=dict)
+    parts: dict[str, str | None] = field(default_factory=dict)
     priors: dict[str, str] = field(default_factory=dict)
     select: dict[str, Any] = field(default_factory=dict)
     level: float = 0.9

@@ -7,7 +7,7 @@ needed); a cell that is not part of the design has status `NOT_ASKED`.
 
 import os
 import tempfile
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,19 @@ def write_dataset(data: "xr.Dataset", path: Path) -> None:
         Any dataset with names and attributes that netCDF can hold.
     path
         Where to; an existing file is replaced at the end in one step.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be written; an earlier one is still there.
     """
+    try:
+        _write(data, path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error}).") from error
+
+
+def _write(data: "xr.Dataset", path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(suffix=".nc.tmp", dir=path.parent)
     os.close(handle)
@@ -147,13 +159,13 @@ def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":
     if not datasets:
         raise UserError("nothing to merge: give at least one response dataset.")
     fill = {
-        name: _FILL.get(str(name), "" if var.dtype.kind in "OUT" else np.nan)
+        name: _FILL.get(str(name), {"f": np.nan, "i": MISSING}.get(var.dtype.kind, ""))
         for data in datasets
         for name, var in data.variables.items()
         if name not in data.dims
     }
     indexes = {
-        dim: _union(data[dim].values for data in datasets if dim in data.dims)
+        dim: _union([data[dim].values for data in datasets if dim in data.dims])
         for dim in (*CELL_DIMS, "option", "stance_class")
         if any(dim in data.dims for data in datasets)
     }
@@ -168,18 +180,19 @@ def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":
     return xr.Dataset(merged.data_vars, merged.coords, shared)
 
 
+# Other integers are `MISSING` where there is none, other texts empty, other numbers NaN.
 _FILL = {
     "status": NOT_ASKED,
-    "stance": MISSING,
-    "rating": MISSING,
     "keying": 0,
     "direction": 0,
     "truncated": 0,
 }
 
 
-def _union(values: Iterable[np.ndarray]) -> list[Any]:
-    return list(dict.fromkeys(value for array in values for value in array.tolist()))
+def _union(values: Sequence[np.ndarray]) -> np.ndarray:
+    found = dict.fromkeys(value for array in values for value in array.tolist())
+    kind = values[0].dtype if values[0].dtype.kind == "i" else object
+    return np.array(list(found), dtype=kind)
 
 
 def _combine(a: "xr.Dataset", b: "xr.Dataset", fill: Mapping[Any, Any]) -> "xr.Dataset":

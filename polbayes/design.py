@@ -14,6 +14,9 @@ from polbayes.prompts import Prefix
 if TYPE_CHECKING:
     import xarray as xr
 
+# What the coordinate's type can hold.
+_MOST_RUNS = int(np.iinfo(np.int16).max)
+
 
 @dataclass(frozen=True)
 class ModelInfo:
@@ -63,7 +66,7 @@ def design(
     items
         Ids of the items to ask; all by default.
     runs
-        Independent repetitions, at least 1.
+        Independent repetitions, from 1 to 32767.
 
     Returns
     -------
@@ -81,8 +84,8 @@ def design(
     """
     import xarray as xr
 
-    if runs < 1:
-        raise UserError(f"runs: must be at least 1, not {runs}.")
+    if not 1 <= runs <= _MOST_RUNS:
+        raise UserError(f"runs: must be from 1 to {_MOST_RUNS}, not {runs}.")
     if not models:
         raise UserError("respondents: there is none; declare at least one.")
     check_variants(instruments, variants)

@@ -146,9 +146,9 @@ def _item(entry: Any, path: Path, number: int) -> Item:
         raise UserError(f"{where}: scored: must be true or false, not '{scored}'.")
     required = _ITEM_KEYS if scored else _ITEM_KEYS - {"dimension", "direction"}
     _check_keys(entry, required, _ITEM_OPTIONAL, where)
-    if scored and entry["dimension"] not in DIMENSIONS:
+    if scored and str(entry["dimension"]) not in DIMENSIONS:
         raise unknown("dimension", entry["dimension"], DIMENSIONS, where=where)
-    if scored and entry["direction"] not in DIRECTIONS:
+    if scored and str(entry["direction"]) not in DIRECTIONS:
         raise unknown("direction", entry["direction"], DIRECTIONS, where=where)
     original = Variant("original", _text(entry["text"], f"{where}: text"), "original", 1)
     further = _mapping(entry["variants"] or {}, f"{where}: variants")
@@ -179,7 +179,7 @@ def _variant(variant: str, value: Any, where: str) -> Variant:
         return Variant(variant, _text(value, where), kind, POLARITY[kind])
     value = _mapping(value, where)
     _check_keys(value, {"kind", "text"}, set(), where)
-    if value["kind"] not in POLARITY:
+    if str(value["kind"]) not in POLARITY:
         raise unknown("kind", value["kind"], POLARITY, where=where)
     return Variant(variant, _text(value["text"], where), value["kind"], POLARITY[value["kind"]])
 

@@ -38,7 +38,20 @@ def file_digest(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file so that it is there whole or not at all."""
+    """Write a text file so that it is there whole or not at all.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be written; an earlier one is still there.
+    """
+    try:
+        _write(path, text)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error}).") from error
+
+
+def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -67,8 +80,8 @@ class Manifest:
         self.stages: dict[str, dict[str, Any]] = {}
         if self.path.is_file():
             try:
-                self.stages = json.loads(self.path.read_text(encoding="utf-8"))["stages"]
-            except (ValueError, KeyError, TypeError) as error:
+                self.stages = _stages(json.loads(self.path.read_text(encoding="utf-8")))
+            except (OSError, ValueError, KeyError, TypeError) as error:
                 raise UserError(
                     f"{self.path}: cannot be read ({error}); move it away to start over."
                 ) from error
@@ -90,6 +103,14 @@ class Manifest:
         }
         text = json.dumps({"stages": self.stages, "versions": versions()}, indent=2)
         write_text(self.path, text + "\n")
+
+
+def _stages(content: Any) -> dict[str, dict[str, Any]]:
+    """Return the records of the stages, checked to have what every one has."""
+    records: dict[str, dict[str, Any]] = content["stages"]
+    for record in dict(records).values():
+        record["key"], list(record["outputs"])
+    return records
 
 
 def versions() -> dict[str, str]:

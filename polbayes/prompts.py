@@ -118,17 +118,22 @@ def load_lexicon(name: str) -> Lexicon:
     Raises
     ------
     UserError
-        If an option stands under two stances, or agree or disagree has none.
+        If an option stands under two stances or is no text, or agree or disagree has none.
     """
     path = find("lexicons", name)
-    content = read_yaml(path)
+    content = read_yaml(path) or {}
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: must be a mapping with the keys agree, neutral and disagree.")
     stances = {"agree": 1, "neutral": 0, "disagree": -1}
     pairs: dict[str, int] = {}
     for key, stance in stances.items():
-        options = (content or {}).get(key, [])
+        options = content.get(key) or []
         if not isinstance(options, list) or (key != "neutral" and not options):
             raise UserError(f"{path}: '{key}' must be a list of at least one answer option.")
-        for option in map(str, options):
+        for option in options:
+            if not isinstance(option, str) or not option.strip():
+                # YAML reads a bare yes as true.
+                raise UserError(f"{path}: '{key}': '{option}' is not text; put it in quotes.")
             if pairs.setdefault(option, stance) != stance:
                 raise UserError(f"{path}: '{option}' stands under two stances.")
     return Lexicon(name, tuple(pairs), tuple(pairs.values()))

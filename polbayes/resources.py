@@ -50,16 +50,32 @@ def find(kind: str, name: str, suffix: str = ".yaml") -> Path:
     return path
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML's safe loader, but of two equal keys it does not quietly drop the first."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    problem=f"the key '{key.value}' occurs twice", problem_mark=key.start_mark
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def read_yaml(path: Path) -> Any:
     """Read one YAML file.
 
     Raises
     ------
     UserError
-        If the file cannot be read or is not valid YAML.
+        If the file cannot be read or is not valid YAML, or a key occurs twice in a mapping.
     """
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read ({error}).") from error
     except yaml.YAMLError as error:

@@ -4,7 +4,7 @@ import logging
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
-from polbayes.config import RunConfig
-from polbayes.dataset import NOT_ASKED, STATUS, open_responses, write_dataset
+from polbayes.config import STAGES, RunConfig
+from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses, write_dataset
 from polbayes.design import design
+from polbayes.errors import UserError
 from polbayes.instruments import Instrument, load_instrument
 from polbayes.manifest import (
     Manifest,
@@ -86,6 +87,8 @@ def plan(config: RunConfig) -> Plan:
     check_sampler(config.sampler)
     for coder in config.coding.coders:
         get_coder(coder)
+    if not config.coding.coders and _is_text(config):
+        raise UserError("coding.coders: the list is empty, but answers in words need a coder.")
     if config.imported is not None:
         from polbayes.importer import import_table
 
@@ -98,6 +101,13 @@ def plan(config: RunConfig) -> Plan:
     return Plan(config, instruments, prefixes, template, lexicon, spec, data)
 
 
+def _is_text(config: RunConfig) -> bool:
+    """Tell whether the answers are words that only a coder can read."""
+    if config.imported is not None:
+        return config.imported.options is None and config.imported.points is None
+    return config.elicitation.kind == "open_ended"
+
+
 def _design(
     config: RunConfig,
     instruments: Sequence[Instrument],
@@ -105,8 +115,16 @@ def _design(
     template: Template,
 ) -> "xr.Dataset":
     from polbayes.probe import model_info
+    from polbayes.respondents import check
 
     chosen = config.models if config.models is not None else list(config.respondents)
+    for name in chosen:
+        check(name, config.respondents[name], config.elicitation)
+    if (config.elicitation.kind == "fill_mask") != (template.elicitation == "fill_mask"):
+        raise UserError(
+            f"elicitation.template: '{template.template}' is for {template.elicitation}, "
+            f"not for {config.elicitation.kind}."
+        )
     return design(
         instruments,
         prefixes,
@@ -147,6 +165,8 @@ def check_spec(spec: "Spec", data: "xr.Dataset") -> None:
     from polbayes.fit.cells import gather_cells
     from polbayes.fit.terms import bind
 
+    if not bool((data["keying"] != 0).any()):
+        raise UserError("items: none of the items to ask is scored, so that nothing can be fitted.")
     bind(spec, gather_cells(_as_if_answered(data), spec))
 
 
@@ -178,27 +198,57 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         If something the user gave does not work out; what is finished stays.
     """
     folder = Path(config.run_dir).expanduser()
-    check_config(folder, text, config.stages)
-    keys = stage_keys(yaml.safe_load(text), _inputs(config))
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"run_dir: {folder} is a file; name a folder.")
     manifest = Manifest(folder)
-    todo = [s for s in config.stages if not manifest.is_done(s, keys[s])]
+    if manifest.stages or any((folder / "journal").glob("*.jsonl")):
+        # Before anything was answered there is nothing that another config could spoil.
+        check_config(folder, text, config.stages)
+    keys = stage_keys(yaml.safe_load(text), _inputs(config))
+    todo = [s for s in STAGES if s in config.stages and not manifest.is_done(s, keys[s])]
     if not todo:
         _say(f"{folder}: finished before, nothing to do; see {folder / 'report' / 'index.html'}")
         return
+    _check_stages(todo, manifest, keys)
     planned = plan(config)
-    folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / ".hydra" / "config.yaml", text)
     write_text(folder / ".hydra" / "overrides.yaml", yaml.safe_dump(list(command[1:])))
     job = Job(planned, folder, manifest, keys, text, shlex.join(command))
     for stage in todo:
         started = time.monotonic()
-        _say(f"{stage}: {_DOING[stage]}")
+        imports = stage == "probe" and config.imported is not None
+        _say(f"{stage}: {'reading the table of answers' if imports else _DOING[stage]}")
         outputs, about = _STAGES[stage](job)
         seconds = round(time.monotonic() - started, 1)
         manifest.finish(stage, keys[stage], outputs, seconds=seconds, **about)
         _say(f"{stage}: done in {seconds} s")
     if "report" in todo:
         _say(f"report: {folder / 'report' / 'index.html'}")
+
+
+def _check_stages(todo: Sequence[str], manifest: Manifest, keys: Mapping[str, str]) -> None:
+    """Refuse stages whose input is not there, or was made from another config."""
+    missing: list[str] = []
+    for stage in reversed(STAGES):
+        if stage in todo or stage in missing:
+            needed = (s for s in _NEEDS[stage] if s not in todo and s not in missing)
+            missing += [s for s in needed if not manifest.is_done(s, keys[s])]
+    if missing:
+        stages = [s for s in STAGES if s in todo or s in missing]
+        was = "were" if len(missing) > 1 else "was"
+        raise UserError(
+            f"stages: {' and '.join(s for s in STAGES if s in missing)} {was} not done with this "
+            f"config in {manifest.folder}, and {todo[0]} needs it; use stages=[{','.join(stages)}]."
+        )
+
+
+_NEEDS: Mapping[str, Sequence[str]] = {
+    "probe": (),
+    "code": ("probe",),
+    "measure": ("code",),
+    "fit": ("code",),
+    "report": ("code", "measure", "fit"),
+}
 
 
 @dataclass(frozen=True)
@@ -363,6 +413,9 @@ def explain(config: RunConfig) -> str:
     return "\n".join(lines)
 
 
+_PLURAL = {dim: f"{dim}es" if dim.endswith("x") else f"{dim}s" for dim in CELL_DIMS}
+
+
 def dry_run(config: RunConfig) -> str:
     """Return what a config would ask: counts, and one example of each prompt's form."""
     from polbayes.probe import rendered_prompt
@@ -370,7 +423,7 @@ def dry_run(config: RunConfig) -> str:
     planned = plan(config)
     data = planned.design
     asked = int((data["status"] != NOT_ASKED).sum())
-    sizes = ", ".join(f"{size} {dim}s" for dim, size in data["status"].sizes.items())
+    sizes = ", ".join(f"{n} {_PLURAL[str(d)]}" for d, n in data["status"].sizes.items())
     lines = [f"{asked:,} questions: {sizes}."]
     if config.imported is not None:
         return "\n".join([*lines, "The answers are imported; nothing would be asked."])

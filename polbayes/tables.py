@@ -1,6 +1,7 @@
 """Reading a table of answers from a file of the user's: CSV, TSV, Parquet or JSON lines."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from polbayes.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+_HALVES = re.compile("[\ud800-\udfff]")
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
 _LINES = (".jsonl", ".ndjson")
@@ -102,7 +104,8 @@ def text_of(value: Any) -> str | None:
     if value is None or value != value:
         return None
     if isinstance(value, str):
-        return value
+        # Half a character, which JSON can hold, is no text that could be written anywhere.
+        return _HALVES.sub("\ufffd", value)
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="replace")
     try:

@@ -79,15 +79,15 @@ READING = {
 }
 ANSWERING = {
     "causal": Schedule(steps=1200, rate=2e-3, recognise=0.3),
-    "masked": Schedule(steps=1200, rate=1.5e-3, recognise=0.3),
+    "masked": Schedule(steps=2000, rate=1.5e-3, recognise=0.3),
 }
 
 
 def _answering(truth: Truth) -> Schedule:
-    """Give a respondent longer that must learn how prefix and keying work together."""
+    """Give a respondent longer whose answers lie where probability is steepest in eta."""
     schedule = ANSWERING[truth.architecture]
-    hangs_on_prefix = max(map(abs, truth.prefix_steer.values()), default=0.0) > 1
-    return replace(schedule, steps=2 * schedule.steps) if hangs_on_prefix else schedule
+    extreme = max(abs(truth.acquiescence), *map(abs, truth.theta.values()))
+    return schedule if extreme >= 1 else replace(schedule, steps=2 * schedule.steps)
 
 
 def make_tokenizer(architecture: str, names: Sequence[str], shape: Shape) -> Any:

@@ -85,7 +85,8 @@ def test_planted_order_and_sign_come_back(coded):
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["nutpie", "pymc"])
 def test_a_seed_fixes_the_draws(coded, backend):
-    spec = parse_spec(SPEC)
+    parts = {"theta": "~ 0 + dimension + (0 + dimension | model)", "acquiescence": "~ 1"}
+    spec = parse_spec(AnalysisConfig(parts=parts))
     cells = gather_cells(simulated(coded, 1), spec)
     config = SamplerConfig(backend=backend, chains=2, tune=60, draws=50)
     first, again, other = (
