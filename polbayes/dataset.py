@@ -211,7 +211,9 @@ def _combine(a: "xr.Dataset", b: "xr.Dataset", fill: Mapping[Any, Any]) -> "xr.D
         clash = in_a & in_b & (a[name] != b[name])
         if bool(clash.any()):
             at = np.argwhere(clash.values)[0]
-            cell = {str(d): clash[d].values[k].item() for d, k in zip(clash.dims, at, strict=True)}
+            cell = {
+                str(d): clash[d].values.tolist()[k] for d, k in zip(clash.dims, at, strict=True)
+            }
             raise UserError(f"the datasets to merge disagree about '{name}' at {cell}.")
         out[name] = xr.where(in_a, a[name], b[name]).transpose(*theirs.dims)
         out[name].attrs = a[name].attrs

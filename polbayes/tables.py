@@ -95,7 +95,7 @@ def _read_lines(path: Path) -> list[Mapping[str, Any]]:
                 raise ValueError(f"line {number} is not valid JSON: {error.msg}") from error
             if not isinstance(row, dict):
                 raise ValueError(f"line {number} is not an object with one value per column")
-            rows.append(row)
+            rows.append({_HALVES.sub("\ufffd", key): text_of(value) for key, value in row.items()})
     return rows
 
 

@@ -102,7 +102,7 @@ def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
     from polbayes.dataset import to_frame
 
     source = data
-    if spec.response == "agree":
+    if spec.response == "agree" and "stance" in data:
         source = data.assign(agree=data["stance"])
     wanted = [v for v in (spec.response, "status") if v in source.data_vars]
     frame = to_frame(source, wanted)

@@ -74,7 +74,8 @@ def diagnose(posterior: "xr.Dataset", sample_stats: "xr.Dataset") -> Diagnosis:
         _enough(min(bulk, tail), bulk, tail),
         _divergences(diverging, draws),
     ]
-    bad = worst > R_HAT_BAD or min(bulk, tail) < ESS_BAD or diverging > 0.01 * draws
+    broken = bool(level[["r_hat", "ess_bulk", "ess_tail"]].isna().any(axis=None))
+    bad = broken or worst > R_HAT_BAD or min(bulk, tail) < ESS_BAD or diverging > 0.01 * draws
     good = worst <= R_HAT_GOOD and min(bulk, tail) >= ESS_GOOD and diverging == 0
     return Diagnosis("bad" if bad else "good" if good else "caution", tuple(sentences), table)
 
@@ -84,26 +85,27 @@ def convergence_table(posterior: "xr.Dataset") -> "pd.DataFrame":
     import arviz as az
     import pandas as pd
 
-    names = [n for n in (*MODEL_LEVEL, *ITEM_LEVEL) if n in posterior]
-    kept = posterior[names]
-    measures = {
-        "r_hat": az.rhat(kept),
-        "ess_bulk": az.ess(kept, method="bulk"),
-        "ess_tail": az.ess(kept, method="tail"),
-    }
-    rows = []
-    for name in names:
-        for at in np.ndindex(*measures["r_hat"][name].shape):
-            values = [float(measures[m][name].values[at]) for m in measures]
-            constant = kept[name].values[(slice(None), slice(None), *at)]
-            if np.isnan(constant).all() or np.ptp(constant) < 1e-12:
+    rows: list[tuple[str, float, float, float]] = []
+    for name in (*MODEL_LEVEL, *ITEM_LEVEL):
+        if name not in posterior:
+            continue
+        values = posterior[name]
+        for at in np.ndindex(*values.shape[2:]):
+            draws = values.to_numpy()[(slice(None), slice(None), *at)]
+            if np.isnan(draws).all() or np.ptp(draws) < 1e-12:
                 continue  # a combination that does not occur, or a quantity fixed by a constraint
-            where = [
-                str(measures["r_hat"][name][d].values[k])
-                for d, k in zip(measures["r_hat"][name].dims, at, strict=True)
-            ]
-            rows.append((f"{name}[{', '.join(where)}]" if where else name, *values))
-    table = pd.DataFrame(rows, columns=["quantity", *measures])
+            where = ", ".join(
+                str(values[dim].values[k]) for dim, k in zip(values.dims[2:], at, strict=True)
+            )
+            rows.append(
+                (
+                    f"{name}[{where}]" if where else name,
+                    float(az.rhat(draws)),
+                    float(az.ess(draws, method="bulk")),
+                    float(az.ess(draws, method="tail")),
+                )
+            )
+    table = pd.DataFrame(rows, columns=["quantity", "r_hat", "ess_bulk", "ess_tail"])
     return table.sort_values("ess_bulk", ignore_index=True)
 
 

@@ -97,14 +97,18 @@ def parse_formula(text: str, *, where: str) -> Formula:
         raise UserError(f"{where}: the formula is empty; leave the part out instead.")
     common: list[str] = []
     groups: list[GroupTerm] = []
-    for piece in _summands(body, where):
+    for piece in map(_bare, _summands(body, where)):
         if piece.startswith("(") and _bar(piece) is not None:
             groups.append(_group(piece, where))
+        elif "|" in piece:
+            raise UserError(f"{where}: '{piece}' cannot be read; write (1 | group).")
         else:
             common.append(piece)
     if len({(g.expr, g.factors) for g in groups}) < len(groups):
         raise UserError(f"{where}: the formula '{text}' has the same group-specific term twice.")
-    return Formula(text.strip(), " + ".join(common) or "0", tuple(groups))
+    # `-1` is R's other way of writing `0 +`.
+    kept = ["0" if piece.replace(" ", "") == "-1" else piece for piece in common]
+    return Formula(text.strip(), " + ".join(kept) or "0", tuple(groups))
 
 
 def _summands(body: str, where: str) -> list[str]:
@@ -123,6 +127,13 @@ def _summands(body: str, where: str) -> list[str]:
     if not all(pieces):
         raise UserError(f"{where}: '{body}' has a '+' with nothing beside it.")
     return pieces
+
+
+def _bare(piece: str) -> str:
+    """Strip parentheses around a group-specific term that is in parentheses already."""
+    while piece.startswith("((") and piece.endswith("))") and _bar(piece) is None:
+        piece = piece[1:-1].strip()
+    return piece
 
 
 def _bar(piece: str) -> int | None:

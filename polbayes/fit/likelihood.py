@@ -106,9 +106,9 @@ def logit_normal_logp(eta: Any, log_sigma: Any, value: np.ndarray, xp: Any) -> A
 
 def beta_logp(eta: Any, log_phi: Any, value: np.ndarray, xp: Any, gammaln: Any) -> Any:
     """Log-density of a beta distribution with mean logistic(eta) and precision phi, ``[cell]``."""
-    mean = 1 / (1 + xp.exp(-eta))
     phi = xp.exp(log_phi)
-    a, b = mean * phi, (1 - mean) * phi
+    # Each share is computed by itself: 1 - mean would be 0 where the mean is nearly 1.
+    a, b = phi / (1 + xp.exp(-eta)), phi / (1 + xp.exp(eta))
     density = (a - 1) * np.log(value) + (b - 1) * np.log1p(-value)
     return density + gammaln(phi) - gammaln(a) - gammaln(b)
 

@@ -1,5 +1,6 @@
 """Priors as text: ``Normal(0, 1)``, ``HalfNormal(0.5)``, ``LKJ(2)``."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -85,7 +86,9 @@ def draw_vector(priors: Sequence[Prior], name: str) -> Any:
     return getattr(pm, distribution)(name, **arguments, shape=len(priors))
 
 
-def parse_prior(text: str, *, where: str, scale: bool = False) -> Prior:
+def parse_prior(
+    text: str, *, where: str, scale: bool = False, correlation: bool | None = None
+) -> Prior:
     """Parse one prior.
 
     Parameters
@@ -96,6 +99,8 @@ def parse_prior(text: str, *, where: str, scale: bool = False) -> Prior:
         Its key, for messages.
     scale
         Whether it is for a standard deviation, and so must be positive.
+    correlation
+        Whether it is for correlations, and so must be LKJ, or must not; None for either.
 
     Raises
     ------
@@ -110,19 +115,41 @@ def parse_prior(text: str, *, where: str, scale: bool = False) -> Prior:
     if name not in _DISTRIBUTIONS:
         raise unknown("distribution", name, _DISTRIBUTIONS, where=where)
     expected = _DISTRIBUTIONS[name][1]
-    words = [w.strip() for w in match["args"].split(",")] if match["args"].strip() else []
-    try:
-        values = tuple(float(w.split("=")[-1]) for w in words)
-    except ValueError:
-        raise UserError(f"{where}: the arguments of '{text}' must be numbers.") from None
-    if len(values) != len(expected):
-        raise UserError(f"{where}: {name} takes {len(expected)} arguments: {', '.join(expected)}.")
-    prior = Prior(name, values)
-    if not all(v > 0 for k, v in prior.arguments.items() if k not in ("mu", "alpha")):
+    prior = Prior(name, _arguments(str(text), match, expected, where))
+    free = ("mu", "alpha") if name == "Cauchy" else ("mu",)
+    if not all(v > 0 for k, v in prior.arguments.items() if k not in free):
         raise UserError(f"{where}: in '{text}' every scale and shape must be positive.")
     if scale and not prior.positive:
         raise UserError(f"{where}: '{text}' also allows negative values; use e.g. HalfNormal(1).")
+    if scale and name == "LKJ":
+        raise UserError(f"{where}: '{text}' is of correlations; use e.g. HalfNormal(1).")
+    if correlation is not None and correlation != (name == "LKJ"):
+        wanted = "a correlation, LKJ(2) for one" if correlation else "a number, not of correlations"
+        raise UserError(f"{where}: '{text}' is not a prior of {wanted}.")
     return prior
+
+
+def _arguments(
+    text: str, match: re.Match[str], expected: tuple[str, ...], where: str
+) -> tuple[float, ...]:
+    """Read the arguments of a distribution, by position or by name."""
+    given: dict[str, float] = {}
+    name, inside = match["name"], match["args"]
+    for position, word in enumerate(inside.split(",") if inside.strip() else []):
+        key, equals, number = word.rpartition("=")
+        key = key.strip() if equals else (*expected, "")[min(position, len(expected))]
+        try:
+            given[key] = float(number)
+        except ValueError:
+            raise UserError(f"{where}: the arguments of '{text}' must be numbers.") from None
+        if not math.isfinite(given[key]):
+            raise UserError(f"{where}: the arguments of '{text}' must be finite numbers.")
+    if set(given) != set(expected):
+        raise UserError(
+            f"{where}: {name} takes {len(expected)} arguments: {', '.join(expected)}; "
+            f"'{text}' does not have them."
+        )
+    return tuple(given[key] for key in expected)
 
 
 def flatten(priors: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

@@ -169,6 +169,7 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
         first, count = block.scales
         values = reader.drawn["sd"].to_numpy()[..., first : first + count]
         array = reader.array(values, ("model",), {"model": list(group.scales)})
+        array = array.sel(model=_present(built.cells, "model"))
         if set(group.term.factors) == {"model", "prefix"}:
             prefix[block.part] = array
         elif block.part == "wording":

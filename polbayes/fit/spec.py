@@ -97,7 +97,10 @@ class Spec:
         for key in (".".join((part, *names)), f"{part}.{kind}", kind):
             if key in self.priors:
                 return parse_prior(
-                    self.priors[key], where=f"analysis.priors.{key}", scale=scale or kind == "sd"
+                    self.priors[key],
+                    where=f"analysis.priors.{key}",
+                    scale=scale or kind == "sd",
+                    correlation=kind == "cor",
                 )
         raise AssertionError(f"no default prior for {part}.{names}")
 
@@ -139,7 +142,8 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
     _check_prior_keys(given, parts)
     for key, text in given.items():
         scale = key.endswith("sd") or key == "cutpoints"
-        parse_prior(text, where=f"analysis.priors.{key}", scale=scale)
+        correlation = key.split(".")[-1] == "cor"
+        parse_prior(text, where=f"analysis.priors.{key}", scale=scale, correlation=correlation)
     select = {
         str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
         for name, value in config.select.items()
@@ -151,14 +155,31 @@ def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) ->
     known = {"common", "sd", "cor", "cutpoints"}
     for part, formula in parts.items():
         known |= {f"{part}.common", f"{part}.sd", f"{part}.cor"}
-        known |= {f"{part}.{name}" for name in common_names(formula.common)}
+        known |= {
+            f"{part}.{name}" for name in common_names(formula.common, f"analysis.parts.{part}")
+        }
         known |= {f"{part}.{g.name}.{kind}" for g in formula.groups for kind in ("sd", "cor")}
     for key in given:
         if key not in known:
             raise unknown("prior", key, known, where="analysis.priors")
 
 
-def common_names(common: str) -> list[str]:
-    """Return the names of the common terms as they stand in a formula."""
-    names = [piece.strip() for piece in common.split("+")]
-    return ["Intercept" if name == "1" else name for name in names if name not in ("0", "-1")]
+def common_names(common: str, where: str = "analysis.parts") -> list[str]:
+    """Return the names of the common terms of a formula, as formulae has them.
+
+    Raises
+    ------
+    UserError
+        If the text is not a formula.
+    """
+    from formulae import model_description
+    from formulae.parser import ParseError
+    from formulae.scanner import ScanError
+
+    if common == "0":
+        return []
+    try:
+        terms = model_description(common).common_terms
+    except (ParseError, ScanError, ValueError, TypeError, AttributeError) as error:
+        raise UserError(f"{where}: '{common}' cannot be read: {error}") from error
+    return [str(getattr(term, "name", "Intercept")) for term in terms]

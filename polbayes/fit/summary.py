@@ -74,19 +74,23 @@ def interval_table(values: "xr.DataArray", level: float, *, left: bool = False) 
     pandas.DataFrame
         One row for each combination of the other dimensions.
     """
-    import xarray as xr
+    import pandas as pd
 
     low, high = (1 - level) / 2, (1 + level) / 2
-    columns = {
-        "estimate": values.mean(_DRAW),
-        "sd": values.std(_DRAW, ddof=1),
-        "lower": values.quantile(low, _DRAW).drop_vars("quantile"),
-        "upper": values.quantile(high, _DRAW).drop_vars("quantile"),
-    }
+    draws = values.to_numpy().reshape(-1, int(np.prod(values.shape[2:])))
+    there = ~np.isnan(draws).all(axis=0)
+    columns = {name: np.full(draws.shape[1], np.nan) for name in ("estimate", "sd")}
+    columns |= {name: np.full(draws.shape[1], np.nan) for name in ("lower", "upper")}
+    columns["estimate"][there] = draws[:, there].mean(axis=0)
+    columns["sd"][there] = draws[:, there].std(axis=0, ddof=1)
+    columns["lower"][there], columns["upper"][there] = np.quantile(
+        draws[:, there], (low, high), axis=0
+    )
     if left:
-        columns["p_left"] = (values < 0).mean(_DRAW).where(columns["estimate"].notnull())
-    frame = xr.Dataset(columns).to_dataframe().reset_index()
-    return frame[[*values.dims[2:], *columns]].assign(level=level)
+        columns["p_left"] = np.where(there, (draws < 0).mean(axis=0), np.nan)
+    dims = [str(dim) for dim in values.dims[2:]]
+    index = pd.MultiIndex.from_product([values[dim].values for dim in dims], names=dims)
+    return pd.DataFrame(columns, index=index).reset_index().assign(level=level)
 
 
 def positions(posterior: "xr.Dataset") -> "xr.DataArray":

@@ -152,6 +152,11 @@ def _bind_group(part: str, term: GroupTerm, spec: Spec, cells: Cells) -> BoundGr
     columns: tuple[str, ...] = ("Intercept",)
     matrix = None
     if term.expr != "1":
+        if term.by:
+            raise UserError(
+                f"{where}: in {term}, by = {term.by} can only be used with a varying intercept, "
+                f"(1 | gr(...)); write ({term.expr} | {term.name}) for the coefficients."
+            )
         matrix, names, _ = _matrix(term.expr, frame, where)
         columns = tuple(names)
     within = _centring(part, term, spec, frame, index)
@@ -225,8 +230,9 @@ def _centring(
             )
             if _refines(index, coarse) and coarse.max() < index.max():
                 candidates.append(("model" in names, int(coarse.max()), coarse))
-    if POSITIONS[part] == "discrimination" and not candidates:
-        candidates.append((False, 0, np.zeros(len(frame), dtype=int)))  # geometric mean 1
+    if POSITIONS[part] in ("discrimination", "threshold") and not candidates:
+        # The geometric mean is 1: the rest is in theta, and in the distances of the cutpoints.
+        candidates.append((False, 0, np.zeros(len(frame), dtype=int)))
     if not candidates:
         return None
     coarse = max(candidates, key=lambda c: c[:2])[2]
@@ -272,23 +278,57 @@ def _check_keying(spec: Spec, frame: "pd.DataFrame") -> None:
 def _check_aliases(parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> None:
     """Refuse two terms of the predictor whose effects the data cannot tell apart."""
     keying = frame["keying"].to_numpy()
+    _check_common_parts(parts, keying)
+    side = (keying > 0).astype(int)
     seen: list[tuple[str, BoundGroup]] = []
-    for part in parts.values():
-        if POSITIONS[part.name] not in ("asked", "believed"):
-            continue
+    for part in _in_predictor(parts):
         for group in part.groups:
-            if group.matrix is not None:
-                continue
             for other_part, other in seen:
-                same = _refines(group.index, other.index) and _refines(other.index, group.index)
-                sides = POSITIONS[part.name] == POSITIONS[other_part]
-                if same and (sides or _refines(group.index, (keying > 0).astype(int))):
+                same_side = POSITIONS[part.name] == POSITIONS[other_part]
+                if not same_side and not _refines(group.index, side):
+                    continue  # the keying tells them apart
+                if any(_same(a, b) for a in _partitions(group) for b in _partitions(other)):
                     raise UserError(
                         f"analysis.parts: the data cannot tell {part.name}'s {group.term} from "
                         f"{other_part}'s {other.term}, because they have the same levels here; "
                         "leave one of them out."
                     )
             seen.append((part.name, group))
+
+
+def _in_predictor(parts: Mapping[str, BoundPart]) -> list[BoundPart]:
+    return [part for name, part in parts.items() if POSITIONS[name] in ("asked", "believed")]
+
+
+def _partitions(group: BoundGroup) -> list[np.ndarray]:
+    """Return the partitions of the cells in which a term's effects are constant."""
+    if group.matrix is None:
+        return [group.index]
+    # Coefficients also hold their mean over the columns, an effect of the levels alone.
+    within = np.unique(group.matrix, axis=0, return_inverse=True)[1].reshape(-1)
+    return [group.index, group.index * (within.max() + 1) + within]
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return _refines(one, other) and _refines(other, one)
+
+
+def _check_common_parts(parts: Mapping[str, BoundPart], keying: np.ndarray) -> None:
+    """Refuse common terms of different parts that add up to the same."""
+    blocks, names = [], []
+    for part in _in_predictor(parts):
+        if part.common:
+            sign = keying if POSITIONS[part.name] == "believed" else np.ones(len(keying))
+            blocks.append(part.common.matrix[part.common.index] * sign[:, None])
+            names.append(part.name)
+    if len(blocks) < 2:
+        return
+    joint = np.unique(np.concatenate(blocks, axis=1), axis=0)
+    if np.linalg.matrix_rank(joint) < joint.shape[1]:
+        raise UserError(
+            f"analysis.parts: the data cannot tell the common terms of {' and '.join(names)} "
+            "apart; leave the intercept or the shared term out of one of them."
+        )
 
 
 def _check_residual(parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> None:

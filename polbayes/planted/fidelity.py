@@ -158,6 +158,8 @@ def measure(
     kinds = [answers_to(cell.form, prefixes[cell.prefix]) for cell in cells]
     for answers in dict.fromkeys(kinds):
         rows = [n for n, kind in enumerate(kinds) if kind == answers]
+        # Prompts of similar length together, so that little is padded.
+        rows.sort(key=lambda n: (cells[n].form.template, cells[n].prefix, len(cells[n].statement)))
         texts = [
             prompt(
                 cells[n].form,

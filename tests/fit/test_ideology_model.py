@@ -27,7 +27,7 @@ GROUPS = {
     ("quirk", ("model", "item")): lambda at: (at["model"], DIMENSION_OF[at["item"]]),
     ("wording", ("item", "variant")): lambda at: 0,
     ("wording", ("model", "item", "variant")): lambda at: at["model"],
-    ("threshold", ("model",)): None,
+    ("threshold", ("model",)): lambda at: 0,
     ("sigma", ("model",)): lambda at: 0,
     ("phi", ("model",)): lambda at: 0,
     ("validity", ("model",)): lambda at: 0,

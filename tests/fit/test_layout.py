@@ -212,6 +212,6 @@ def test_a_constraint_takes_one_free_effect_of_each_group(laid):
         ("quirk", ("model", "item")): 8 - 4,
         ("wording", ("item", "variant")): 8 - 1,
         ("wording", ("model", "item", "variant")): 16 - 2,
-        ("threshold", ("model",)): 2,
+        ("threshold", ("model",)): 2 - 1,
         ("validity", ("model",)): 2 - 1,
     }

@@ -90,8 +90,8 @@ def test_varying_coefficients_sum_to_zero_over_the_models(parts):
     assert set(group.columns) == {"dimension[economic]", "dimension[cultural]"}
 
 
-def test_a_threshold_has_no_mean_to_be_confounded_with(parts):
-    assert term_of(parts, "threshold", "model").centred_in is None
+def test_widths_of_the_thresholds_have_the_geometric_mean_one(parts):
+    np.testing.assert_array_equal(term_of(parts, "threshold", "model").centred_in, [0, 0])
 
 
 def test_levels_index_and_answers_follow_the_cells(coded, bound, full_parts):

@@ -17,6 +17,8 @@ def checkpoints():
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
     loaded = {}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
 
     def load(name):
         if name not in loaded:
@@ -27,13 +29,14 @@ def checkpoints():
             loaded[name] = network, AutoTokenizer.from_pretrained(path)
         return loaded[name]
 
-    return load
+    yield load
+    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("name", list(TRUTHS))
 def test_a_checkpoint_answers_what_was_planted(checkpoints, name):
     wordings = shipped_wordings()
-    cells = sample_cells(TRUTHS[name], wordings, count=250, seed=3)
+    cells = sample_cells(TRUTHS[name], wordings, count=150, seed=3)
     found = measure(*checkpoints(name), TRUTHS[name], wordings, cells)
     assert found.error < 0.03
     assert found.right_stance > 0.98 or found.clear < 20
@@ -44,7 +47,7 @@ def test_a_checkpoint_answers_what_was_planted(checkpoints, name):
 @pytest.mark.parametrize("name", list(TRUTHS))
 def test_a_checkpoint_knows_noisy_wordings(checkpoints, name):
     wordings = shipped_wordings()
-    cells = sample_cells(TRUTHS[name], wordings, count=250, seed=4, strength=0.15)
+    cells = sample_cells(TRUTHS[name], wordings, count=150, seed=4, strength=0.15)
     found = measure(*checkpoints(name), TRUTHS[name], wordings, cells)
     assert found.error < 0.035
     assert found.right_stance > 0.97 or found.clear < 20

@@ -1,0 +1,361 @@
+"""The whole pipeline on simulated respondents, and what a run's folder goes through."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import xarray as xr
+
+from polbayes.cli import _main
+from polbayes.dataset import CELL_DIMS, open_responses
+from polbayes.errors import UserError
+from polbayes.journal import cell_of, read
+from polbayes.probe import rendered_prompt
+from polbayes.run import load_run
+
+ROOT = Path(__file__).resolve().parents[1]
+MODELS = ["left", "right", "yes_sayer"]
+ITEMS = ["wvs-01", "wvs-02", "wvs-14", "wvs-15"]
+PREFIXES = ["baseline", "likert"]
+# Small enough to compile quickly; what it estimates is not looked at here.
+ANALYSIS = """\
+response: stance
+family: cumulative
+parts:
+  theta: "~ 0 + dimension + (0 + dimension | model)"
+  acquiescence: "~ 1 + (1 | model)"
+"""
+SMALL = [
+    "+experiment=wvs_prefixes",
+    "respondents=simulated",
+    f"models=[{','.join(MODELS)}]",
+    f"items=[{','.join(ITEMS)}]",
+    f"prefixes.only=[{','.join(PREFIXES)}]",
+    "analysis=tiny",
+    "sampler.chains=2",
+    "sampler.tune=100",
+    "sampler.draws=150",
+    "measures.bootstrap=200",
+    "seed=3",
+]
+
+
+@pytest.fixture(scope="module")
+def configs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("configs")
+    (folder / "analysis").mkdir()
+    (folder / "analysis" / "tiny.yaml").write_text(ANALYSIS, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(configs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "small"
+    assert _main([*SMALL, "--config-dir", str(configs), f"run_dir={folder}"]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(finished, tmp_path):
+    """Return a copy of the finished run that a test may spoil."""
+    return Path(shutil.copytree(finished, tmp_path / "small"))
+
+
+@pytest.fixture
+def called(configs, capsys):
+    """Run the small experiment in a folder: exit code and what was said."""
+
+    def call(folder, *more):
+        capsys.readouterr()
+        code = _main([*SMALL, "--config-dir", str(configs), f"run_dir={folder}", *more])
+        return code, capsys.readouterr().err
+
+    return call
+
+
+def state(folder, *, without=()):
+    """Return when each file was last changed."""
+    return {
+        str(path.relative_to(folder)): path.stat().st_mtime_ns
+        for path in folder.rglob("*")
+        if path.is_file() and not str(path.relative_to(folder)).startswith(tuple(without))
+    }
+
+
+def test_everything_is_where_it_should_be(finished):
+    for name in (
+        "responses.nc",
+        "posterior.nc",
+        "manifest.json",
+        "report/index.html",
+        ".hydra/config.yaml",
+        *(f"journal/{model}.jsonl" for model in MODELS),
+    ):
+        assert (finished / name).stat().st_size > 0, name
+    for name in ("measures", "estimates", "report/tables"):
+        for path in (finished / name).iterdir():
+            assert path.suffix == ".csv"
+            assert len(path.read_text(encoding="utf-8").splitlines()) > 1, path
+    figures = {path.suffix for path in (finished / "report" / "figures").iterdir()}
+    assert figures == {".png", ".svg"}
+    assert not [path for path in finished.rglob("*") if "tmp" in path.name]
+
+
+def test_the_manifest_says_what_was_done_and_how_long_it_took(finished):
+    record = json.loads((finished / "manifest.json").read_text(encoding="utf-8"))
+    assert list(record["stages"]) == ["probe", "code", "measure", "fit", "report"]
+    for stage in record["stages"].values():
+        assert stage["seconds"] >= 0
+        assert all((finished / output).is_file() for output in stage["outputs"])
+    assert record["stages"]["fit"]["sentences"]
+    assert "theta" in record["stages"]["fit"]["equation"]
+    assert record["versions"]["polbayes"]
+
+
+def test_every_question_was_asked_once_and_answered(finished):
+    data = open_responses(finished)
+    assert dict(data["status"].sizes) == {
+        "model": 3,
+        "item": 4,
+        "variant": 3,
+        "prefix": 2,
+        "run": 3,
+    }
+    assert (data["completion"] != "").all()
+    for model in MODELS:
+        cells = [cell_of(r) for r in read(finished / "journal" / f"{model}.jsonl") if "cell" in r]
+        assert len(cells) == len(set(cells)) == 4 * 3 * 2 * 3
+
+
+def test_the_responses_tell_the_whole_story_by_themselves(finished):
+    with xr.open_dataset(finished / "responses.nc") as opened:
+        data = opened.load()
+    assert "seed: 3" in data.attrs["config"]
+    assert data.attrs["seed"] == 3
+    assert "analysis=tiny" in data.attrs["command"]
+    assert "polbayes" in data.attrs["versions"]
+    assert data.attrs["started"] <= data.attrs["finished"]
+    prompt = rendered_prompt(data, "left", "wvs-01", "opposite", "likert")
+    assert prompt.startswith("Decide on whether you agree")
+    statement = data["statement"].sel(item="wvs-01", variant="opposite").item()
+    assert prompt == f"{data['prefix_text'].sel(prefix='likert').item()}\n{statement}\n"
+
+
+def test_a_run_is_loaded_with_one_function(finished):
+    responses, posterior = load_run(finished)
+    assert responses["model"].values.tolist() == MODELS
+    assert posterior["theta"].sizes["chain"] == 2
+    assert posterior["theta"].sizes["draw"] == 150
+    assert set(posterior["theta"].dims) == {"chain", "draw", "model", "dimension"}
+    assert posterior["model"].values.tolist() == MODELS
+
+
+def test_a_run_that_is_not_there_cannot_be_loaded(tmp_path, folder):
+    with pytest.raises(UserError, match="nothing: no such file"):
+        load_run(tmp_path / "nothing")
+    (folder / "posterior.nc").unlink()
+    with pytest.raises(UserError, match=r"posterior\.nc"):
+        load_run(folder)
+
+
+def test_the_same_again_does_nothing(folder, called):
+    before = state(folder)
+    code, said = called(folder)
+    assert code == 0
+    assert said == (
+        f"{folder}: finished before, nothing to do; see {folder / 'report' / 'index.html'}\n"
+    )
+    assert state(folder) == before
+
+
+def test_a_lost_report_is_written_again_and_nothing_else(folder, called):
+    shutil.rmtree(folder / "report")
+    others = ("report", "manifest.json", ".hydra")
+    before = state(folder, without=others)
+    code, said = called(folder)
+    assert code == 0
+    assert [line.split(":")[0] for line in said.splitlines()] == ["report"] * 3
+    assert (folder / "report" / "index.html").is_file()
+    assert state(folder, without=others) == before
+    assert called(folder)[1].endswith("index.html\n")
+
+
+@pytest.mark.parametrize(
+    ("override", "named"),
+    [
+        ("seed=4", "seed=3, not 4"),
+        ("models=[left,right]", "models=['left', 'right', 'yes_sayer'], not ['left', 'right']"),
+        ("sampler.draws=160", "sampler.draws=150, not 160"),
+        ("coding.coders=[lexical]", "coding.coders=['likert', 'lexical'], not ['lexical']"),
+        ("title=Other", "title="),
+    ],
+)
+def test_a_changed_config_is_refused_and_named(folder, called, override, named):
+    before = state(folder)
+    code, said = called(folder, override)
+    assert code == 2
+    assert said.startswith(f"error: {folder} holds a run with {named}")
+    assert said.count("\n") == 1
+    assert state(folder) == before
+
+
+def test_a_report_of_a_fit_that_is_out_of_date_is_refused(folder, called):
+    code, _ = called(folder, "coding.coders=[lexical]", "stages=[code]")
+    assert code == 0
+    before = state(folder)
+    code, said = called(folder, "coding.coders=[lexical]", "stages=[report]")
+    assert code == 2
+    assert said.startswith("error: stages: measure and fit were not done with this config in ")
+    assert said.endswith("; use stages=[measure,fit,report].\n")
+    assert state(folder) == before
+
+
+def test_a_stage_whose_input_is_not_there_is_refused(tmp_path, called):
+    code, said = called(tmp_path / "new", "stages=[fit,report]")
+    assert code == 2
+    assert said.startswith("error: stages: probe and code and measure were not done with this")
+    assert said.endswith("; use stages=[probe,code,measure,fit,report].\n")
+    assert not (tmp_path / "new").exists()
+
+
+def test_stages_are_done_in_their_order_whatever_order_they_are_named_in(tmp_path, called):
+    code, said = called(tmp_path / "new", "stages=[measure,code,probe,code]")
+    assert code == 0
+    done = [line.split(":")[0] for line in said.splitlines() if ": done in" in line]
+    assert done == ["probe", "code", "measure"]
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"stages": 3}', '{"stages": {"fit": {}}}'])
+def test_a_damaged_manifest_is_named(folder, called, content):
+    (folder / "manifest.json").write_text(content, encoding="utf-8")
+    before = state(folder)
+    code, said = called(folder)
+    assert code == 2
+    assert said.startswith(f"error: {folder / 'manifest.json'}: cannot be read")
+    assert "move it away to start over" in said
+    assert said.count("\n") == 1
+    assert state(folder) == before
+
+
+def test_a_damaged_response_file_is_named_when_it_is_needed(folder, called):
+    path = folder / "responses.nc"
+    path.write_bytes(path.read_bytes()[:1000])
+    shutil.rmtree(folder / "measures")
+    code, said = called(folder)
+    assert code == 2
+    assert said.splitlines()[-1].startswith(f"error: {path}: not a readable netCDF file")
+    assert "Traceback" not in said
+    assert not list(folder.rglob("*.tmp"))
+
+
+def test_a_run_that_came_to_nothing_leaves_the_folder_free(tmp_path, called):
+    """The config of a run that failed before the first answer binds nobody."""
+    folder = tmp_path / "new"
+    code, _ = called(folder, "respondents.left.checkpoint=planted:nobody")
+    assert code == 2
+    code, _ = called(folder, "stages=[probe]")
+    assert code == 0
+    assert called(folder, "stages=[probe]", "seed=4")[0] == 2
+
+
+@pytest.mark.slow
+def test_another_analysis_of_the_same_answers(folder, called):
+    kept = ("posterior.nc", "estimates", "report", "manifest.json", ".hydra")
+    before = state(folder, without=kept)
+    earlier = pd.read_csv(folder / "estimates" / "theta.csv")
+    code, said = called(folder, "analysis.level=0.5", "stages=[fit,report]")
+    assert code == 0
+    assert "probe:" not in said
+    assert state(folder, without=kept) == before
+    theta = pd.read_csv(folder / "estimates" / "theta.csv")
+    # The same draws, with narrower intervals.
+    assert theta["estimate"].tolist() == pytest.approx(earlier["estimate"].tolist())
+    assert (theta["upper"] - theta["lower"] < earlier["upper"] - earlier["lower"]).all()
+    assert "level: 0.5" in (folder / ".hydra" / "config.yaml").read_text(encoding="utf-8")
+    assert "nothing to do" in called(folder, "analysis.level=0.5")[1]
+
+
+@pytest.mark.slow
+def test_other_measures_of_the_same_answers(folder, called):
+    before = state(folder, without=("measures", "report", "manifest.json", ".hydra"))
+    code, said = called(folder, "measures.level=0.5", "stages=[measure,report]")
+    assert code == 0
+    assert "fit:" not in said
+    assert state(folder, without=("measures", "report", "manifest.json", ".hydra")) == before
+
+
+# Many questions, one at a time, so that there is time to interrupt.
+PROBE = ["stages=[probe]", "elicitation.batch_size=1", "elicitation.runs=60"]
+QUESTIONS = 3 * 4 * 3 * 2 * 60
+
+
+def started(folder, configs):
+    command = [sys.executable, "-m", "polbayes", *SMALL, *PROBE]
+    return subprocess.Popen(
+        [*command, "--config-dir", str(configs), f"run_dir={folder}"],
+        cwd=folder.parent,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def answered(folder):
+    return [
+        (path.stem, *cell_of(record))
+        for path in sorted((folder / "journal").glob("*.jsonl"))
+        for record in read(path)
+        if "cell" in record
+    ]
+
+
+def stopped(folder, configs, how):
+    """Start asking, stop it after the first answers, and return exit code and errors."""
+    process = started(folder, configs)
+    journal = folder / "journal" / f"{MODELS[1]}.jsonl"
+    while process.poll() is None and not journal.is_file():
+        time.sleep(0.002)
+    process.send_signal(how)
+    _, errors = process.communicate()
+    assert 0 < len(answered(folder)) < QUESTIONS
+    return process.returncode, errors
+
+
+def without_story(folder):
+    return open_responses(folder).drop_attrs(deep=False)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(configs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    assert _main([*SMALL, *PROBE, "--config-dir", str(configs), f"run_dir={folder}"]) == 0
+    return without_story(folder)
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_what_was_answered_is_not_asked_again(tmp_path, configs, called, uninterrupted, how, code):
+    folder = tmp_path / "run"
+    returned, errors = stopped(folder, configs, how)
+    assert returned == code
+    assert "Traceback" not in errors
+    if how == signal.SIGINT:
+        assert errors.splitlines()[-1].startswith("interrupted: ")
+        assert len([line for line in errors.splitlines() if line]) == 2  # one for the stage
+    assert not (folder / "responses.nc").exists()
+    before = answered(folder)
+    assert called(folder, *PROBE)[0] == 0
+    after = answered(folder)
+    assert len(after) == len(set(after)) == QUESTIONS
+    assert set(before) < set(after)
+    lines = (folder / "journal" / f"{MODELS[0]}.jsonl").read_bytes().count(b"\n")
+    assert lines == QUESTIONS / len(MODELS) + 1  # and the header: nothing was written twice
+    xr.testing.assert_identical(without_story(folder), uninterrupted)
+    assert tuple(uninterrupted["status"].dims) == CELL_DIMS
