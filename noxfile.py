@@ -32,7 +32,7 @@ def slow(session: nox.Session) -> None:
 @nox.session(python="3.11")
 def lint(session: nox.Session) -> None:
     """Check style."""
-    session.install("ruff==0.16.9")
+    session.install("ruff==0.17.5")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
 
@@ -40,9 +40,7 @@ def lint(session: nox.Session) -> None:
 @nox.session(python="3.11")
 def types(session: nox.Session) -> None:
     """Check types."""
-    session.install(
-        *CONSTRAINTS, "-e", ".[test]", "mypy", "pandas-stubs", "types-PyYAML", "types-tqdm"
-    )
+    session.install(*CONSTRAINTS, "-e", ".[test]", "mypy==2.4.1", "types-PyYAML", "types-tqdm")
     session.run("mypy")
 
 

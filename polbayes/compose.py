@@ -210,6 +210,8 @@ def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:
     """Say which keys there are beside the one that is not."""
     parent, _, last = key.rpartition(".")
     known = _known_keys(parent)
+    if last in known:
+        return UserError(f"{key}: is not set here yet; add it with a plus sign: +{key}=VALUE.")
     if known:
         return unknown("key", last, known, where=parent or "config")
     present = getattr(cause, "parent_node", None) or ()

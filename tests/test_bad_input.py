@@ -341,3 +341,11 @@ def test_a_config_of_ones_own_that_is_wrong(called, tmp_path, content, says):
     refused((*answer[:2], sorted(answer[2], key=lambda p: p.name)), says, left=left)
     answer = called("+experiment=minne", "--config-dir", "HERE/my configs, mine")
     assert "unknown experiment 'minne'; did you mean 'mine'?" in answer[1]
+
+
+def test_a_key_that_a_config_of_ones_own_leaves_out_is_added_with_a_plus_sign(called, tmp_path):
+    (tmp_path / "analysis").mkdir()
+    (tmp_path / "analysis" / "mine.yaml").write_text("family: cumulative\n", encoding="utf-8")
+    code, err, _ = called(*WVS, "analysis=mine", "analysis.level=0.5", "--config-dir=HERE")
+    assert code == 2
+    assert "add it with a plus sign: +analysis.level=VALUE" in err

@@ -31,6 +31,7 @@ family: cumulative
 parts:
   theta: "~ 0 + dimension + (0 + dimension | model)"
   acquiescence: "~ 1 + (1 | model)"
+level: 0.9
 """
 SMALL = [
     "+experiment=wvs_prefixes",
@@ -168,7 +169,7 @@ def test_a_run_that_is_not_there_cannot_be_loaded(tmp_path, folder):
 def test_the_same_again_does_nothing(folder, called):
     before = state(folder)
     code, said = called(folder)
-    assert code == 0
+    assert code == 0, said
     assert said == (
         f"{folder}: finished before, nothing to do; see {folder / 'report' / 'index.html'}\n"
     )
@@ -180,7 +181,7 @@ def test_a_lost_report_is_written_again_and_nothing_else(folder, called):
     others = ("report", "manifest.json", ".hydra")
     before = state(folder, without=others)
     code, said = called(folder)
-    assert code == 0
+    assert code == 0, said
     assert [line.split(":")[0] for line in said.splitlines()] == ["report"] * 3
     assert (folder / "report" / "index.html").is_file()
     assert state(folder, without=others) == before
@@ -207,8 +208,8 @@ def test_a_changed_config_is_refused_and_named(folder, called, override, named):
 
 
 def test_a_report_of_a_fit_that_is_out_of_date_is_refused(folder, called):
-    code, _ = called(folder, "coding.coders=[lexical]", "stages=[code]")
-    assert code == 0
+    code, said = called(folder, "coding.coders=[lexical]", "stages=[code]")
+    assert code == 0, said
     before = state(folder)
     code, said = called(folder, "coding.coders=[lexical]", "stages=[report]")
     assert code == 2
@@ -227,7 +228,7 @@ def test_a_stage_whose_input_is_not_there_is_refused(tmp_path, called):
 
 def test_stages_are_done_in_their_order_whatever_order_they_are_named_in(tmp_path, called):
     code, said = called(tmp_path / "new", "stages=[measure,code,probe,code]")
-    assert code == 0
+    assert code == 0, said
     done = [line.split(":")[0] for line in said.splitlines() if ": done in" in line]
     assert done == ["probe", "code", "measure"]
 
@@ -260,8 +261,8 @@ def test_a_run_that_came_to_nothing_leaves_the_folder_free(tmp_path, called):
     folder = tmp_path / "new"
     code, _ = called(folder, "respondents.left.checkpoint=planted:nobody")
     assert code == 2
-    code, _ = called(folder, "stages=[probe]")
-    assert code == 0
+    code, said = called(folder, "stages=[probe]")
+    assert code == 0, said
     assert called(folder, "stages=[probe]", "seed=4")[0] == 2
 
 
@@ -271,7 +272,7 @@ def test_another_analysis_of_the_same_answers(folder, called):
     before = state(folder, without=kept)
     earlier = pd.read_csv(folder / "estimates" / "theta.csv")
     code, said = called(folder, "analysis.level=0.5", "stages=[fit,report]")
-    assert code == 0
+    assert code == 0, said
     assert "probe:" not in said
     assert state(folder, without=kept) == before
     theta = pd.read_csv(folder / "estimates" / "theta.csv")
@@ -286,7 +287,7 @@ def test_another_analysis_of_the_same_answers(folder, called):
 def test_other_measures_of_the_same_answers(folder, called):
     before = state(folder, without=("measures", "report", "manifest.json", ".hydra"))
     code, said = called(folder, "measures.level=0.5", "stages=[measure,report]")
-    assert code == 0
+    assert code == 0, said
     assert "fit:" not in said
     assert state(folder, without=("measures", "report", "manifest.json", ".hydra")) == before
 

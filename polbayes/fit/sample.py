@@ -65,7 +65,7 @@ def _nutpie(built: Built, config: "SamplerConfig", seed: int) -> Any:
     import nutpie
 
     compiled = nutpie.compile_pymc_model(built.model)
-    return nutpie.sample(
+    sampler = nutpie.sample(
         compiled,
         draws=config.draws,
         tune=config.tune,
@@ -74,7 +74,14 @@ def _nutpie(built: Built, config: "SamplerConfig", seed: int) -> Any:
         target_accept=config.target_accept,
         progress_bar=sys.stderr.isatty(),
         save_warmup=False,
+        blocking=False,
     )
+    try:
+        return sampler.wait()
+    except BaseException:
+        # Left to itself, nutpie returns what it has when interrupted, as if that were all.
+        sampler.cancel()
+        raise
 
 
 def _pymc(built: Built, config: "SamplerConfig", seed: int) -> Any:
@@ -82,7 +89,7 @@ def _pymc(built: Built, config: "SamplerConfig", seed: int) -> Any:
 
     logging.getLogger("pymc").setLevel(logging.WARNING)
     with built.model:
-        return pm.sample(
+        trace = pm.sample(
             draws=config.draws,
             tune=config.tune,
             chains=config.chains,
@@ -91,3 +98,7 @@ def _pymc(built: Built, config: "SamplerConfig", seed: int) -> Any:
             progressbar=sys.stderr.isatty(),
             compute_convergence_checks=False,
         )
+    if trace.posterior.sizes["draw"] < config.draws:
+        # PyMC, too, keeps an interruption to itself.
+        raise KeyboardInterrupt
+    return trace
