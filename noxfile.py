@@ -26,7 +26,7 @@ def tests(session: nox.Session) -> None:
 def slow(session: nox.Session) -> None:
     """Run the tests that take minutes."""
     session.install(*CONSTRAINTS, "-e", ".[test]")
-    session.run("pytest", "-m", "slow", *session.posargs)
+    session.run("pytest", "-m", "slow", *(session.posargs or ["-n", "2", "--dist", "loadfile"]))
 
 
 @nox.session(python="3.11")

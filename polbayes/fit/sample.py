@@ -97,6 +97,7 @@ def _pymc(built: Built, config: "SamplerConfig", seed: int) -> Any:
             target_accept=config.target_accept,
             progressbar=sys.stderr.isatty(),
             compute_convergence_checks=False,
+            compile_kwargs={"mode": "NUMBA"},
         )
     if trace.posterior.sizes["draw"] < config.draws:
         # PyMC, too, keeps an interruption to itself.

@@ -84,10 +84,10 @@ ANSWERING = {
 
 
 def _answering(truth: Truth) -> Schedule:
-    """Give a respondent longer whose answers lie where probability is steepest in eta."""
+    """Give a respondent longer that must learn how prefix and keying work together."""
     schedule = ANSWERING[truth.architecture]
-    extreme = max(abs(truth.acquiescence), *map(abs, truth.theta.values()))
-    return schedule if extreme >= 1 else replace(schedule, steps=2 * schedule.steps)
+    hangs_on_prefix = max(map(abs, truth.prefix_steer.values()), default=0.0) > 1
+    return replace(schedule, steps=2 * schedule.steps) if hangs_on_prefix else schedule
 
 
 def make_tokenizer(architecture: str, names: Sequence[str], shape: Shape) -> Any:
