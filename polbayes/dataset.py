@@ -5,8 +5,6 @@ The dataset is described in `docs/dataset.md`. Dimensions are
 needed); a cell that is not part of the design has status `NOT_ASKED`.
 """
 
-import os
-import tempfile
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.errors import UserError
+from polbayes.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,24 +58,8 @@ def write_dataset(data: "xr.Dataset", path: Path) -> None:
     UserError
         If the file cannot be written; an earlier one is still there.
     """
-    try:
-        _write(data, path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error}).") from error
-
-
-def _write(data: "xr.Dataset", path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(suffix=".nc.tmp", dir=path.parent)
-    os.close(handle)
-    try:
+    with replacing(path) as temporary:
         data.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(data))
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
 
 
 def _encoding(data: "xr.Dataset") -> dict[Hashable, dict[str, Any]]:

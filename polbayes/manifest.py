@@ -7,9 +7,7 @@ told apart from the one that the folder was made with.
 
 import hashlib
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +19,7 @@ import yaml
 from polbayes.compose import STAGE_OF_KEY, differences
 from polbayes.config import STAGES
 from polbayes.errors import UserError
+from polbayes.files import replacing
 
 PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
 
@@ -45,24 +44,8 @@ def write_text(path: Path, text: str) -> None:
     UserError
         If the file cannot be written; an earlier one is still there.
     """
-    try:
-        _write(path, text)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error}).") from error
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 class Manifest:

@@ -1,13 +1,12 @@
 """Fitting: from cells and a spec to a named posterior in a file."""
 
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polbayes.errors import UserError
+from polbayes.files import replacing
 from polbayes.fit.cells import Cells
 from polbayes.fit.model import build
 from polbayes.fit.readout import read_off
@@ -43,15 +42,9 @@ class Fit:
         """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
         import arviz as az
 
-        handle, temporary = tempfile.mkstemp(suffix=".nc.tmp", dir=path.parent)
-        os.close(handle)
-        try:
+        with replacing(path) as temporary:
             idata = az.InferenceData(posterior=self.posterior, sample_stats=self.sample_stats)
-            idata.to_netcdf(temporary)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+            idata.to_netcdf(str(temporary))
 
 
 def fit(spec: Spec, cells: Cells, config: "SamplerConfig", *, seed: int) -> Fit:
