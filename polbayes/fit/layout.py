@@ -13,7 +13,7 @@ from polbayes.fit.cells import Cells
 from polbayes.fit.spec import POSITIONS
 from polbayes.fit.terms import BoundGroup, BoundPart
 
-# How a part enters the predictor (the numbers are those of `polbayes.fit.gather`), and its sign.
+# How a part enters the predictor (the numbers are those of `polbayes.fit.kernel`), and its sign.
 _ROLES: Mapping[str, tuple[int, float]] = {
     "acquiescence": (0, 1.0),
     "wording": (0, 1.0),
@@ -109,25 +109,26 @@ class Gathering:
     Parameters
     ----------
     index
-        ``[cell, term]`` position of the effect that enters.
+        ``[cell, term]`` position of the effect that enters; terms in the order of their roles.
     weight
         ``[cell or 1, term]`` what it is multiplied with.
-    role
-        ``[term]`` how it enters (`polbayes.fit.gather`).
+    roles
+        Where the terms of each role begin, and their number: the terms from ``roles[k]`` to
+        ``roles[k + 1]`` enter as role k (`polbayes.fit.kernel`).
     keying
         ``[cell]`` -1 or +1.
     """
 
     index: np.ndarray
     weight: np.ndarray
-    role: np.ndarray
+    roles: np.ndarray
     keying: np.ndarray
 
     def at(self, cells: np.ndarray, *, keying: np.ndarray | None = None) -> "Gathering":
         """Return the gathering of some of the cells, with another keying if given."""
         weight = self.weight if len(self.weight) == 1 else self.weight[cells]
         keyed = self.keying[cells] if keying is None else keying
-        return Gathering(self.index[cells], weight, self.role, keyed)
+        return Gathering(self.index[cells], weight, self.roles, keyed)
 
 
 @dataclass(frozen=True)
@@ -197,40 +198,68 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
 def _centred(part: str, group: BoundGroup, cells: Cells) -> tuple[bool, ...]:
     """Decide for every scale of a term how its effects are drawn."""
     scales = max(len(group.scales), len(group.columns))
-    if part not in _COMPARABLE or len(group.columns) > 2:
-        return (False,) * scales
-    ratio = _spread(part, group, cells)
-    if group.matrix is not None:
-        return (bool(np.median(ratio) >= _CENTRE_FROM),) * scales
-    return tuple(bool(r >= _CENTRE_FROM) for r in ratio)
-
-
-def _spread(part: str, group: BoundGroup, cells: Cells) -> np.ndarray:
-    """Return for every scale the variance between levels over that of sampling, roughly.
-
-    Levels are compared by their mean answer, turned to the right for what is believed.
-    """
-    if cells.counts.size:
-        points = np.linspace(-1, 1, cells.counts.shape[1])
-        n = cells.counts.sum(axis=1)
-        total, squares = cells.counts @ points, cells.counts @ points**2
+    if part in _COMPARABLE and len(group.columns) <= 2:
+        mean, sampling = _mean_answers(part, group, cells)
+    elif POSITIONS[part] in ("threshold", "sigma", "phi") and len(group.columns) == 1:
+        mean, sampling = _log_spreads(group, cells)
     else:
-        logit = np.log(cells.value) - np.log1p(-cells.value)
-        n, total, squares = np.ones(len(logit)), logit, logit**2
+        return (False,) * scales
+    ratio = _spread(group, mean) / sampling
+    if group.matrix is not None:
+        return (bool(np.median(ratio) >= _CENTRE_FROM + 1),) * scales
+    by_scale = np.bincount(group.scale_of, weights=ratio) / np.bincount(group.scale_of)
+    return tuple(bool(r >= _CENTRE_FROM + 1) for r in by_scale)
+
+
+def _mean_answers(part: str, group: BoundGroup, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``[level]`` the mean answer and its sampling variance, roughly.
+
+    Answers are turned to the right for what is believed.
+    """
+    n, total, squares = _moments(cells)
     if POSITIONS[part] == "believed":
         total = total * cells.frame["keying"].to_numpy(dtype=float)
     size = np.maximum(np.bincount(group.index, weights=n), 1.0)
     mean = np.bincount(group.index, weights=total) / size
     within = np.bincount(group.index, weights=squares) / size - mean**2
-    sampling = np.maximum(within, 1e-3) / size
+    return mean, np.maximum(within, 1e-3) / size
+
+
+def _log_spreads(group: BoundGroup, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``[level]`` how far apart answers are, as a logarithm, and its sampling variance.
+
+    For continuous answers the standard deviation within items; for ordinal ones the odds of
+    answering at one of the two ends.
+    """
+    if not cells.counts.size:
+        _, total, squares = _moments(cells)
+        item = np.unique(cells.frame["item"], return_inverse=True)[1]
+        pair = np.unique(group.index * (item.max() + 1) + item, return_inverse=True)[1]
+        mean = np.bincount(pair, weights=total) / np.bincount(pair)
+        size = np.bincount(group.index)
+        variance = np.bincount(group.index, weights=squares - mean[pair] ** 2) / size
+        return np.log(np.maximum(variance, 1e-6)) / 2, 1 / (2.0 * size)
+    ends = cells.counts[:, [0, -1]].sum(axis=1)
+    outer = np.bincount(group.index, weights=ends) + 0.5
+    inner = np.bincount(group.index, weights=cells.counts.sum(axis=1) - ends) + 0.5
+    return np.log(inner / outer), 1 / inner + 1 / outer
+
+
+def _moments(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``[cell]`` number, sum and sum of squares of the answers."""
+    if cells.counts.size:
+        points = np.linspace(-1, 1, cells.counts.shape[1])
+        return cells.counts.sum(axis=1), cells.counts @ points, cells.counts @ points**2
+    logit = np.log(cells.value) - np.log1p(-cells.value)
+    return np.ones(len(logit)), logit, logit**2
+
+
+def _spread(group: BoundGroup, mean: np.ndarray) -> np.ndarray:
+    """Return ``[level]`` the squared distance from the mean of the levels it sums to zero with."""
     centre = group.centred_in if group.centred_in is not None else np.zeros(len(mean), dtype=int)
     members = np.bincount(centre)
     gap = mean - (np.bincount(centre, weights=mean) / members)[centre]
-    spread = gap**2 * (members / np.maximum(members - 1, 1))[centre]
-    per_scale = np.maximum(np.bincount(group.scale_of), 1)
-    return np.asarray(
-        np.bincount(group.scale_of, weights=spread / sampling) / per_scale - 1.0, dtype=float
-    )
+    return np.asarray(gap**2 * (members / np.maximum(members - 1, 1))[centre], dtype=float)
 
 
 def _common_blocks(
@@ -264,13 +293,14 @@ def _gathering(
             continue
         for index, weight in _entries(block.group):
             columns.append((block.start + index, sign * weight, role))
+    columns.sort(key=lambda column: column[2])
     weight = np.stack([c[1] for c in columns], axis=1)
     if (weight == weight[:1]).all():
         weight = weight[:1].copy()
     return Gathering(
-        index=np.stack([c[0] for c in columns], axis=1).astype(np.int64),
+        index=np.stack([c[0] for c in columns], axis=1).astype(np.uint32),
         weight=weight,
-        role=np.array([c[2] for c in columns], dtype=np.int64),
+        roles=np.searchsorted([c[2] for c in columns], np.arange(6)),
         keying=keying.astype(float),
     )
 

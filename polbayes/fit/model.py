@@ -8,7 +8,6 @@ import numpy as np
 
 from polbayes.fit.cells import Cells
 from polbayes.fit.layout import Block, Gathering, Layout, lay_out
-from polbayes.fit.likelihood import observation_logp, softplus
 from polbayes.fit.priors import Prior, draw_vector
 from polbayes.fit.spec import Spec
 from polbayes.fit.terms import BoundPart
@@ -51,26 +50,27 @@ def build(spec: Spec, cells: Cells, parts: Mapping[str, BoundPart]) -> Built:
     import pymc as pm
     import pytensor.tensor as pt
 
+    from polbayes.fit import kernel
+    from polbayes.fit.operation import KINDS, answers_of, validity_answers
+
     layout = lay_out(parts, cells)
     with pm.Model() as model:
         effects = _effects(layout, spec)
-        gaps: list[Any] = []
+        gaps: Any = pt.zeros(0)
         if spec.family == "cumulative" and len(cells.points) > 2:
-            size = len(cells.points) - 2
-            drawn = _vector("gap", [spec.cutpoint_prior] * size)
-            gaps = [drawn[k] for k in range(size)]
-        eta, own = _gathered("answers", layout.answers, effects)
-        logp = observation_logp(spec.family, eta, own, gaps, cells, pt, pt.gammaln)
-        pm.Potential("answers", logp.sum())
+            gaps = _vector("gap", [spec.cutpoint_prior] * (len(cells.points) - 2))
+        answers = answers_of(spec.family, cells)
+        logp = _log_likelihood(
+            "answers", KINDS[spec.family], answers, layout.answers, effects, gaps
+        )
+        pm.Potential("answers", logp)
         if layout.validity is not None:
-            logit, _ = _gathered("validity", layout.validity, effects)
-            pm.Potential("validity", validity_logp(logit, cells, pt).sum())
+            usable = validity_answers(cells)
+            logp = _log_likelihood(
+                "validity", kernel.BINOMIAL, usable, layout.validity, effects, pt.zeros(0)
+            )
+            pm.Potential("validity", logp)
     return Built(model, parts, cells, spec, layout)
-
-
-def validity_logp(logit: Any, cells: Cells, xp: Any) -> Any:
-    """Return ``[cell]`` the binomial log-likelihood of usable among all answers."""
-    return cells.answered * logit - cells.asked * softplus(logit, xp)
 
 
 def _vector(name: str, priors: Sequence[Prior]) -> Any:
@@ -236,16 +236,17 @@ def _constrain(free: Any, groups: list[Block]) -> Any:
     return pt.set_subtensor(full[constrained], inside - sums[number] * factor)
 
 
-def _gathered(name: str, gathering: Gathering, effects: Any) -> tuple[Any, Any]:
-    """Return ``eta`` and ``own``, both ``[cell]``, as PyTensor variables."""
+def _log_likelihood(
+    name: str, kind: int, answers: np.ndarray, gathering: Gathering, effects: Any, gaps: Any
+) -> Any:
+    """Return the log-likelihood of the answers, a PyTensor scalar."""
     from pytensor.compile.sharedvalue import shared
 
-    from polbayes.fit.gather import Gather
+    from polbayes.fit.operation import LogLikelihood
 
     # Shared variables are handed to the compiled function, not compiled into it.
-    arrays = [
-        shared(getattr(gathering, field), name=f"{name}_{field}")
-        for field in ("index", "weight", "role", "keying")
-    ]
-    gathered: Any = Gather()(effects, *arrays)
-    return gathered[0], gathered[1]
+    data = {"kind": np.asarray(kind), "answers": answers}
+    data |= {field: getattr(gathering, field) for field in ("index", "weight", "roles", "keying")}
+    arrays = [shared(value, name=f"{name}_{field}") for field, value in data.items()]
+    logp: Any = LogLikelihood()(effects, gaps, *arrays)
+    return logp[0]

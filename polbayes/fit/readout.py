@@ -122,13 +122,13 @@ def _of_part(built: Built, name: str) -> Gathering:
     """Return the gathering of one part's terms alone."""
     whole = built.layout.validity if name == "validity" else built.layout.answers
     assert whole is not None
-    inside = np.zeros(len(whole.role), dtype=bool)
+    inside = np.zeros(whole.index.shape[1], dtype=bool)
     for block in built.layout.blocks:
         if block.part == name:
             inside |= (whole.index[0] >= block.start) & (whole.index[0] < block.stop)
-    return Gathering(
-        whole.index[:, inside], whole.weight[:, inside], whole.role[inside], whole.keying
-    )
+    # Where terms are left out, the roles of the others begin so much earlier.
+    roles = np.concatenate([[0], np.cumsum(inside)])[whole.roles]
+    return Gathering(whole.index[:, inside], whole.weight[:, inside], roles, whole.keying)
 
 
 def _uses(built: Built, part: str, variable: str) -> bool:
@@ -187,14 +187,14 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
 
 def predictors(built: Built, drawn: "xr.Dataset") -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield ``eta`` and ``own``, both ``[cell]``, for one draw after the other."""
-    from polbayes.fit.gather import forward
+    from polbayes.fit.kernel import forward
 
     effects = np.ascontiguousarray(
         drawn["effects"].to_numpy().reshape(-1, drawn.sizes[_last(drawn)])
     )
     g = built.layout.answers
     for row in effects:
-        yield forward(row, g.index, g.weight, g.role, g.keying)
+        yield forward(row, g.index, g.weight, g.roles, g.keying)
 
 
 def _last(drawn: "xr.Dataset") -> str:
@@ -214,7 +214,7 @@ def net_agreement(family: str, eta: np.ndarray, own: np.ndarray, gaps: np.ndarra
         Distances of the cutpoints.
     """
     if family in ("cumulative", "bernoulli"):
-        probabilities = ordinal_probabilities(eta, cutpoints(list(gaps), np.exp(own), np))
+        probabilities = ordinal_probabilities(eta, cutpoints(gaps, np.exp(own)))
         middle = (probabilities.shape[-1] - 1) / 2
         return probabilities @ np.sign(np.arange(probabilities.shape[-1]) - middle)
     if family == "logit_normal":

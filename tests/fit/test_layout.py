@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from polbayes.fit.gather import forward
+from polbayes.fit.kernel import forward
 from polbayes.fit.layout import lay_out
 
 
@@ -86,7 +86,7 @@ def set_effect(layout, effects, part, label, value, *, column=0, factors=None):
 
 def through(layout, effects, *, validity=False):
     g = layout.validity if validity else layout.answers
-    return forward(effects, g.index, g.weight.astype(float), g.role, g.keying)
+    return forward(effects, g.index, g.weight.astype(float), g.roles, g.keying)
 
 
 def inside(cells, **where):
@@ -172,7 +172,7 @@ def test_a_gathering_of_some_cells(laid):
     eta, _ = through(layout, effects)
     chosen = np.array([5, 0, 9])
     part = layout.answers.at(chosen)
-    again, _ = forward(effects, part.index, part.weight, part.role, part.keying)
+    again, _ = forward(effects, part.index, part.weight, part.roles, part.keying)
     np.testing.assert_allclose(again, eta[chosen])
     flipped = layout.answers.at(chosen, keying=-layout.answers.keying[chosen])
     assert (flipped.keying == -part.keying).all()

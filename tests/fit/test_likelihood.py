@@ -5,16 +5,9 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from polbayes.fit.cells import Cells
-from polbayes.fit.likelihood import (
-    beta_logp,
-    cutpoints,
-    log1mexp,
-    logit_normal_logp,
-    observation_logp,
-    ordinal_logp,
-    ordinal_probabilities,
-    softplus,
-)
+from polbayes.fit.kernel import BETA, LOGIT_NORMAL, ORDINAL, digamma, pointwise
+from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
+from polbayes.fit.operation import KINDS, answers_of, validity_answers
 
 ETA = np.array([-3.1, -0.4, 0.0, 0.7, 2.9])
 GAPS = {2: [], 3: [1.2], 4: [0.7, 1.9], 5: [0.4, 1.1, 2.3]}
@@ -40,52 +33,56 @@ def precise(eta, cuts):
     return np.stack([below[0], *middle, above[-1]], axis=-1)
 
 
-@pytest.mark.parametrize("gaps", GAPS.values())
-def test_cutpoints_average_zero_and_keep_their_distances(gaps):
+def ordinal_logp(eta, gaps, counts, own=None):
+    own = np.zeros(len(eta)) if own is None else own
+    return pointwise(eta, own, np.array(gaps, dtype=float), ORDINAL, counts)
+
+
+CUTPOINTS = {2: [0.0], 3: [-0.6, 0.6], 4: [-0.7, 0.0, 1.9], 5: [-0.95, -0.55, 0.55, 2.85]}
+
+
+@pytest.mark.parametrize("points", GAPS)
+def test_the_middle_of_the_cutpoints_is_zero_at_every_width(points):
     width = np.array([0.5, 1.0, 3.0])
-    cuts = np.stack([np.broadcast_to(c, 3) for c in cutpoints(gaps, width, np)])
-    assert len(cuts) == len(gaps) + 1
-    np.testing.assert_allclose(cuts.mean(axis=0), 0, atol=1e-15)
-    np.testing.assert_allclose(np.diff(cuts, axis=0), np.outer(gaps, width))
+    cuts = np.stack([np.broadcast_to(c, 3) for c in cutpoints(GAPS[points], width)])
+    np.testing.assert_allclose(cuts, np.outer(CUTPOINTS[points], width), atol=1e-15)
 
 
 @pytest.mark.parametrize("points", GAPS)
 def test_ordinal_log_likelihood_of_counts(points):
-    cuts = cutpoints(GAPS[points], 1.0, np)
     counts = np.random.default_rng(points).integers(0, 5, (len(ETA), points)).astype(float)
-    expected = (counts * np.log(direct(ETA, cuts))).sum(axis=1)
-    np.testing.assert_allclose(ordinal_logp(ETA, cuts, counts, np), expected, rtol=1e-10)
+    expected = (counts * np.log(direct(ETA, cutpoints(GAPS[points], 1.0)))).sum(axis=1)
+    np.testing.assert_allclose(ordinal_logp(ETA, GAPS[points], counts), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("points", GAPS)
 @pytest.mark.parametrize("eta", [-750.0, -40.0, 40.0, 750.0])
 def test_extreme_predictors_neither_overflow_nor_lose_digits(points, eta):
-    cuts = cutpoints(GAPS[points], 1.0, np)
     etas = np.full(points, eta)
-    found = ordinal_logp(etas, cuts, np.eye(points), np)
+    found = ordinal_logp(etas, GAPS[points], np.eye(points))
     assert np.isfinite(found).all()
-    np.testing.assert_allclose(found, np.diagonal(precise(etas, cuts)), rtol=1e-12, atol=1e-15)
+    expected = np.diagonal(precise(etas, cutpoints(GAPS[points], 1.0)))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
 
 
 def test_the_multinomial_of_scipy_agrees():
     """Up to the multinomial coefficient, which does not depend on the parameters."""
-    cuts = cutpoints([1.2], 1.0, np)
     counts = np.array([[3.0, 0.0, 4.0]])
-    (p,) = direct(np.array([0.7]), cuts)
+    (p,) = direct(np.array([0.7]), cutpoints([1.2], 1.0))
     coefficient = special.gammaln(8) - special.gammaln(4) - special.gammaln(5)
     expected = stats.multinomial(7, p).logpmf(counts[0]) - coefficient
-    assert ordinal_logp(np.array([0.7]), cuts, counts, np) == pytest.approx([expected])
+    assert ordinal_logp(np.array([0.7]), [1.2], counts) == pytest.approx([expected])
 
 
 def test_two_points_are_a_logistic_regression():
     counts = np.array([[2.0, 3.0]] * len(ETA))
     expected = 3 * np.log(special.expit(ETA)) + 2 * np.log(special.expit(-ETA))
-    np.testing.assert_allclose(ordinal_logp(ETA, cutpoints([], 1.0, np), counts, np), expected)
+    np.testing.assert_allclose(ordinal_logp(ETA, [], counts), expected)
 
 
 @pytest.mark.parametrize("points", GAPS)
 def test_probabilities(points):
-    cuts = cutpoints(GAPS[points], 1.0, np)
+    cuts = cutpoints(GAPS[points], 1.0)
     found = ordinal_probabilities(ETA, cuts)
     np.testing.assert_allclose(found, direct(ETA, cuts), rtol=1e-10)
     np.testing.assert_allclose(found.sum(axis=-1), 1)
@@ -97,32 +94,24 @@ def test_probabilities(points):
     st.floats(0.2, 3),
 )
 def test_likelihood_and_probabilities_say_the_same(gaps, eta, width):
-    cuts = cutpoints(gaps, width, np)
     points = len(gaps) + 2
     etas = np.full(points, eta)
-    logp = ordinal_logp(etas, cuts, np.eye(points), np)
+    logp = ordinal_logp(etas, gaps, np.eye(points), np.full(points, np.log(width)))
     assert np.exp(logp).sum() == pytest.approx(1)
-    np.testing.assert_allclose(
-        np.exp(logp), ordinal_probabilities(np.array([eta]), cuts)[0], atol=1e-9
-    )
+    expected = ordinal_probabilities(np.array([eta]), cutpoints(gaps, width))[0]
+    np.testing.assert_allclose(np.exp(logp), expected, atol=1e-9)
 
 
-@given(st.floats(-700, 700))
-def test_softplus(x):
-    assert softplus(x, np) == pytest.approx(-special.log_expit(-x), rel=1e-12)
-
-
-@given(st.floats(-700, -1e-9))
-def test_log1mexp(x):
-    expected = np.log(-np.expm1(x)) if x > -0.7 else np.log1p(-np.exp(x))
-    assert log1mexp(x, np) == pytest.approx(expected, rel=1e-12)
+def logs_of(value):
+    return np.stack([np.log(value), np.log1p(-value)], axis=1)
 
 
 def test_logit_normal_is_scipys_normal_of_the_logit():
     value, log_sigma = np.array([0.02, 0.5, 0.9]), np.array([-1.2, 0.0, 0.6])
     eta = np.array([-2.0, 0.3, 1.0])
     expected = stats.norm(eta, np.exp(log_sigma)).logpdf(special.logit(value))
-    np.testing.assert_allclose(logit_normal_logp(eta, log_sigma, value, np), expected)
+    found = pointwise(eta, log_sigma, np.empty(0), LOGIT_NORMAL, logs_of(value))
+    np.testing.assert_allclose(found, expected)
 
 
 def test_beta_is_scipys_beta():
@@ -130,18 +119,24 @@ def test_beta_is_scipys_beta():
     eta = np.array([-2.0, 0.3, 1.0])
     mean, phi = special.expit(eta), np.exp(log_phi)
     expected = stats.beta(mean * phi, (1 - mean) * phi).logpdf(value)
-    found = beta_logp(eta, log_phi, value, np, special.gammaln)
+    found = pointwise(eta, log_phi, np.empty(0), BETA, logs_of(value))
     np.testing.assert_allclose(found, expected)
 
 
-@pytest.mark.parametrize("eta", [-60.0, 60.0])
+@pytest.mark.parametrize("eta", [-760.0, -60.0, 60.0, 760.0])
 def test_a_beta_distribution_at_the_edge_is_finite(eta):
     """A sampler's first steps may go there; a NaN would end the chain."""
-    found = beta_logp(np.array([eta]), np.array([2.0]), np.array([0.3]), np, special.gammaln)
+    logs = logs_of(np.array([0.3]))
+    found = pointwise(np.array([eta]), np.array([2.0]), np.empty(0), BETA, logs)
     assert np.isfinite(found).all()
 
 
-def cells_of(counts=None, value=None):
+@given(st.floats(1e-12, 1e6))
+def test_digamma_is_scipys(x):
+    assert digamma(x) == pytest.approx(special.digamma(x), rel=1e-12, abs=1e-12)
+
+
+def cells_of(counts=None, value=None, asked=None):
     import pandas as pd
 
     size = len(value) if counts is None else len(counts)
@@ -149,7 +144,7 @@ def cells_of(counts=None, value=None):
         frame=pd.DataFrame(index=range(size)),
         counts=np.empty((0, 0)) if counts is None else counts,
         value=np.empty(0) if value is None else value,
-        asked=np.ones(size),
+        asked=np.ones(size) if asked is None else asked,
         points=(),
         notes=(),
         order={},
@@ -161,7 +156,8 @@ def test_the_own_parameter_of_a_family_is_a_logarithm():
     counts, value = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 4.0]]), np.array([0.2, 0.7])
 
     def found(family, gaps, cells):
-        return observation_logp(family, eta, own, gaps, cells, np, special.gammaln)
+        answers = answers_of(family, cells)
+        return pointwise(eta, own, np.array(gaps, dtype=float), KINDS[family], answers)
 
     cuts = [-0.75 * np.exp(own), 0.75 * np.exp(own)]
     below = [special.expit(c - eta) for c in cuts]
@@ -184,3 +180,8 @@ def test_the_own_parameter_of_a_family_is_a_logarithm():
         found("bernoulli", [], cells_of(two)),
         two[:, 0] * np.log(1 - agree) + two[:, 1] * np.log(agree),
     )
+
+
+def test_usable_answers_are_the_successes_of_validity():
+    cells = cells_of(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 4.0]]), asked=np.array([5.0, 4.0]))
+    np.testing.assert_array_equal(validity_answers(cells), [[2.0, 3.0], [0.0, 4.0]])

@@ -300,10 +300,10 @@ def test_net_agreement_of_three_points():
 @pytest.mark.parametrize(
     ("gaps", "cuts"),
     [
-        # Cutpoints 0, 0.5, 2 less their mean; the middle one parts disagreeing from agreeing.
-        ([0.5, 1.5], [-5 / 6, -1 / 3, 7 / 6]),
-        # Cutpoints 0, 1, 1.5, 3.5 less their mean 1.5; the third of five points counts nothing.
-        ([1.0, 0.5, 2.0], [-1.5, -0.5, 0.0, 2.0]),
+        # The middle one of three cutpoints is 0 and parts disagreeing from agreeing.
+        ([0.5, 1.5], [-0.5, 0.0, 1.5]),
+        # The middle two of four are equally far from 0; the point between them counts nothing.
+        ([1.0, 0.5, 2.0], [-1.25, -0.25, 0.25, 2.25]),
     ],
 )
 def test_net_agreement_of_four_and_five_points(gaps, cuts):

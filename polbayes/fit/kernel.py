@@ -1,0 +1,356 @@
+"""The loop over all cells: the log-likelihood and its gradient in one pass.
+
+All effects of a model are one long vector; every term says, for each cell, which of
+them enters and how. Written with PyTensor's operations this is some thirty passes over
+the cells, and as many scatters back for the gradient; one loop that computes the value
+and its slopes together is a single pass. Everything here is compiled by numba.
+
+Each family's function returns the log-likelihood of a cell and writes its slopes. Whatever
+depends on the family's own parameter alone is computed by `prepare`, which is called only where
+that parameter differs from the cell before.
+
+The ordinal family is cumulative logit, P(y <= k) = logistic(c_k - eta), for counts of
+answers at each point. With t_k = softplus(c_k - eta) the log-probability of point k is
+
+    log P(y = k) = (c_k - eta) - t_k - t_{k-1} + log(1 - exp(c_{k-1} - c_k)),
+
+without the first two terms at the highest point and without the last two at the lowest,
+so that one softplus per cutpoint and cell is all that has to be computed.
+"""
+
+import math
+
+import numba
+import numpy as np
+
+# How a term enters: see `forward`.
+ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, OWN = range(5)
+
+# Observation models.
+ORDINAL, LOGIT_NORMAL, BETA, BINOMIAL = range(4)
+
+# Places in the array of slopes: with respect to the predictor, to the family's own parameter,
+# and from there on to the cutpoints at width 1 and to their distances.
+_ETA, _OWN, _CUTS = range(3)
+
+
+@numba.njit
+def digamma(x: float) -> float:
+    """Return the derivative of log-gamma for positive x: recurrence, then asymptotic series.
+
+    Abramowitz & Stegun (1964), 6.3.5 and 6.3.18.
+    """
+    value = 0.0
+    while x < 10.0:
+        value -= 1.0 / x
+        x += 1.0
+    y = 1.0 / (x * x)
+    series = y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y / 132))))
+    return value + math.log(x) - 0.5 / x - series
+
+
+@numba.njit
+def prepare(kind: int, own: float, gaps: np.ndarray, ready: np.ndarray) -> None:
+    """Write into `ready` what the cells with one value of the family's own parameter share.
+
+    Parameters
+    ----------
+    kind
+        One of the numbers above.
+    own
+        The log threshold width, log sigma or log phi.
+    gaps
+        Distances of the cutpoints (ordinal families).
+    ready
+        At least ``3 + 2 * len(gaps)`` long.
+    """
+    ready[0] = math.exp(own)
+    if kind == ORDINAL:
+        for gap in range(gaps.shape[0]):
+            missing = -math.expm1(-gaps[gap] * ready[0])
+            ready[1 + 2 * gap] = math.log(missing)
+            ready[2 + 2 * gap] = (1.0 - missing) / missing
+    elif kind == LOGIT_NORMAL:
+        ready[1] = -own - 0.5 * math.log(2.0 * math.pi)
+    elif kind == BETA:
+        ready[1] = math.lgamma(ready[0])
+        ready[2] = digamma(ready[0])
+
+
+@numba.njit
+def _ordinal(
+    eta: float,
+    ready: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    counts: np.ndarray,
+    slopes: np.ndarray,
+) -> float:
+    """Score counts at ordered points, with cutpoints `cuts` times the width."""
+    width = ready[0]
+    total, d_width = 0.0, 0.0
+    for k in range(cuts.shape[0]):
+        below, both = counts[k], counts[k] + counts[k + 1]
+        if both == 0.0:  # no answer is next to this cutpoint
+            continue
+        x = cuts[k] * width - eta
+        small = math.exp(-abs(x))
+        total += below * x - both * (max(x, 0.0) + math.log1p(small))
+        d_x = below - both * (1.0 if x > 0.0 else small) / (1.0 + small)
+        slopes[_ETA] -= d_x
+        slopes[_CUTS + k] += d_x * width
+        d_width += d_x * cuts[k]
+        if k > 0 and below > 0.0:
+            total += below * ready[2 * k - 1]
+            d_distance = below * ready[2 * k]
+            slopes[_CUTS + cuts.shape[0] + k - 1] += d_distance * width
+            d_width += d_distance * gaps[k - 1]
+    slopes[_OWN] = d_width * width
+    return total
+
+
+@numba.njit
+def _logit_normal(eta: float, ready: np.ndarray, logs: np.ndarray, slopes: np.ndarray) -> float:
+    """Return the log-density of logit(y) under a normal distribution."""
+    z = (logs[0] - logs[1] - eta) / ready[0]
+    slopes[_ETA] = z / ready[0]
+    slopes[_OWN] = z * z - 1.0
+    return ready[1] - 0.5 * z * z
+
+
+@numba.njit
+def _beta(eta: float, ready: np.ndarray, logs: np.ndarray, slopes: np.ndarray) -> float:
+    """Return the log-density of a beta distribution with mean logistic(eta)."""
+    phi = ready[0]
+    # Each share is computed by itself: 1 - mean would be 0 where the mean is nearly 1.
+    mean, rest = 1.0 / (1.0 + math.exp(-eta)), 1.0 / (1.0 + math.exp(eta))
+    # A sampler's first steps may go where a share is 0 to the last digit.
+    a, b = max(phi * mean, 1e-300), max(phi * rest, 1e-300)
+    d_a, d_b = logs[0] - digamma(a) + ready[2], logs[1] - digamma(b) + ready[2]
+    slopes[_ETA] = d_a * a * rest - d_b * b * mean
+    slopes[_OWN] = d_a * a + d_b * b
+    density = (a - 1.0) * logs[0] + (b - 1.0) * logs[1]
+    return density + ready[1] - math.lgamma(a) - math.lgamma(b)
+
+
+@numba.njit
+def _binomial(eta: float, counts: np.ndarray, slopes: np.ndarray) -> float:
+    """Score counts of failures and successes with probability logistic(eta)."""
+    small = math.exp(-abs(eta))
+    asked = counts[0] + counts[1]
+    slopes[_ETA] = counts[1] - asked * (1.0 if eta > 0.0 else small) / (1.0 + small)
+    return counts[1] * eta - asked * (max(eta, 0.0) + math.log1p(small))
+
+
+@numba.njit
+def cell_logp(
+    kind: int,
+    eta: float,
+    ready: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    answers: np.ndarray,
+    slopes: np.ndarray,
+) -> float:
+    """Return the log-likelihood of one cell, without the multinomial coefficient.
+
+    Parameters
+    ----------
+    kind, ready, gaps
+        See `prepare`.
+    eta
+        The predictor.
+    cuts
+        The cutpoints at width 1 (ordinal families).
+    answers
+        The cell's row of `answers_of`.
+    slopes
+        Written to: the first two places are replaced, the others added to.
+    """
+    slopes[_ETA] = 0.0
+    slopes[_OWN] = 0.0
+    if kind == ORDINAL:
+        return _ordinal(eta, ready, gaps, cuts, answers, slopes)
+    if kind == LOGIT_NORMAL:
+        return _logit_normal(eta, ready, answers, slopes)
+    if kind == BETA:
+        return _beta(eta, ready, answers, slopes)
+    return _binomial(eta, answers, slopes)
+
+
+@numba.njit(inline="always")
+def _sum(
+    effects: np.ndarray,
+    index: np.ndarray,
+    weight: np.ndarray,
+    cell: int,
+    first: int,
+    stop: int,
+) -> float:
+    """Add up the effects of some terms that enter one cell."""
+    row = cell if weight.shape[0] > 1 else 0
+    total = 0.0
+    for term in range(first, stop):
+        total += weight[row, term] * effects[index[cell, term]]
+    return total
+
+
+@numba.njit(inline="always")
+def _scatter(
+    gradient: np.ndarray,
+    slope: float,
+    index: np.ndarray,
+    weight: np.ndarray,
+    cell: int,
+    first: int,
+    stop: int,
+) -> None:
+    """Add the slope of a sum (`_sum`) to those of the effects in it."""
+    row = cell if weight.shape[0] > 1 else 0
+    for term in range(first, stop):
+        gradient[index[cell, term]] += weight[row, term] * slope
+
+
+@numba.njit
+def forward(
+    effects: np.ndarray,
+    index: np.ndarray,
+    weight: np.ndarray,
+    roles: np.ndarray,
+    keying: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute ``eta`` and ``own``, both ``[cell]``, from the effects.
+
+    With A, D, B, L and O the weighted sums of the effects whose terms have the roles
+    `ASKED`, `DISCRIMINATED`, `BELIEVED`, `LOG_DISCRIMINATION` and `OWN`,
+    ``eta = A + keying * (exp(L) * D + B)`` and ``own = O``.
+
+    Parameters
+    ----------
+    effects
+        All effects of the model.
+    index, weight, roles, keying
+        See `polbayes.fit.layout.Gathering`.
+    """
+    cells = index.shape[0]
+    eta = np.empty(cells)
+    own = np.empty(cells)
+    sums = np.empty(5)
+    for cell in range(cells):
+        for role in range(5):
+            sums[role] = _sum(effects, index, weight, cell, roles[role], roles[role + 1])
+        belief = math.exp(sums[LOG_DISCRIMINATION]) * sums[DISCRIMINATED] + sums[BELIEVED]
+        eta[cell] = sums[ASKED] + keying[cell] * belief
+        own[cell] = sums[OWN]
+    return eta, own
+
+
+@numba.njit
+def _unit_cuts(gaps: np.ndarray) -> np.ndarray:
+    """Return the cutpoints at width 1 (`polbayes.fit.likelihood.cutpoints`)."""
+    cuts = np.zeros(gaps.shape[0] + 1)
+    cuts[1:] = np.cumsum(gaps)
+    return cuts - (cuts[gaps.shape[0] // 2] + cuts[cuts.shape[0] // 2]) / 2.0
+
+
+@numba.njit
+def _slopes_of_gaps(slopes: np.ndarray, size: int) -> np.ndarray:
+    """Turn slopes with respect to unit cutpoints into slopes with respect to their distances."""
+    of_cuts, gradient = slopes[_CUTS : _CUTS + size + 1], slopes[_CUTS + size + 1 :].copy()
+    for gap in range(size):
+        # A wider gap moves every cutpoint above it up, and all of them back as far as the middle.
+        middle = ((size // 2 > gap) + ((size + 1) // 2 > gap)) / 2.0
+        gradient[gap] += of_cuts[gap + 1 :].sum() - of_cuts.sum() * middle
+    return gradient
+
+
+@numba.njit
+def evaluate(
+    effects: np.ndarray,
+    gaps: np.ndarray,
+    kind: int,
+    answers: np.ndarray,
+    index: np.ndarray,
+    weight: np.ndarray,
+    roles: np.ndarray,
+    keying: np.ndarray,
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Compute the log-likelihood and its gradients with respect to effects and gaps.
+
+    Parameters
+    ----------
+    effects, gaps
+        All effects of the model, and the distances of the cutpoints (may be empty).
+    kind, answers
+        Observation model and ``[cell, column]`` answers (`polbayes.fit.operation.answers_of`).
+    index, weight, roles, keying
+        See `polbayes.fit.layout.Gathering`.
+    """
+    r, cuts = roles, _unit_cuts(gaps)
+    gradient = np.zeros(effects.shape[0])
+    slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0])
+    ready = np.empty(3 + 2 * gaps.shape[0])
+    total, scale, log_scale, own = 0.0, 1.0, 0.0, np.nan
+    for cell in range(index.shape[0]):
+        asked = _sum(effects, index, weight, cell, r[0], r[1])
+        discriminated = _sum(effects, index, weight, cell, r[1], r[2])
+        believed = _sum(effects, index, weight, cell, r[2], r[3])
+        before = log_scale, own
+        log_scale = _sum(effects, index, weight, cell, r[3], r[4])
+        own = _sum(effects, index, weight, cell, r[4], r[5])
+        if log_scale != before[0]:
+            scale = math.exp(log_scale)
+        if own != before[1]:
+            prepare(kind, own, gaps, ready)
+        eta = asked + keying[cell] * (scale * discriminated + believed)
+        total += cell_logp(kind, eta, ready, gaps, cuts, answers[cell], slopes)
+        slope = slopes[_ETA]
+        _scatter(gradient, slope, index, weight, cell, r[0], r[1])
+        slope *= keying[cell]
+        _scatter(gradient, slope, index, weight, cell, r[2], r[3])
+        slope *= scale
+        _scatter(gradient, slope, index, weight, cell, r[1], r[2])
+        _scatter(gradient, slope * discriminated, index, weight, cell, r[3], r[4])
+        _scatter(gradient, slopes[_OWN], index, weight, cell, r[4], r[5])
+    return total, gradient, _slopes_of_gaps(slopes, gaps.shape[0])
+
+
+@numba.njit
+def pointwise(
+    eta: np.ndarray, own: np.ndarray, gaps: np.ndarray, kind: int, answers: np.ndarray
+) -> np.ndarray:
+    """Return ``[cell]`` the log-likelihood of every cell.
+
+    Parameters
+    ----------
+    eta, own
+        See `forward`.
+    gaps, kind, answers
+        See `evaluate`.
+    """
+    cuts = _unit_cuts(gaps)
+    slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0])
+    ready = np.empty(3 + 2 * gaps.shape[0])
+    logp = np.empty(eta.shape[0])
+    for cell in range(eta.shape[0]):
+        prepare(kind, own[cell], gaps, ready)
+        logp[cell] = cell_logp(kind, eta[cell], ready, gaps, cuts, answers[cell], slopes)
+    return logp
+
+
+@numba.njit
+def evaluate_arrays(
+    effects: np.ndarray,
+    gaps: np.ndarray,
+    kind: np.ndarray,
+    answers: np.ndarray,
+    index: np.ndarray,
+    weight: np.ndarray,
+    roles: np.ndarray,
+    keying: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Call `evaluate` with scalars as arrays without dimensions, as PyTensor has them."""
+    total, gradient, of_gaps = evaluate(
+        effects, gaps, kind.item(), answers, index, weight, roles, keying
+    )
+    return np.array(total), gradient, of_gaps

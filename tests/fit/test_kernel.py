@@ -1,0 +1,186 @@
+"""The one loop over all cells, against the same formulas in numpy and scipy."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from polbayes.fit.kernel import (
+    ASKED,
+    BELIEVED,
+    BETA,
+    BINOMIAL,
+    DISCRIMINATED,
+    LOG_DISCRIMINATION,
+    LOGIT_NORMAL,
+    ORDINAL,
+    OWN,
+    evaluate,
+    forward,
+    pointwise,
+)
+from polbayes.fit.operation import LogLikelihood
+
+ROLES = (ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, OWN)
+
+
+def case(seed, *, effects=7, cells=11, terms=6, by_cell=True):
+    """Return random input; every role occurs where there are terms enough."""
+    rng = np.random.default_rng(seed)
+    role = np.concatenate([rng.permutation(5), rng.integers(0, 5, max(terms - 5, 0))])[:terms]
+    return (
+        rng.normal(0, 0.7, effects),
+        rng.integers(0, effects, (cells, terms)).astype(np.uint32),
+        rng.normal(0, 1, (cells if by_cell else 1, terms)),
+        np.searchsorted(np.sort(role), np.arange(6)),
+        rng.choice([-1.0, 1.0], cells),
+    )
+
+
+def plain(effects, index, weight, roles, keying):
+    """The formula of `forward`, with numpy's broadcasting."""
+    entering = weight * effects[index]
+    total = {r: entering[:, roles[r] : roles[r + 1]].sum(axis=1) for r in ROLES}
+    belief = np.exp(total[LOG_DISCRIMINATION]) * total[DISCRIMINATED] + total[BELIEVED]
+    return total[ASKED] + keying * belief, total[OWN]
+
+
+def observed(kind, cells, seed, points=4):
+    """Return gaps and random answers of a family."""
+    rng = np.random.default_rng(seed)
+    if kind == ORDINAL:
+        return rng.uniform(0.3, 2, points - 2), rng.integers(0, 4, (cells, points)).astype(float)
+    if kind == BINOMIAL:
+        return np.empty(0), rng.integers(0, 9, (cells, 2)).astype(float)
+    value = rng.uniform(0.05, 0.95, cells)
+    return np.empty(0), np.stack([np.log(value), np.log1p(-value)], axis=1)
+
+
+def by_scipy(kind, eta, own, gaps, answers):
+    """The log-likelihood of every cell, without the multinomial coefficients."""
+    if kind == ORDINAL:
+        raw = np.cumsum([0.0, *gaps])
+        below = special.expit(np.outer(np.exp(own), raw - np.median(raw)) - eta[:, None])
+        edges = np.pad(below, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1)))
+        return (answers * np.log(np.diff(edges, axis=1))).sum(axis=1)
+    if kind == BINOMIAL:
+        return answers[:, 0] * special.log_expit(-eta) + answers[:, 1] * special.log_expit(eta)
+    value = np.exp(answers[:, 0])
+    if kind == LOGIT_NORMAL:
+        return stats.norm(eta, np.exp(own)).logpdf(special.logit(value))
+    mean, phi = special.expit(eta), np.exp(own)
+    return stats.beta(mean * phi, (1 - mean) * phi).logpdf(value)
+
+
+KINDS = {
+    "ordinal": ORDINAL,
+    "logit_normal": LOGIT_NORMAL,
+    "beta": BETA,
+    "binomial": BINOMIAL,
+}
+cases = st.builds(
+    case,
+    st.integers(0, 2**32 - 1),
+    effects=st.integers(1, 9),
+    cells=st.integers(1, 12),
+    terms=st.integers(1, 9),
+    by_cell=st.booleans(),
+)
+
+
+def slopes(function, at):
+    steps = 1e-6 * np.eye(len(at))
+    return np.array([(function(at + h) - function(at - h)) / 2e-6 for h in steps])
+
+
+@settings(deadline=None)
+@given(cases)
+def test_forward_is_the_formula(given_case):
+    for found, expected in zip(forward(*given_case), plain(*given_case), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(cases, st.sampled_from(list(KINDS.values())), st.integers(2, 5), st.integers(0, 2**32 - 1))
+def test_value_and_slopes_are_those_of_scipy(given_case, kind, points, seed):
+    effects, *rest = given_case
+    effects = effects / 2
+    gaps, answers = observed(kind, len(rest[0]), seed, points)
+    total, gradient, of_gaps = evaluate(effects, gaps, kind, answers, *rest)
+
+    def of(at, distances):
+        return by_scipy(kind, *plain(at, *rest), distances, answers).sum()
+
+    assert total == pytest.approx(of(effects, gaps), rel=1e-9, abs=1e-9)
+    expected = slopes(lambda at: of(at, gaps), effects)
+    np.testing.assert_allclose(gradient, expected, rtol=2e-5, atol=2e-5 * (1 + abs(total)))
+    assert of_gaps.shape == gaps.shape
+    if len(gaps):
+        expected = slopes(lambda at: of(effects, at), gaps)
+        np.testing.assert_allclose(of_gaps, expected, rtol=2e-5, atol=2e-5 * (1 + abs(total)))
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_cells_one_by_one_add_up(kind):
+    effects, *rest = case(4)
+    gaps, answers = observed(kind, 11, 5)
+    found = pointwise(*forward(effects, *rest), gaps, kind, answers)
+    np.testing.assert_allclose(
+        found, by_scipy(kind, *plain(effects, *rest), gaps, answers), rtol=1e-9
+    )
+    assert found.sum() == pytest.approx(evaluate(effects, gaps, kind, answers, *rest)[0])
+
+
+def test_a_cell_by_hand():
+    """eta = 0.5 - (exp(0.1) * (1.5 - 0.25) + 2 * 0.3), own = 3 * 0.2."""
+    effects = np.array([0.5, 1.5, 0.25, 0.3, 0.1, 0.2])
+    weight = np.array([[1.0, 1.0, -1.0, 2.0, 1.0, 3.0]])
+    index, roles = np.arange(6, dtype=np.uint32)[None], np.array([0, 1, 3, 4, 5, 6])
+    eta, own = forward(effects, index, weight, roles, np.array([-1.0]))
+    assert eta == pytest.approx([0.5 - (np.exp(0.1) * 1.25 + 0.6)])
+    assert own == pytest.approx([0.6])
+
+
+@pytest.fixture(scope="module", params=["FAST_COMPILE", "NUMBA"])
+def compiled(request):
+    """Compile a smooth function of the log-likelihood, and its gradients."""
+    import pytensor
+    import pytensor.tensor as pt
+
+    inputs = [
+        *(pt.dvector(), pt.dvector(), pt.lscalar(), pt.dmatrix()),
+        *(pt.matrix(dtype="uint32"), pt.dmatrix(), pt.lvector(), pt.dvector()),
+    ]
+    cost = pt.sin(LogLikelihood()(*inputs)[0] / 20)
+    outputs = [cost, *pytensor.grad(cost, inputs[:2])]
+    return pytensor.function(inputs, outputs, mode=request.param)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("by_cell", [True, False])
+def test_through_pytensor(compiled, seed, by_cell):
+    """Python's `perform` and the numba-compiled graph both give the value and its slopes."""
+    effects, *rest = case(seed, by_cell=by_cell)
+    effects = effects / 2  # where differences of logistics keep their digits
+    gaps, answers = observed(ORDINAL, 11, seed)
+    value, gradient, of_gaps = compiled(effects, gaps, ORDINAL, answers, *rest)
+
+    def cost(at, distances):
+        return np.sin(by_scipy(ORDINAL, *plain(at, *rest), distances, answers).sum() / 20)
+
+    assert value == pytest.approx(cost(effects, gaps), rel=1e-9)
+    np.testing.assert_allclose(gradient, slopes(lambda at: cost(at, gaps), effects), atol=1e-5)
+    np.testing.assert_allclose(of_gaps, slopes(lambda at: cost(effects, at), gaps), atol=1e-5)
+
+
+def test_shapes_are_known_before_anything_is_computed():
+    import pytensor
+    import pytensor.tensor as pt
+
+    effects, *rest = case(0)
+    gaps, answers = observed(ORDINAL, 11, 0)
+    variable = pt.dvector()
+    _, gradient, of_gaps = LogLikelihood()(variable, gaps, ORDINAL, answers, *rest)
+    shape = pytensor.function([variable], [gradient.shape[0], of_gaps.shape[0]])
+    assert [int(n) for n in shape(effects)] == [len(effects), len(gaps)]
