@@ -231,8 +231,12 @@ def _centring(
             if _refines(index, coarse) and coarse.max() < index.max():
                 candidates.append(("model" in names, int(coarse.max()), coarse))
     if POSITIONS[part] in ("discrimination", "threshold") and not candidates:
-        # The geometric mean is 1: the rest is in theta, and in the distances of the cutpoints.
-        candidates.append((False, 0, np.zeros(len(frame), dtype=int)))
+        # The geometric mean is 1, for discriminations within each dimension: the rest is in
+        # theta, which has a unit of its own on each, and in the distances of the cutpoints.
+        whole = np.zeros(len(frame), dtype=int)
+        dimension = levels(frame, ["dimension"])[0]
+        own_unit = POSITIONS[part] == "discrimination" and _refines(index, dimension)
+        candidates.append((False, 0, dimension if own_unit else whole))
     if not candidates:
         return None
     coarse = max(candidates, key=lambda c: c[:2])[2]

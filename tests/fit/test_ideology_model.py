@@ -20,7 +20,7 @@ DIMENSION_OF = {"e1": "economic", "e2": "economic", "c1": "cultural", "c2": "cul
 GROUPS = {
     ("theta", ("model",)): lambda at: 0,
     ("difficulty", ("item",)): lambda at: DIMENSION_OF[at["item"]],
-    ("discrimination", ("item",)): lambda at: 0,
+    ("discrimination", ("item",)): lambda at: DIMENSION_OF[at["item"]],
     ("acquiescence", ("model",)): lambda at: 0,
     ("acquiescence", ("model", "prefix")): lambda at: at["model"],
     ("steer", ("model", "prefix")): lambda at: at["model"],
