@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from polbayes.measures.agreement import agreement
 from polbayes.measures.bias import bias
+from polbayes.measures.consistency import consistency
 from polbayes.measures.stability import stability
 from polbayes.measures.validity import validity
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 # Beyond, ids only number the paraphrases of an item, and have nothing in common across items.
 MANY_WORDINGS = 50
 
-__all__ = ["agreement", "bias", "measure_all", "stability", "validity"]
+__all__ = ["agreement", "bias", "consistency", "measure_all", "stability", "validity"]
 
 
 def measure_all(
