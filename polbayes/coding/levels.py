@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.coding.text import SPECIAL_TOKEN, clean
-from polbayes.dataset import MISSING, STANCE
+from polbayes.dataset import LEVELS, MISSING, STANCE
 from polbayes.errors import UserError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-LEVELS = ("strongly disagree", "disagree", "agree", "strongly agree")
 STRONG = 0.3
 # Coders whose probabilities are nominal: they say nothing about strength.
 RULES = ("likert", "lexical")
@@ -54,8 +53,8 @@ def four_levels(data: "xr.Dataset", *, strong: float = STRONG) -> "xr.DataArray"
     Returns
     -------
     xarray.DataArray
-        int8 over the dimensions of `stance`: the position in `LEVELS`, `MISSING` where the
-        answer has none.
+        int8 over the dimensions of `stance`: the position in `polbayes.dataset.LEVELS`, or
+        `MISSING` where the answer has none.
 
     Raises
     ------

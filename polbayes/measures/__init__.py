@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from polbayes.measures.agreement import agreement
 from polbayes.measures.bias import bias
-from polbayes.measures.consistency import consistency
+from polbayes.measures.compass import compass
+from polbayes.measures.consistency import consistency, has_pairs
 from polbayes.measures.stability import stability
 from polbayes.measures.validity import validity
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 # Beyond, ids only number the paraphrases of an item, and have nothing in common across items.
 MANY_WORDINGS = 50
 
-__all__ = ["agreement", "bias", "consistency", "measure_all", "stability", "validity"]
+__all__ = ["agreement", "bias", "compass", "consistency", "measure_all", "stability", "validity"]
 
 
 def measure_all(
@@ -40,7 +41,9 @@ def measure_all(
         Tables by name: ``bias``, ``bias_by_prefix``, ``bias_by_kind``, ``validity``,
         ``validity_by_prefix``, ``agreement``; ``bias_by_variant`` where there are no more
         than `MANY_WORDINGS` ids of wordings; ``bias_by_instrument`` where there are
-        several instruments; ``stability`` and ``stability_by_item`` where there is
+        several instruments; ``consistency`` where there are wordings beside an original and
+        ``consistency_by_item`` where these are no more than `MANY_WORDINGS`; ``compass``
+        where items have points; ``stability`` and ``stability_by_item`` where there is
         `r_plus`.
 
     Raises
@@ -61,7 +64,23 @@ def measure_all(
     tables["validity"] = validity(data, **settings)
     tables["validity_by_prefix"] = validity(data, by=("model", "prefix"), **settings)
     tables["agreement"] = agreement(data, **settings)
+    tables |= _of_wordings(data, settings)
     if "r_plus" in data:
         tables["stability"] = stability(data, **settings)
         tables["stability_by_item"] = stability(data, by=("model", "item"), **settings)
+    return tables
+
+
+def _of_wordings(data: "xr.Dataset", settings: dict[str, Any]) -> "dict[str, pd.DataFrame]":
+    """Compare wordings with the original, as far as there are any."""
+    tables = {}
+    if has_pairs(data):
+        tables["consistency"] = consistency(data, **settings)
+        if data.sizes["variant"] <= MANY_WORDINGS:
+            by_item = ("consistent_4", "consistent_2", "discrepancy_size")
+            tables["consistency_by_item"] = consistency(
+                data, by=("model", "item"), measures=by_item, **settings
+            )
+    if "points" in data.coords:
+        tables["compass"] = compass(data, **settings)
     return tables

@@ -200,6 +200,14 @@ def compare_wordings(data: "xr.Dataset", *, strong: float = STRONG) -> Pairs:
     )
 
 
+def has_pairs(data: "xr.Dataset") -> bool:
+    """Tell whether any item was asked in its original wording and in another one."""
+    asked = asked_cells(data, ["item", "variant"])
+    is_original = data["kind"].transpose("item", "variant").values == "original"
+    both = (asked & is_original).any(axis=1) & (asked & ~is_original).any(axis=1)
+    return bool(both.any())
+
+
 def _of_kind(
     data: "xr.Dataset",
     pairs: Pairs,
