@@ -10,6 +10,10 @@ from polbayes.measures.agreement import agreement
 from polbayes.measures.bias import bias
 from polbayes.measures.compass import compass
 from polbayes.measures.consistency import consistency, has_pairs
+from polbayes.measures.contrasts import bias_difference, reformulation_robustness
+from polbayes.measures.kappa import annotator_agreement
+from polbayes.measures.prefix_shift import prefix_shift
+from polbayes.measures.ranks import rank_agreement
 from polbayes.measures.stability import stability
 from polbayes.measures.validity import validity
 
@@ -19,8 +23,23 @@ if TYPE_CHECKING:
 
 # Beyond, ids only number the paraphrases of an item, and have nothing in common across items.
 MANY_WORDINGS = 50
+# Every two wordings are compared up to this number.
+MANY_PAIRED = 12
 
-__all__ = ["agreement", "bias", "compass", "consistency", "measure_all", "stability", "validity"]
+__all__ = [
+    "agreement",
+    "annotator_agreement",
+    "bias",
+    "bias_difference",
+    "compass",
+    "consistency",
+    "measure_all",
+    "prefix_shift",
+    "rank_agreement",
+    "reformulation_robustness",
+    "stability",
+    "validity",
+]
 
 
 def measure_all(
@@ -43,7 +62,11 @@ def measure_all(
         than `MANY_WORDINGS` ids of wordings; ``bias_by_instrument`` where there are
         several instruments; ``consistency`` where there are wordings beside an original and
         ``consistency_by_item`` where these are no more than `MANY_WORDINGS`; ``compass``
-        where items have points; ``stability`` and ``stability_by_item`` where there is
+        where items have points; ``prefix_shift`` where there are several prefixes,
+        ``bias_difference_by_instrument`` where there are several instruments;
+        ``rank_agreement_by_prefix``, ``_by_variant`` (``_by_kind`` where there are more than
+        `MANY_PAIRED` ids) and ``_by_instrument`` where there are several of these and of
+        models; ``stability`` and ``stability_by_item`` where there is
         `r_plus`.
 
     Raises
@@ -65,6 +88,7 @@ def measure_all(
     tables["validity_by_prefix"] = validity(data, by=("model", "prefix"), **settings)
     tables["agreement"] = agreement(data, **settings)
     tables |= _of_wordings(data, settings)
+    tables |= _of_ways_of_asking(data, settings)
     if "r_plus" in data:
         tables["stability"] = stability(data, **settings)
         tables["stability_by_item"] = stability(data, by=("model", "item"), **settings)
@@ -83,4 +107,21 @@ def _of_wordings(data: "xr.Dataset", settings: dict[str, Any]) -> "dict[str, pd.
             )
     if "points" in data.coords:
         tables["compass"] = compass(data, **settings)
+    return tables
+
+
+def _of_ways_of_asking(data: "xr.Dataset", settings: dict[str, Any]) -> "dict[str, pd.DataFrame]":
+    """Compare prefixes, wordings and instruments, as far as there are several of them."""
+    tables = {}
+    several = {name: len(set(data[name].values.tolist())) > 1 for name in ("prefix", "instrument")}
+    if several["prefix"]:
+        tables["prefix_shift"] = prefix_shift(data, **settings)
+    if several["instrument"]:
+        tables["bias_difference_by_instrument"] = bias_difference(data, **settings)
+    if data.sizes["model"] > 1:
+        over = [name for name, there in several.items() if there]
+        if data.sizes["variant"] > 1:
+            over.append("variant" if data.sizes["variant"] <= MANY_PAIRED else "kind")
+        for name in over:
+            tables[f"rank_agreement_by_{name}"] = rank_agreement(data, over=name, **settings)
     return tables

@@ -30,7 +30,13 @@ def test_tables_follow_what_the_data_have(coded):
     data["r_plus"] = data["status"].astype(np.float64) * 0 + 0.7
     two = coded(BOTH, 1, instruments=("x", "y"))
     assert set(measure_all(data, draws=10)) == ALWAYS | {"stability", "stability_by_item"}
-    assert set(measure_all(two, draws=10)) == ALWAYS | {"bias_by_instrument"}
+    of_instruments = {"bias_by_instrument", "bias_difference_by_instrument"}
+    assert set(measure_all(two, draws=10)) == ALWAYS | of_instruments
+    many = coded(BOTH, 1, models=("m", "n"), prefixes=("p", "q"), instruments=("x", "y"))
+    assert set(measure_all(many, draws=10)) == ALWAYS | of_instruments | {
+        "prefix_shift",
+        *(f"rank_agreement_by_{name}" for name in ("prefix", "variant", "instrument")),
+    }
     plain = measure_all(data.sel(variant=["original"]), draws=10)
     assert set(plain) == (ALWAYS | {"stability", "stability_by_item"}) - {
         "consistency",
