@@ -18,6 +18,14 @@ ALWAYS = {
     "consistency",
     "consistency_by_item",
 }
+OF_PROBABILITIES = {
+    "stability",
+    "stability_by_item",
+    "validity_by_item",
+    "distributions",
+    "divergent_pairs",
+    "item_instability",
+}
 BOTH = [
     ("a", "economic", "left", ("original", "paraphrase", "opposite")),
     ("b", "cultural", "right", ("original", "opposite")),
@@ -28,8 +36,10 @@ def test_tables_follow_what_the_data_have(coded):
     data = coded(BOTH, 1)
     assert set(measure_all(data, draws=10)) == ALWAYS
     data["r_plus"] = data["status"].astype(np.float64) * 0 + 0.7
+    sets = {"one": ["original"], "other": ["paraphrase*"]}
+    assert "paraphrase_sets" in measure_all(data, draws=10, paraphrase_sets=sets)
     two = coded(BOTH, 1, instruments=("x", "y"))
-    assert set(measure_all(data, draws=10)) == ALWAYS | {"stability", "stability_by_item"}
+    assert set(measure_all(data, draws=10)) == ALWAYS | OF_PROBABILITIES
     of_instruments = {"bias_by_instrument", "bias_difference_by_instrument"}
     assert set(measure_all(two, draws=10)) == ALWAYS | of_instruments
     many = coded(BOTH, 1, models=("m", "n"), prefixes=("p", "q"), instruments=("x", "y"))
@@ -38,7 +48,7 @@ def test_tables_follow_what_the_data_have(coded):
         *(f"rank_agreement_by_{name}" for name in ("prefix", "variant", "instrument")),
     }
     plain = measure_all(data.sel(variant=["original"]), draws=10)
-    assert set(plain) == (ALWAYS | {"stability", "stability_by_item"}) - {
+    assert set(plain) == (ALWAYS | OF_PROBABILITIES) - {
         "consistency",
         "consistency_by_item",
     }
