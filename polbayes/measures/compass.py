@@ -123,6 +123,9 @@ def compass(
           its wordings' distances. It cannot be negative, so that where there is no
           shift its interval still lies above 0: look at the shifts.
 
+        Resampled items need not have points as the test's items have them, so that bounds may
+        lie beyond the test's range of -10 to 10.
+
     Raises
     ------
     UserError
