@@ -173,7 +173,7 @@ def _tests(
     order = (*by, "variant", "item")
     mean = (total / n_asked.clip(min=1)).transpose(*order, "axis").values
     n_asked, answered = n_asked.transpose(*order), answered.transpose(*order)
-    names = [str(v) for v in n_asked["variant"].values]
+    names, kinds = [str(v) for v in n_asked["variant"].values], _kinds(data)
     for at in np.ndindex(*mean.shape[: len(by)]):
         there = np.flatnonzero(n_asked.values[at].any(axis=1))
         if there.size:
@@ -182,7 +182,7 @@ def _tests(
                 labels,
                 _Test(
                     names=tuple(names[v] for v in there),
-                    kinds=tuple(_kind_of(data, names[v]) for v in there),
+                    kinds=tuple(kinds[names[v]] for v in there),
                     points=mean[at][there],
                     answered=answered.values[at][there],
                     asked=n_asked.values[at][there],
@@ -212,11 +212,12 @@ def _with_opposite(
     )
 
 
-def _kind_of(data: "xr.Dataset", variant: str) -> str:
-    if variant == OPPOSITE_ANSWERS:
-        return "original"
-    kinds = data["kind"].sel(variant=variant).values.tolist()
-    return next((str(k) for k in kinds if k), "")
+def _kinds(data: "xr.Dataset") -> dict[str, str]:
+    """Return the kind of every wording; the opposite answers are the original's."""
+    by_item = data["kind"].transpose("item", "variant").values
+    names = [str(v) for v in data["variant"].values]
+    kinds = [next((str(k) for k in column if k), "") for column in by_item.T]
+    return {**dict(zip(names, kinds, strict=True)), OPPOSITE_ANSWERS: "original"}
 
 
 def _positions(
@@ -247,11 +248,11 @@ def _against(test: _Test, kind: str) -> int | None:
 def _drawn(
     data: "xr.Dataset", test: _Test, axes: Mapping[str, Axis], bootstrap: Bootstrap
 ) -> np.ndarray:
-    """Compute the positions over ``draw, wording, axis``; the first draw is the data as it is.
+    """Compute the positions over ``axis, wording, draw``; the first draw is the data as it is.
 
     The items of each axis are resampled apart: the number of items is part of the test.
     """
-    out = np.empty((1 + bootstrap.draws, len(test.names), len(axes)))
+    out = np.empty((len(axes), len(test.names), 1 + bootstrap.draws))
     has_points = _has_points(data, list(axes))
     ids = np.asarray(data["item"].values, dtype=str)
     for a, axis in enumerate(axes.values()):
@@ -261,8 +262,8 @@ def _drawn(
         if members.size:
             picked = ids[members].tolist()
             weights[1:] = item_weights(picked, bootstrap.draws, bootstrap.seed)
-        sums = weights @ test.points[:, members, a].T
-        out[:, :, a] = sums / axis.divisor + axis.offset
+        sums = test.points[:, members, a] @ weights.T
+        out[a] = sums / axis.divisor + axis.offset
     return out
 
 
@@ -276,12 +277,13 @@ def _rows(
     bootstrap: Bootstrap,
 ) -> Iterator[dict[str, Any]]:
     """Make the rows of one set of answers: one wording's, or several together."""
-    place = drawn[:, members]
-    values = {name: place[..., a].mean(axis=1) for a, name in enumerate(axes)}
+    values = {name: drawn[a, members].mean(axis=0) for a, name in enumerate(axes)}
     if against is not None:
-        shift = place - drawn[:, [against]]
-        values |= {f"{name}_shift": shift[..., a].mean(axis=1) for a, name in enumerate(axes)}
-        values["distance"] = np.sqrt((shift**2).sum(axis=2)).mean(axis=1)
+        centre = {name: drawn[a, against] for a, name in enumerate(axes)}
+        shifts = {f"{name}_shift": values[name] - centre[name] for name in axes}
+        # One wording at a time: there may be hundreds.
+        apart = sum(np.sqrt(((drawn[:, v] - drawn[:, against]) ** 2).sum(axis=0)) for v in members)
+        values |= {**shifts, "distance": apart / len(members)}
     n, asked = int(test.answered[members].sum()), int(test.asked[members].sum())
     n_items = int(test.answered[members].any(axis=0).sum())
     out = {
