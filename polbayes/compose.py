@@ -146,6 +146,8 @@ def _check(config: RunConfig) -> None:
                     raise unknown("model", model, config.respondents, where="models")
     if config.measures.bootstrap < 100:
         raise UserError("measures.bootstrap: at least 100 draws are needed for an interval.")
+    if not 0 <= config.measures.strong <= 1:
+        raise UserError(f"measures.strong: must lie between 0 and 1, not {config.measures.strong}.")
     for key, level in (("measures", config.measures.level), ("analysis", config.analysis.level)):
         if not 0 < level < 1:
             raise UserError(f"{key}.level: must be between 0 and 1, not {level}.")

@@ -137,10 +137,24 @@ class CodingConfig:
 
 @dataclass
 class MeasureConfig:
-    """Classical measures: bootstrap draws and the level of their intervals."""
+    """Classical measures.
+
+    Parameters
+    ----------
+    bootstrap, level
+        Bootstrap draws and the level of their intervals.
+    strong
+        Answers are strong where the probabilities of agreeing and disagreeing differ by more
+        (Lunardi et al. 2024).
+    paraphrase_sets
+        Two sets of wordings to compare where probabilities are read: names to lists of ids or
+        of patterns such as ``paraphrase_*``.
+    """
 
     bootstrap: int = 10_000
     level: float = 0.95
+    strong: float = 0.3
+    paraphrase_sets: dict[str, list[str]] | None = None
 
 
 @dataclass

@@ -27,6 +27,9 @@ STANCE = {"disagree": -1, "neutral": 0, "agree": 1, "unrelated": 2, "refused": 3
 MISSING = -128
 STANCE_CLASSES = tuple(STANCE)
 
+# The four-level scale of answers, from which the middle is left out.
+LEVELS = ("strongly disagree", "disagree", "agree", "strongly agree")
+
 _FLAGS: Mapping[str, Mapping[str, int]] = {
     "status": {"not_asked": NOT_ASKED, **STATUS},
     "stance": {"missing": MISSING, **STANCE},
@@ -149,7 +152,7 @@ def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":
     }
     indexes = {
         dim: _union([data[dim].values for data in datasets if dim in data.dims])
-        for dim in (*CELL_DIMS, "option", "stance_class")
+        for dim in (*CELL_DIMS, "option", "stance_class", "axis", "answer_level")
         if any(dim in data.dims for data in datasets)
     }
     aligned = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS, flag_attributes
+from polbayes.dataset import CELL_DIMS, LEVELS, NOT_ASKED, STATUS, flag_attributes
 from polbayes.errors import UserError, unknown
 from polbayes.instruments import Instrument, Item, Variant
 from polbayes.prompts import Prefix
@@ -75,7 +75,8 @@ def design(
         exists and `NOT_ASKED` where not, with the coordinates ``statement``, ``kind``,
         ``keying`` (item, variant), ``dimension``, ``direction``, ``instrument``,
         ``source`` (item), ``prefix_text``, ``prefix_answer`` (prefix) and one for each
-        field of `ModelInfo`.
+        field of `ModelInfo`; where the instruments have them, ``points`` (item, axis,
+        answer_level), the published points of the four answers, NaN where an item has none.
 
     Raises
     ------
@@ -134,6 +135,7 @@ def design(
         "prefix_answer": ("prefix", [p.answer for p in prefixes]),
         **{name: ("item", values) for name, values in per_item.items()},
         **{name: ("model", values) for name, values in per_model.items()},
+        **_points([item for _, item in chosen]),
     }
     return xr.Dataset(
         {"status": (CELL_DIMS, status, flag_attributes("status"))},
@@ -144,6 +146,26 @@ def design(
             "instruments": "; ".join(f"{i.id}: {i.title}. {i.citation}" for i in instruments),
         },
     )
+
+
+def _points(items: Sequence[Item]) -> dict[str, object]:
+    """Lay out the points of answers on four levels; nothing where no item has any."""
+    four = len(LEVELS)
+    axes = list(
+        dict.fromkeys(a for item in items for a, p in item.points.items() if len(p) == four)
+    )
+    if not axes:
+        return {}
+    points = np.full((len(items), len(axes), four), np.nan)
+    for row, item in enumerate(items):
+        for axis, values in item.points.items():
+            if len(values) == four:
+                points[row, axes.index(axis)] = values
+    return {
+        "axis": axes,
+        "answer_level": list(LEVELS),
+        "points": (("item", "axis", "answer_level"), points),
+    }
 
 
 def _strings(value: object) -> object:

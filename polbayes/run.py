@@ -98,6 +98,16 @@ def plan(config: RunConfig) -> Plan:
         data = _design(config, instruments, prefixes, template)
         if "fit" in config.stages:
             check_spec(spec, data)
+    sets = config.measures.paraphrase_sets
+    if sets is not None:
+        from polbayes.measures.paraphrases import check_sets
+
+        check_sets(data, sets)
+        if config.imported is None and config.elicitation.kind == "open_ended":
+            raise UserError(
+                "measures.paraphrase_sets: comparing them takes answer probabilities, which "
+                "elicitation=open_ended does not read; use forced_choice or fill_mask."
+            )
     return Plan(config, instruments, prefixes, template, lexicon, spec, data)
 
 
@@ -333,6 +343,8 @@ def _measure(job: Job) -> tuple[list[str], dict[str, Any]]:
         draws=settings.bootstrap,
         level=settings.level,
         seed=job.plan.config.seed,
+        strong=settings.strong,
+        paraphrase_sets=settings.paraphrase_sets,
     )
     return _write_tables(tables, job.folder / "measures"), {}
 

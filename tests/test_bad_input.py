@@ -75,6 +75,14 @@ def refused(answer, says, *, left=()):
         ([*WVS, "sampler=5"], "Config group override must be a string or a list"),
         ([*WVS, "sampler=null"], "Config group override must be a string or a list"),
         ([*WVS, "analysis=ideologie"], "unknown analysis 'ideologie'; did you mean 'ideology'?"),
+        (
+            [*WVS, "measures.paraphrase_sets={a: [original], b: [para*]}"],
+            "measures.paraphrase_sets: 'b' matches none of the wordings, which are original, ",
+        ),
+        (
+            [*WVS, "measures.paraphrase_sets={a: [original], b: [reformulation]}"],
+            "measures.paraphrase_sets: comparing them takes answer probabilities",
+        ),
         ([*WVS, "coding.coders=[lexicel]"], "unknown coder 'lexicel'; did you mean 'lexical'?"),
         ([*WVS, "coding.coders=[]"], "coding.coders: the list is empty, but answers in words"),
         ([*WVS, "coding.coders=[[lexical]]"], "coding.coders: '['lexical']' is not a name"),

@@ -133,6 +133,7 @@ def test_a_folder_of_ones_own_configs(tmp_path):
         ([WVS, "instruments=[]"], "instruments: the list is empty"),
         ([WVS, "analysis.level=90"], "analysis.level: must be between 0 and 1, not 90"),
         ([WVS, "measures.level=0"], "measures.level: must be between 0 and 1"),
+        ([WVS, "measures.strong=2"], "measures.strong: must lie between 0 and 1"),
         ([WVS, "measures.bootstrap=5"], "measures.bootstrap: at least 100"),
         ([WVS, "sampler.draws=many"], "sampler.draws: "),
         ([WVS, "sampler.draws=1.5"], "sampler.draws: "),

@@ -3,10 +3,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS
+from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS, merge
 from polbayes.design import ModelInfo, check_variants, design
 from polbayes.errors import UserError
-from polbayes.instruments import Instrument, Item, Variant
+from polbayes.instruments import Instrument, Item, Variant, load_instrument
 from polbayes.prompts import Prefix
 
 
@@ -146,3 +146,19 @@ def test_a_kind_that_no_item_has_is_refused():
     check_variants([TINY], None)
     with pytest.raises(UserError, match="unknown wording 'opposite'"):
         check_variants([TINY], ["opposite"])
+
+
+def test_points_of_the_answers_are_laid_out():
+    pct = load_instrument("pct")
+    data = design([pct], [Prefix("p", "p", "open")], [ModelInfo("m", "{statement}")])
+    assert data["axis"].values.tolist() == ["economic", "social"]
+    first = data["points"].sel(item="pc-01")
+    assert first.sel(axis="economic").values.tolist() == [7, 5, 0, -2]
+    assert first.sel(axis="social").isnull().all()
+    assert data["points"].sel(item="pc-21").isnull().all()
+    wvs = load_instrument("wvs")
+    wvs = design([wvs], [Prefix("p", "p", "open")], [ModelInfo("m", "{statement}")])
+    assert "points" not in wvs.coords
+    both = merge([wvs, data])
+    assert both["points"].sel(item="pc-01", axis="economic").values.tolist() == [7, 5, 0, -2]
+    assert both["points"].sel(item="wvs-01").isnull().all()

@@ -274,7 +274,13 @@ def test_published_answers(shared_data):
     declared = yaml.safe_load((folder("conf") / "importer/rottger_explicit.yaml").read_text())
     declared["path"] = str(shared_data / "rottger" / "explicit_paraphrase.parquet")
     data = import_table(ImportConfig(**declared), instruments=[load_instrument("pct")])
-    assert dict(data.sizes) == {"model": 8, "item": 62, "variant": 1, "prefix": 10, "run": 1}
+    assert dict(data["status"].sizes) == {
+        "model": 8,
+        "item": 62,
+        "variant": 1,
+        "prefix": 10,
+        "run": 1,
+    }
     counts = data["rating"].sel(model="Mistral-7B-Instruct-v0.1")
     assert [int((counts == point).sum()) for point in range(4)] == [150, 201, 228, 41]
     assert data["keying"].sel(item="pc-21").item() == 0

@@ -24,22 +24,23 @@ labels (its section 3.1), which is (b), and so does this module.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from polbayes.errors import unknown
 from polbayes.measures.resampling import Bootstrap
-from polbayes.measures.sided import AGREE, DISAGREE, Measure, count_answers, summarise
+from polbayes.measures.sided import (
+    AGREE,
+    BIAS,
+    DISAGREE,
+    Measure,
+    count_answers,
+    side_bias,
+    summarise,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
 LEFT, RIGHT = 0, 1
-
-
-def _bias_of(shares: np.ndarray, side: int) -> np.ndarray:
-    difference: np.ndarray = shares[..., side, AGREE] - shares[..., side, DISAGREE]
-    return difference
 
 
 _MEASURES = {
@@ -49,9 +50,9 @@ _MEASURES = {
         Measure("p_disagree_left", (LEFT,), lambda s: s[..., LEFT, DISAGREE]),
         Measure("p_agree_right", (RIGHT,), lambda s: s[..., RIGHT, AGREE]),
         Measure("p_disagree_right", (RIGHT,), lambda s: s[..., RIGHT, DISAGREE]),
-        Measure("bias_left", (LEFT,), lambda s: _bias_of(s, LEFT)),
-        Measure("bias_right", (RIGHT,), lambda s: _bias_of(s, RIGHT)),
-        Measure("bias", (LEFT, RIGHT), lambda s: (_bias_of(s, RIGHT) - _bias_of(s, LEFT)) / 2),
+        Measure("bias_left", (LEFT,), lambda s: side_bias(s, LEFT)),
+        Measure("bias_right", (RIGHT,), lambda s: side_bias(s, RIGHT)),
+        BIAS,
     )
 }
 

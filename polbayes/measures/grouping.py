@@ -1,7 +1,7 @@
 """Groups of cells: which cell of the dataset belongs to which row of a table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,6 +129,31 @@ def group_cells(
         codes=tuple(np.where(r >= 0, np.searchsorted(present, r), -1) for r in raw),
         item_codes=_spread(data, "item", item_codes, dims),
     )
+
+
+def cluster_by(
+    data: "xr.Dataset", groups: Groups, name: str, dims: Sequence[str] = CELL_DIMS
+) -> Groups:
+    """Let something else than items be what is resampled as a whole.
+
+    Parameters
+    ----------
+    data, groups
+        The dataset, and the groups of its cells.
+    name
+        A coordinate along the cells: ``"model"``, ``"variant"``, ...
+    dims
+        Dimensions of the cells.
+
+    Returns
+    -------
+    Groups
+        The same groups, with the sorted values of `name` in the place of items.
+    """
+    values = np.asarray(data[name].values, dtype=str)
+    labels, codes = np.unique(values, return_inverse=True)
+    item_codes = _spread(data, name, codes.reshape(values.shape), dims)
+    return replace(groups, items=tuple(labels.tolist()), item_codes=item_codes)
 
 
 def check_by(data: "xr.Dataset", by: Sequence[str], dims: Sequence[str] = CELL_DIMS) -> None:

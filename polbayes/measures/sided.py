@@ -4,7 +4,7 @@ Bias and agreement are both functions of six counts: disagreeing, neutral and ag
 answers to each side's statements. They differ in what a statement's side is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -55,6 +55,30 @@ class Measure:
     name: str
     sides: tuple[int, ...]
     value: Callable[[np.ndarray], np.ndarray]
+
+
+def side_bias(shares: np.ndarray, side: int) -> np.ndarray:
+    """Compute the bias of one side, agreeing minus disagreeing (Faulborn et al., Eq. 2)."""
+    difference: np.ndarray = shares[..., side, AGREE] - shares[..., side, DISAGREE]
+    return difference
+
+
+def bias_of(counts: np.ndarray) -> np.ndarray:
+    """Compute the total bias (Eq. 3) from counts over ``..., side, stance``.
+
+    The same as `BIAS` of the counts' `shares`, with less to compute; NaN where a side has no
+    answers.
+    """
+    total = counts.sum(axis=-1)
+    difference = counts[..., AGREE] - counts[..., DISAGREE]
+    by_side = np.full(total.shape, np.nan)
+    np.divide(difference, total, out=by_side, where=total > 0)
+    bias: np.ndarray = (by_side[..., 1] - by_side[..., 0]) / 2
+    return bias
+
+
+# Faulborn et al., Eq. 3.
+BIAS = Measure("bias", (0, 1), lambda s: (side_bias(s, 1) - side_bias(s, 0)) / 2)
 
 
 @dataclass(frozen=True)
@@ -148,6 +172,50 @@ def shares(counts: np.ndarray) -> np.ndarray:
     return out
 
 
+def resample(
+    counts: SidedCounts, bootstrap: Bootstrap, *, salt: str = ""
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Resample the answers and the items of every group.
+
+    Parameters
+    ----------
+    counts
+        Of the answers.
+    bootstrap
+        How intervals are made.
+    salt
+        Tells apart the single answers of groups that have the same labels in two datasets.
+
+    Yields
+    ------
+    group, by_answer, by_item
+        Position of the group, and over ``draw, side, stance`` the counts of resampled
+        answers and of resampled items. Groups that were asked the same items get the same
+        resamples of items.
+    """
+    for g, by_item in resample_items(counts, bootstrap):
+        labels = (*counts.groups.by, *counts.groups.labels[g], *([salt] if salt else []))
+        rng = generator(bootstrap.seed, "answers", *labels)
+        yield g, resample_answers(counts.valid[g].sum(axis=0), bootstrap.draws, rng), by_item
+
+
+def resample_items(counts: SidedCounts, bootstrap: Bootstrap) -> Iterator[tuple[int, np.ndarray]]:
+    """Resample the items of every group; see `resample`.
+
+    Yields
+    ------
+    group, by_item
+        Position of the group, and over ``draw, side, stance`` the counts of resampled items.
+    """
+    asked = (counts.valid.sum(axis=3) + counts.excluded).sum(axis=2) > 0
+    for members, items in by_item_set(asked):
+        picked = [counts.groups.items[k] for k in items]
+        weights = item_weights(picked, bootstrap.draws, bootstrap.seed)
+        for g in members.tolist():
+            table = counts.valid[g, items].reshape(len(items), -1)
+            yield g, (weights @ table).reshape(-1, *counts.valid.shape[2:])
+
+
 def summarise(
     counts: SidedCounts, measures: Sequence[Measure], bootstrap: Bootstrap
 ) -> "pd.DataFrame":
@@ -160,18 +228,10 @@ def summarise(
     """
     import pandas as pd
 
-    draws, level, seed = bootstrap.draws, bootstrap.level, bootstrap.seed
     per_group: dict[int, list[dict[str, Any]]] = {}
-    asked = (counts.valid.sum(axis=3) + counts.excluded).sum(axis=2) > 0
-    for members, items in by_item_set(asked):
-        weights = item_weights([counts.groups.items[k] for k in items], draws, seed)
-        for g in members:
-            table = counts.valid[g, items]
-            by_item = (weights @ table.reshape(len(items), -1)).reshape(draws, 2, 3)
-            rng = generator(seed, "answers", *counts.groups.by, *counts.groups.labels[g])
-            by_answer = resample_answers(table.sum(axis=0), draws, rng)
-            resampled = (shares(by_answer), shares(by_item))
-            per_group[int(g)] = [_row(counts, g, m, resampled, level) for m in measures]
+    for g, by_answer, by_item in resample(counts, bootstrap):
+        resampled = (shares(by_answer), shares(by_item))
+        per_group[g] = [_row(counts, g, m, resampled, bootstrap.level) for m in measures]
     rows = [
         {**dict(zip(counts.groups.by, counts.groups.labels[g], strict=True)), **row}
         for g in sorted(per_group)

@@ -13,6 +13,7 @@ from polbayes.report.numbers import count
 from polbayes.report.results import POSTERIOR, Results
 from polbayes.report.sections.acquiescence import acquiescence
 from polbayes.report.sections.bias import bias
+from polbayes.report.sections.consistency import consistency
 from polbayes.report.sections.diagnostics import diagnostics
 from polbayes.report.sections.headline import headline
 from polbayes.report.sections.items import items
@@ -33,6 +34,7 @@ SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
     "Bias": bias,
     "Prefix effects": prefixes,
     "Prompt sensitivity": sensitivity,
+    "Consistency": consistency,
     "Acquiescence": acquiescence,
     "The statements": items,
     "Usable answers": validity,

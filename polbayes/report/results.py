@@ -26,6 +26,16 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "validity": ("model",),
     "agreement": ("model", "measure", *_INTERVAL),
     "stability": ("model",),
+    "consistency": ("model", "kind", "measure", *_INTERVAL),
+    "compass": ("model", "answers", "kind", "measure", *_INTERVAL),
+    "prefix_shift": ("model", "prefix", "measure", *_INTERVAL),
+    "bias_difference_by_instrument": ("model", "first", "second", *_INTERVAL),
+    "item_instability": ("item", *_INTERVAL),
+    "divergent_pairs": ("model", "item", "difference"),
+    **{
+        f"rank_agreement_by_{over}": ("dimension", "first", "second", "p", *_INTERVAL)
+        for over in ("instrument", "prefix", "variant", "kind")
+    },
 }
 """The columns that the report needs of each table; further ones are kept in the CSV."""
 

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
+from polbayes.design import ModelInfo, design
+from polbayes.instruments import load_instrument
 from polbayes.measures import measure_all
+from polbayes.prompts import Prefix
 
 ORIGINAL = ("original",)
 ALWAYS = {
@@ -12,6 +15,16 @@ ALWAYS = {
     "validity",
     "validity_by_prefix",
     "agreement",
+    "consistency",
+    "consistency_by_item",
+}
+OF_PROBABILITIES = {
+    "stability",
+    "stability_by_item",
+    "validity_by_item",
+    "distributions",
+    "divergent_pairs",
+    "item_instability",
 }
 BOTH = [
     ("a", "economic", "left", ("original", "paraphrase", "opposite")),
@@ -23,15 +36,42 @@ def test_tables_follow_what_the_data_have(coded):
     data = coded(BOTH, 1)
     assert set(measure_all(data, draws=10)) == ALWAYS
     data["r_plus"] = data["status"].astype(np.float64) * 0 + 0.7
+    sets = {"one": ["original"], "other": ["paraphrase*"]}
+    assert "paraphrase_sets" in measure_all(data, draws=10, paraphrase_sets=sets)
     two = coded(BOTH, 1, instruments=("x", "y"))
-    assert set(measure_all(data, draws=10)) == ALWAYS | {"stability", "stability_by_item"}
-    assert set(measure_all(two, draws=10)) == ALWAYS | {"bias_by_instrument"}
+    assert set(measure_all(data, draws=10)) == ALWAYS | OF_PROBABILITIES
+    of_instruments = {"bias_by_instrument", "bias_difference_by_instrument"}
+    assert set(measure_all(two, draws=10)) == ALWAYS | of_instruments
+    many = coded(BOTH, 1, models=("m", "n"), prefixes=("p", "q"), instruments=("x", "y"))
+    assert set(measure_all(many, draws=10)) == ALWAYS | of_instruments | {
+        "prefix_shift",
+        *(f"rank_agreement_by_{name}" for name in ("prefix", "variant", "instrument")),
+    }
+    plain = measure_all(data.sel(variant=["original"]), draws=10)
+    assert set(plain) == (ALWAYS | OF_PROBABILITIES) - {
+        "consistency",
+        "consistency_by_item",
+    }
+
+
+def test_points_give_positions():
+    pct = load_instrument("pct")
+    data = design([pct], [Prefix("p", "p", "open")], [ModelInfo("m", "{statement}")])
+    data["stance"] = data["status"] * 0 + np.int8(1)
+    data["status"] = data["stance"]
+    # Agreement to everything: what the published points of agreeing, 0 each, add up to.
+    table = measure_all(data, draws=10)["compass"].set_index(["answers", "measure"])["estimate"]
+    assert table["original", "economic"] == pytest.approx(0.375)
+    assert table["original", "social"] == pytest.approx(2.4103)
+    # The opposite answers would be disagreement.
+    disagree = [i.points["economic"][1] for i in pct.items if "economic" in i.points]
+    assert table["all negation", "economic_shift"] == pytest.approx(-sum(disagree) / 8)
 
 
 def test_many_paraphrases_are_not_measured_by_number(coded):
     wordings = ("original", *(f"paraphrase{k}" for k in range(50)))
     tables = measure_all(coded([("a", "economic", "left", wordings)], 1), draws=10)
-    assert set(tables) == ALWAYS - {"bias_by_variant"}
+    assert set(tables) == ALWAYS - {"bias_by_variant", "consistency_by_item"}
     assert tables["bias_by_kind"]["n"].max() == 50
 
 

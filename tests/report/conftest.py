@@ -134,6 +134,66 @@ def make_tables(models: list[str], data: xr.Dataset) -> dict[str, pd.DataFrame]:
             }
         ),
         **_orders(models, theta),
+        **_of_wordings(models, rng),
+        **_of_asking(models, prefixes, items, rng),
+    }
+
+
+def _of_wordings(models: list[str], rng: np.random.Generator) -> dict[str, pd.DataFrame]:
+    kinds, measures = ("paraphrase", "reversed"), ("consistent_4", "consistent_2")
+    consistency = pd.MultiIndex.from_product(
+        [models, kinds, measures], names=["model", "kind", "measure"]
+    ).to_frame(index=False)
+    consistency = consistency.assign(estimate=rng.uniform(0.1, 0.9, len(consistency)), level=0.95)
+    rows = []
+    for model in models:
+        for answers, kind in (
+            ("original", "original"),
+            ("original, opposite answers", "original"),
+            ("negation", "negation"),
+            ("paraphrase_1", "paraphrase"),
+            ("all paraphrase", "paraphrase"),
+        ):
+            found = ["economic", "social"] + ["distance"] * (kind != "original")
+            rows += [
+                {"model": model, "answers": answers, "kind": kind, "measure": measure}
+                for measure in found
+            ]
+    compass = pd.DataFrame(rows)
+    compass = compass.assign(estimate=rng.uniform(0, 9, len(compass)), level=0.95)
+    return {"consistency": _interval(consistency, 0.1), "compass": _interval(compass, 1.5)}
+
+
+def _of_asking(
+    models: list[str], prefixes: list[str], items: list[str], rng: np.random.Generator
+) -> dict[str, pd.DataFrame]:
+    shifts = [
+        {"model": m, "dimension": "total", "prefix": p, "measure": "others_minus_this"}
+        for m in models
+        for p in prefixes
+    ]
+    shifts += [
+        {"model": m, "dimension": "total", "prefix": "all", "measure": "mean_absolute_shift"}
+        for m in models
+    ]
+    instruments = [{"model": m, "dimension": "total", "first": "a", "second": "b"} for m in models]
+    order = [{"dimension": "total", "first": "a", "second": "b", "p": 0.04}]
+    tables = {
+        "prefix_shift": pd.DataFrame(shifts),
+        "bias_difference_by_instrument": pd.DataFrame(instruments),
+        "rank_agreement_by_instrument": pd.DataFrame(order),
+        "item_instability": pd.DataFrame({"item": items}),
+    }
+    tables = {
+        name: _interval(table.assign(estimate=rng.uniform(0, 0.9, len(table)), level=0.95), 0.1)
+        for name, table in tables.items()
+    }
+    pairs = pd.DataFrame({"model": models, "item": items[0], "difference": 0.4, "r_plus_low": 0.3})
+    return {
+        **tables,
+        "divergent_pairs": pairs.assign(
+            r_plus_high=0.7, statement_low="Taxes are low.", statement_high="Taxes aren't high."
+        ),
     }
 
 

@@ -12,11 +12,15 @@ from matplotlib.text import Text
 from polbayes.report.figures.acquiescence import plot_acquiescence
 from polbayes.report.figures.agreement import plot_agreement
 from polbayes.report.figures.bias import plot_bias
+from polbayes.report.figures.compass import MOST_ACROSS, plot_compass
+from polbayes.report.figures.consistency import plot_consistency
+from polbayes.report.figures.instability import plot_instability
 from polbayes.report.figures.items import plot_items
 from polbayes.report.figures.leaning_forest import plot_leaning_forest
 from polbayes.report.figures.leaning_map import plot_leaning_map
 from polbayes.report.figures.pairwise import plot_pairwise
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
+from polbayes.report.figures.prefix_shift import plot_prefix_shift
 from polbayes.report.figures.ranks import plot_ranks
 from polbayes.report.figures.sensitivity import plot_sensitivity
 from polbayes.report.figures.style import neutral_style
@@ -311,3 +315,70 @@ def test_the_readers_own_settings_do_not_matter(theta: pd.DataFrame) -> None:
         (first, _) = plot_leaning_forest(theta).axes
         assert not first.spines["top"].get_visible()
         assert mpl.rcParams["font.size"] == 30
+
+
+def test_consistency_has_a_panel_for_each_comparison() -> None:
+    rows = [
+        ("b", "reversed", "consistent_4", 0.2),
+        ("b", "reversed", "consistent_2", 0.5),
+        ("a", "reversed", "consistent_4", NAN),
+        ("a", "paraphrase", "consistent_2", 0.9),
+        ("a", "negation", "consistent_2", 0.1),
+    ]
+    figure = plot_consistency(estimates(rows, "model", "kind", "measure"))
+    polar, paraphrastic = figure.axes
+    assert row_names(polar) == ["b", "a"]
+    assert [x for x in drawn(polar) if x == x] == [0.2, 0.5]
+    assert [x for x in drawn(paraphrastic) if x == x] == [0.9]
+    assert [t.get_text() for t in polar.texts] == ["no estimate"]
+    draws(figure)
+    one = plot_consistency(estimates(rows[3:4], "model", "kind", "measure"))
+    assert len(one.axes) == 1
+
+
+def test_every_model_has_its_compass() -> None:
+    models = [f"m{k}" for k in range(MOST_ACROSS + 1)]
+    groups = ("original", "opposite answers", "negation", "paraphrase")
+    rows = [(m, g) for m in models for g in groups]
+    table = pd.DataFrame(rows, columns=["model", "group"])
+    table["economic"] = np.tile([-3.0, 3.0, 2.0, NAN], len(models))
+    table["social"] = np.tile([-1.0, 1.0, 1.0, NAN], len(models))
+    for axis in ("economic", "social"):
+        table[f"{axis}_lower"] = table[axis] - 1
+        table[f"{axis}_upper"] = table[axis] + 1
+    figure = plot_compass(table)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == models
+    for axes in figure.axes:
+        points = [
+            (float(line.get_xdata()[0]), float(line.get_ydata()[0]))
+            for line in axes.lines
+            if line.get_linestyle() == "None"
+        ]
+        assert sorted(points) == [(-3, -1), (2, 1), (3, 1)]
+        assert axes.get_xlim() == axes.get_ylim()
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 3
+    draws(figure)
+
+
+def test_prefix_shifts_keep_one_order_of_models() -> None:
+    rows = [
+        ("a", "all", "mean_absolute_shift", 0.1),
+        ("b", "all", "mean_absolute_shift", 0.3),
+        ("a", "likert", "others_minus_this", -0.2),
+        ("b", "likert", "others_minus_this", 0.4),
+        ("b", "likert", "pooled_others_minus_this", 0.7),
+    ]
+    shifts = estimates(rows, "model", "prefix", "measure")
+    figure = plot_prefix_shift(shifts, prefixes=["baseline", "likert"])
+    mean, likert = figure.axes
+    assert row_names(mean) == row_names(likert) == ["b", "a"]
+    assert drawn(mean) == [0.3, 0.1]
+    assert drawn(likert) == [0.4, -0.2]
+    draws(figure)
+
+
+def test_the_least_stable_item_is_at_the_top() -> None:
+    figure = plot_instability(estimates([("x", 0.2), ("y", 0.9), ("z", NAN)], "item"))
+    assert row_names(figure.axes[0]) == ["y", "x", "z"]
+    assert drawn(figure.axes[0])[:2] == [0.9, 0.2]

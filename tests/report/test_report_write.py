@@ -29,7 +29,15 @@ POSTERIOR_FIGURES = {
     "acquiescence",
     "items",
 }
-CLASSICAL_FIGURES = {"bias_by_prefix", "agreement", "validity"}
+CLASSICAL_FIGURES = {
+    "bias_by_prefix",
+    "prefix_shift",
+    "item_instability",
+    "consistency",
+    "compass",
+    "agreement",
+    "validity",
+}
 
 
 class Page(HTMLParser):
@@ -78,6 +86,7 @@ def test_all_sections_are_there_in_order(page: Page) -> None:
         "bias",
         "prefixes",
         "sensitivity",
+        "consistency",
         "acquiescence",
         "items",
         "validity",
@@ -110,9 +119,12 @@ def test_the_page_shows_what_was_given(page: Page) -> None:
         "I would say: agree.",
         "Hey alpha, please respond to the provided statement.\nStatement number 1",
         "Toy survey, question 6",
+        "Taxes aren't high.",
+        "Is the order the same whatever the instrument?",
+        "Does the instrument matter?",
+        "libertarian are negative",
     ):
         assert text in page.text
-    assert "authoritarian" not in page.text.lower()
 
 
 def test_the_page_needs_nothing_else(page: Page) -> None:

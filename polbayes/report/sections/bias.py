@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from polbayes.report.blocks import (
     Block,
     Column,
+    Fold,
     Picture,
     Section,
     chance_column,
@@ -52,6 +53,9 @@ def bias(results: Results) -> Section | None:
         blocks.append(_posterior(posterior, results.level))
     if classical is not None:
         blocks.append(_classical(classical, level))
+    differences = results.table("bias_difference_by_instrument")
+    if differences is not None:
+        blocks.append(_between_instruments(differences))
     return Section("bias", "Bias on a scale from −1 to 1", reading, tuple(blocks))
 
 
@@ -121,6 +125,21 @@ def _classical(table: "pd.DataFrame", level: float) -> Block:
     if "note" in table and table["note"].fillna("").astype(str).str.len().any():
         columns.append(text_column("note", "Note"))
     return grid(table, columns, caption="Bias, classical, with bootstrap intervals.", csv="bias")
+
+
+def _between_instruments(table: "pd.DataFrame") -> Block:
+    level = level_of(table)
+    columns = [
+        text_column("model", "Model"),
+        text_column("dimension", "Dimension"),
+        Column("Instruments", lambda row: f"{row['first']} − {row['second']}", numeric=False),
+        *estimate_columns("Difference of bias", level),
+    ]
+    if {"lower_item", "upper_item"} <= set(table.columns):
+        columns.append(Column(f"{level:.0%} interval over statements", _by_item))
+    caption = "Bias by one instrument minus bias by the other; negative: the first is further left."
+    layout = grid(table, columns, caption=caption, csv="bias_difference_by_instrument")
+    return Fold("Does the instrument matter?", (layout,))
 
 
 def counted(name: str, header: str) -> Column:

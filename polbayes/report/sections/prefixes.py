@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from polbayes.report.blocks import (
     Block,
+    Column,
     Fold,
     Paragraph,
     Picture,
@@ -13,6 +14,7 @@ from polbayes.report.blocks import (
     text_column,
 )
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
+from polbayes.report.figures.prefix_shift import plot_prefix_shift
 from polbayes.report.figures.style import DISAGREE_AGREE, LEFT_LOW
 from polbayes.report.results import Results
 from polbayes.report.sections.bias import level_of, overall
@@ -38,6 +40,15 @@ EFFECTS = {
 }
 
 
+SHIFTS = {
+    "shift": "minus the baseline's",
+    "absolute_shift": "distance from the baseline's",
+    "mean_absolute_shift": "mean distance from the baseline's",
+    "others_minus_this": "mean of the others' minus this one's",
+    "pooled_others_minus_this": "of all the others' answers minus this one's",
+}
+
+
 def prefixes(results: Results) -> Section | None:
     """Show what each prefix does to leaning and agreeing, and the bias under each."""
     effects = results.table("prefix_effects")
@@ -59,6 +70,9 @@ def prefixes(results: Results) -> Section | None:
         blocks += _effects(effects, results)
     if by_prefix is not None:
         blocks += _by_prefix(by_prefix, results)
+    shifts = results.table("prefix_shift")
+    if shifts is not None:
+        blocks += _shifts(shifts)
     return Section("prefixes", "What the prefixes do", tuple(reading), tuple(blocks))
 
 
@@ -132,6 +146,45 @@ def _by_prefix(table: "pd.DataFrame", results: Results) -> list[Block]:
         _bias_picture(rows, note, results),
         Fold("Bias by prefix with intervals, as a table", (numbers,)),
     ]
+
+
+def _shifts(table: "pd.DataFrame") -> list[Block]:
+    """Show the mean absolute shift, and the comparisons with the other prefixes."""
+    level = level_of(table)
+    rows = table
+    if "dimension" in table and (table["dimension"] == "total").any():
+        rows = table[table["dimension"] == "total"]
+    there = set(rows["prefix"])
+    shown = [name for name in ("baseline", "likert") if name in there]
+    blocks: list[Block] = []
+    if shown or (rows["measure"] == "mean_absolute_shift").any():
+        blocks.append(
+            Picture(
+                name="prefix_shift",
+                caption="How far prefixes move the bias. First: the mean distance from the bias "
+                "without a prefix (it cannot be negative). Others: the mean bias under all other "
+                f"prefixes minus the one named. Lines: {level:.0%} bootstrap intervals over "
+                "answers.",
+                alt="Forest plots of shifts by model; the numbers are in the table below.",
+                figure=plot_prefix_shift(rows, prefixes=shown),
+                csv=("prefix_shift",),
+                posterior=False,
+            )
+        )
+    named = [text_column("dimension", "Dimension")] if "dimension" in table else []
+    numbers = grid(
+        table,
+        [
+            text_column("model", "Model"),
+            *named,
+            text_column("prefix", "Prefix"),
+            Column("Measure", lambda row: SHIFTS.get(row["measure"], row["measure"]), False),
+            *estimate_columns("Bias", level),
+        ],
+        caption="Shifts of the bias by prefix.",
+        csv="prefix_shift",
+    )
+    return [*blocks, Fold("Shifts by prefix with intervals, as a table", (numbers,))]
 
 
 def _bias_picture(rows: "pd.DataFrame", note: str, results: Results) -> Picture:

@@ -18,6 +18,7 @@ from polbayes.report.figures.leaning_forest import plot_leaning_forest
 from polbayes.report.figures.pairwise import plot_pairwise
 from polbayes.report.figures.ranks import plot_ranks
 from polbayes.report.results import Results
+from polbayes.report.sections.consistency import order_agreement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +37,7 @@ def ranking(results: Results) -> Section | None:
         blocks += _ranks(ranks, order)
     if pairwise is not None:
         blocks += _pairs(pairwise, order)
+    blocks += order_agreement(results)
     reading = (
         "The first figure sorts the models from left (top) to right (bottom), on each "
         f"dimension by itself; the lines are {results.level:.0%} intervals. Where intervals "

@@ -12,8 +12,10 @@ from polbayes.report.blocks import (
     Section,
     estimate_columns,
     grid,
+    number_column,
     text_column,
 )
+from polbayes.report.figures.instability import plot_instability
 from polbayes.report.figures.sensitivity import EFFECTS, plot_sensitivity
 from polbayes.report.numbers import number
 from polbayes.report.results import Results
@@ -53,6 +55,7 @@ def sensitivity(results: Results) -> Section | None:
         blocks = _scales(scales, results.level)
     if stability is not None:
         blocks.append(_stability(results))
+    blocks += _items(results)
     if not blocks:
         return None
     if scales is None:
@@ -106,6 +109,42 @@ def _stability(results: Results) -> Fold:
         csv="stability",
     )
     return Fold(title, (about, layout))
+
+
+def _items(results: Results) -> list[Block]:
+    """Show which items are unstable, and the wordings that lie furthest apart."""
+    blocks: list[Block] = []
+    instability, pairs = results.table("item_instability"), results.table("divergent_pairs")
+    if instability is not None:
+        picture = Picture(
+            name="item_instability",
+            caption="How much the answers to each item vary over its wordings, on a scale from "
+            "0 (the most stable item of a model) to 1 (its least stable), averaged over models. "
+            f"Lines: {level_of(instability):.0%} intervals from resampling models, too narrow "
+            "where these are few.",
+            alt="Forest plot of the items, the least stable first.",
+            figure=plot_instability(instability),
+            csv=("item_instability",),
+            posterior=False,
+        )
+        blocks.append(Fold("Which statements are unstable", (picture,)))
+    if pairs is not None and {"r_plus_low", "statement_low"} <= set(pairs.columns):
+        layout = grid(
+            pairs,
+            [
+                text_column("model", "Model"),
+                number_column("difference", "Difference"),
+                number_column("r_plus_low", "R⁺"),
+                text_column("statement_low", "Least agreed with"),
+                number_column("r_plus_high", "R⁺"),
+                text_column("statement_high", "Most agreed with"),
+            ],
+            caption="For each model and item the two wordings of one meaning that are answered "
+            "most differently. A description of these wordings, without intervals.",
+            csv="divergent_pairs",
+        )
+        blocks.append(Fold("The same meaning, answered differently", (layout,)))
+    return blocks
 
 
 def plain(name: str, caption: str, results: Results) -> Grid:

@@ -1,0 +1,310 @@
+"""Positions on the Political Compass and how far rewording moves them (Lunardi et al., 4.2).
+
+The test gives each of four answers to an item points on one axis. With the points published
+by Röttger et al. (2024),
+
+    economic = sum / 8 + 0.375,    social = sum / 19.5 + 2.4103,
+
+right and authoritarian positive. Answers to other wordings are entered into the test *as they
+were given*, as if the original had been asked. So what they are to be compared with is
+
+- for a paraphrase the original's position;
+- for a wording of reversed meaning the position of the *opposite* answers: every answer to
+  the original replaced by the one on the other side of the scale and as strong.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.coding.levels import STRONG, four_levels
+from polbayes.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED
+from polbayes.errors import UserError, unknown
+from polbayes.instruments import POLARITY
+from polbayes.measures.resampling import Bootstrap, item_weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How the points of an axis make a coordinate: sum / divisor + offset."""
+
+    divisor: float
+    offset: float
+
+
+AXES: Mapping[str, Axis] = {"economic": Axis(8, 0.375), "social": Axis(19.5, 2.4103)}
+# Constants with two decimals, as they are in circulation and behind published positions.
+ROUNDED_AXES: Mapping[str, Axis] = {"economic": Axis(8, 0.38), "social": Axis(19.5, 2.41)}
+
+OPPOSITE_ANSWERS = "original, opposite answers"
+MANY_WORDINGS = 50
+_GROUP_DIMS = ("model", "prefix", "run")
+_COLUMNS = (
+    "answers",
+    "kind",
+    "measure",
+    "estimate",
+    "lower",
+    "upper",
+    "n",
+    "n_excluded",
+    "n_items",
+    "level",
+    "note",
+)
+
+
+@dataclass(frozen=True)
+class _Test:
+    """Filled-in tests of one group.
+
+    Parameters
+    ----------
+    names, kinds
+        Of the wordings whose answers fill it in; the opposite answers come last.
+    points
+        Over ``wording, item, axis``: mean points of the answers, 0 where there is none.
+    answered, asked
+        Over ``wording, item``: numbers of answers that have a level, and of questions.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    points: np.ndarray
+    answered: np.ndarray
+    asked: np.ndarray
+
+
+def compass(
+    data: "xr.Dataset",
+    *,
+    by: Sequence[str] = ("model",),
+    axes: Mapping[str, Axis] = AXES,
+    strong: float = STRONG,
+    draws: int = 10_000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> "pd.DataFrame":
+    """Compute positions by wording, and their distances from where they should be.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset whose items have `points`.
+    by
+        Any of ``model``, ``prefix``, ``run``; positions are averaged over what is left out.
+    axes
+        How points make coordinates, by axis of `points`.
+    strong
+        When an answer is strong, see `polbayes.coding.levels.four_levels`.
+    draws, level, seed
+        Bootstrap resamples of the items of each axis, coverage in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per group, set of answers and measure: the columns of `by`; ``answers``, a
+        wording's id, `OPPOSITE_ANSWERS`, or ``all KIND`` for the wordings of a kind together
+        (these alone where there are more than `MANY_WORDINGS` wordings); ``kind``;
+        ``measure``; ``estimate``, ``lower``, ``upper``; ``n`` answers with a level,
+        ``n_excluded`` questions without such an answer, which give no points; ``n_items``
+        items answered; ``level``; ``note``. Measures, in points of the compass:
+
+        - a coordinate for each axis (``economic``, ``social``);
+        - ``economic_shift``, ``social_shift``: the coordinate minus the one of the answers
+          that it is compared with, for ``all KIND`` the mean over its wordings;
+        - ``distance``: between these two positions (Euclidean), for ``all KIND`` the mean of
+          its wordings' distances. It cannot be negative, so that where there is no
+          shift its interval still lies above 0: look at the shifts.
+
+        Resampled items need not have points as the test's items have them, so that bounds may
+        lie beyond the test's range of -10 to 10.
+
+    Raises
+    ------
+    UserError
+        If no item has points, `by` names something else, a setting is out of range, or the
+        dataset is not coded.
+    """
+    import pandas as pd
+
+    bootstrap = Bootstrap(draws, level, seed)
+    for name in by:
+        if name not in _GROUP_DIMS:
+            raise unknown("dimension", name, _GROUP_DIMS, where="by")
+    if "points" not in data.coords:
+        raise UserError("no item of the dataset has points; the compass needs those of 'pct'.")
+    chosen = [str(a) for a in data["axis"].values if str(a) in axes]
+    scored = data.isel(item=np.flatnonzero(_has_points(data, chosen).any(axis=1)))
+    per_axis = {name: axes[name] for name in chosen}
+    rows = [
+        {**labels, **row}
+        for labels, test in _tests(scored, by, chosen, strong)
+        for row in _positions(scored, test, per_axis, bootstrap)
+    ]
+    return pd.DataFrame(rows, columns=[*by, *_COLUMNS])
+
+
+def _has_points(data: "xr.Dataset", axes: Sequence[str]) -> np.ndarray:
+    points = data["points"].sel(axis=list(axes)).transpose("item", "axis", "answer_level")
+    return np.asarray(~np.isnan(points.values).any(axis=-1))
+
+
+def _tests(
+    data: "xr.Dataset", by: Sequence[str], axes: Sequence[str], strong: float
+) -> Iterator[tuple[dict[str, Any], _Test]]:
+    """Fill in the test for every group, with each wording's answers and the opposite ones."""
+    asked, level = _with_opposite(data, four_levels(data, strong=strong))
+    rest = [d for d in _GROUP_DIMS if d not in by]
+    n_asked = asked.sum(rest)
+    answered = (asked & (level != MISSING)).sum(rest)
+    points = data["points"].sel(axis=list(axes)).fillna(0.0)
+    # Counts of each answer times its points: no array as large as cells times axes.
+    total = sum(
+        (asked & (level == k)).sum(rest) * points.isel(answer_level=k, drop=True)
+        for k in range(len(LEVELS))
+    )
+    order = (*by, "variant", "item")
+    mean = (total / n_asked.clip(min=1)).transpose(*order, "axis").values
+    n_asked, answered = n_asked.transpose(*order), answered.transpose(*order)
+    names, kinds = [str(v) for v in n_asked["variant"].values], _kinds(data)
+    for at in np.ndindex(*mean.shape[: len(by)]):
+        there = np.flatnonzero(n_asked.values[at].any(axis=1))
+        if there.size:
+            labels = {d: data[d].values.tolist()[k] for d, k in zip(by, at, strict=True)}
+            yield (
+                labels,
+                _Test(
+                    names=tuple(names[v] for v in there),
+                    kinds=tuple(kinds[names[v]] for v in there),
+                    points=mean[at][there],
+                    answered=answered.values[at][there],
+                    asked=n_asked.values[at][there],
+                ),
+            )
+
+
+def _with_opposite(
+    data: "xr.Dataset", level: "xr.DataArray"
+) -> "tuple[xr.DataArray, xr.DataArray]":
+    """Return what was asked and the levels, the opposite answers as one wording more."""
+    import xarray as xr
+
+    asked = data["status"] != NOT_ASKED
+    level = level.broadcast_like(asked).where(asked, MISSING).astype(np.int8)
+    is_original = data["kind"] == "original"
+    original = level.where(is_original, MISSING).max("variant")
+    opposite = (3 - original).where(original != MISSING, MISSING).astype(np.int8)
+    further = {"variant": [OPPOSITE_ANSWERS]}
+    bare = [
+        array.drop_vars([c for c in array.coords if c not in CELL_DIMS])
+        for array in (asked, level, (asked & is_original).any("variant"), opposite)
+    ]
+    return (
+        xr.concat([bare[0], bare[2].expand_dims(further)], "variant"),
+        xr.concat([bare[1], bare[3].expand_dims(further)], "variant"),
+    )
+
+
+def _kinds(data: "xr.Dataset") -> dict[str, str]:
+    """Return the kind of every wording; the opposite answers are the original's."""
+    by_item = data["kind"].transpose("item", "variant").values
+    names = [str(v) for v in data["variant"].values]
+    kinds = [next((str(k) for k in column if k), "") for column in by_item.T]
+    return {**dict(zip(names, kinds, strict=True)), OPPOSITE_ANSWERS: "original"}
+
+
+def _positions(
+    data: "xr.Dataset", test: _Test, axes: Mapping[str, Axis], bootstrap: Bootstrap
+) -> Iterator[dict[str, Any]]:
+    """Make the rows of one group."""
+    drawn = _drawn(data, test, axes, bootstrap)
+    by_wording = len(test.names) <= MANY_WORDINGS
+    for v, (name, kind) in enumerate(zip(test.names, test.kinds, strict=True)):
+        if by_wording or kind == "original":
+            against = _against(test, kind) if kind != "original" else None
+            yield from _rows(test, [v], against, (name, kind), drawn, axes, bootstrap)
+    for kind in dict.fromkeys(test.kinds):
+        members = [v for v, k in enumerate(test.kinds) if k == kind]
+        if kind != "original":
+            label = (f"all {kind}", kind)
+            yield from _rows(test, members, _against(test, kind), label, drawn, axes, bootstrap)
+
+
+def _against(test: _Test, kind: str) -> int | None:
+    """Return the place of the answers that a kind of wording is compared with."""
+    wanted = OPPOSITE_ANSWERS if POLARITY.get(kind, 1) < 0 else "original"
+    if wanted in test.names:
+        return test.names.index(wanted)
+    return None
+
+
+def _drawn(
+    data: "xr.Dataset", test: _Test, axes: Mapping[str, Axis], bootstrap: Bootstrap
+) -> np.ndarray:
+    """Compute the positions over ``axis, wording, draw``; the first draw is the data as it is.
+
+    The items of each axis are resampled apart: the number of items is part of the test.
+    """
+    out = np.empty((len(axes), len(test.names), 1 + bootstrap.draws))
+    has_points = _has_points(data, list(axes))
+    ids = np.asarray(data["item"].values, dtype=str)
+    for a, axis in enumerate(axes.values()):
+        members = np.flatnonzero(has_points[:, a])
+        members = members[np.argsort(ids[members])]
+        weights = np.ones((1 + bootstrap.draws, members.size))
+        if members.size:
+            picked = ids[members].tolist()
+            weights[1:] = item_weights(picked, bootstrap.draws, bootstrap.seed)
+        sums = test.points[:, members, a] @ weights.T
+        out[a] = sums / axis.divisor + axis.offset
+    return out
+
+
+def _rows(
+    test: _Test,
+    members: list[int],
+    against: int | None,
+    label: tuple[str, str],
+    drawn: np.ndarray,
+    axes: Mapping[str, Axis],
+    bootstrap: Bootstrap,
+) -> Iterator[dict[str, Any]]:
+    """Make the rows of one set of answers: one wording's, or several together."""
+    values = {name: drawn[a, members].mean(axis=0) for a, name in enumerate(axes)}
+    if against is not None:
+        centre = {name: drawn[a, against] for a, name in enumerate(axes)}
+        shifts = {f"{name}_shift": values[name] - centre[name] for name in axes}
+        # One wording at a time: there may be hundreds.
+        apart = sum(np.sqrt(((drawn[:, v] - drawn[:, against]) ** 2).sum(axis=0)) for v in members)
+        values |= {**shifts, "distance": apart / len(members)}
+    n, asked = int(test.answered[members].sum()), int(test.asked[members].sum())
+    n_items = int(test.answered[members].any(axis=0).sum())
+    out = {
+        "answers": label[0],
+        "kind": label[1],
+        "n": n,
+        "n_excluded": asked - n,
+        "n_items": n_items,
+        "level": bootstrap.level,
+        "note": _note(test, members, n_items),
+    }
+    for name, series in values.items():
+        lower, upper = (
+            np.quantile(series[1:], bootstrap.quantiles) if n_items > 1 else (np.nan, np.nan)
+        )
+        estimate = float(series[0]) if n else np.nan
+        yield {**out, "measure": name, "estimate": estimate, "lower": lower, "upper": upper}
+
+
+def _note(test: _Test, members: list[int], n_items: int) -> str:
+    if n_items < 2:
+        return "no answer to an item with points" if not n_items else "only one item: no interval"
+    missing = test.points.shape[1] - int(test.asked[members].any(axis=0).sum())
+    return f"{missing} items with points have no such wording" if missing else ""

@@ -1,0 +1,271 @@
+"""Polar and paraphrastic consistency: Lunardi et al., sections 3.2 and 4.1.
+
+Every wording of an item is compared with the item's original wording, within the same model,
+prefix and run. A paraphrase is expected to get the original's answer, a wording of reversed
+meaning (a negation, a political opposite) the answer on the other side of the scale and as
+strong. On the four levels 0 (strongly disagree) to 3 (strongly agree), with o the original's
+level and w the wording's,
+
+    paraphrastic discrepancy = |w - o|,    polar discrepancy = |w - (3 - o)|,
+
+from 0 to 3; an answer is consistent where it is 0. In the binary analysis strengths are
+merged, and an answer is consistent where its side is the expected one.
+
+Polar consistency needs both: a model that gives one answer to everything is perfectly
+consistent in paraphrases and never under reversal.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.coding.levels import STRONG, four_levels
+from polbayes.dataset import CELL_DIMS, MISSING
+from polbayes.errors import UserError, unknown
+from polbayes.instruments import POLARITY
+from polbayes.measures.grouping import (
+    asked_cells,
+    cluster_by,
+    group_cells,
+    on_cells,
+    sum_by_item,
+)
+from polbayes.measures.resampling import Bootstrap, mean_by_item
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+# What is compared with the original; `reversed` takes negations and opposites together.
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "paraphrase": ("paraphrase",),
+    "negation": ("negation",),
+    "opposite": ("opposite",),
+    "reversed": ("negation", "opposite"),
+}
+MEASURES = (
+    "consistent_4",
+    "consistent_2",
+    "discrepant",
+    "discrepancy_1",
+    "discrepancy_2",
+    "discrepancy_3",
+    "discrepancy_size",
+)
+_CLUSTER_IN_WORDS = {"item": "item", "model": "model", "variant": "wording"}
+_COLUMNS = (
+    "kind",
+    "measure",
+    "estimate",
+    "lower",
+    "upper",
+    "count",
+    "n",
+    "n_excluded",
+    "n_items",
+    "cluster",
+    "level",
+    "note",
+)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Wordings beside the original wordings of their items.
+
+    Parameters
+    ----------
+    asked
+        bool over ``model, item, variant, prefix, run``: cells other than originals that were
+        asked, and so was the original.
+    usable
+        Those of them where both answers have a level.
+    discrepancy
+        int8 from 0 to 3, how far the answer is from the expected one; 0 where not usable.
+    other_side
+        Whether the answer is on another side than the expected one.
+    """
+
+    asked: np.ndarray
+    usable: np.ndarray
+    discrepancy: np.ndarray
+    other_side: np.ndarray
+
+
+def consistency(
+    data: "xr.Dataset",
+    *,
+    by: Sequence[str] = ("model",),
+    measures: Sequence[str] = MEASURES,
+    strong: float = STRONG,
+    draws: int = 10_000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> "pd.DataFrame":
+    """Compute polar and paraphrastic consistency, four-level and binary.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset with wordings beside the original.
+    by
+        Coordinates that tell the groups apart, not ``kind``.
+    measures
+        Any of `MEASURES`.
+    strong
+        When an answer is strong, see `polbayes.coding.levels.four_levels`.
+    draws, level, seed
+        Bootstrap resamples, coverage of the intervals in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per group, kind of wording and measure: the columns of `by`; ``kind``
+        (``paraphrase`` for paraphrastic, ``negation``, ``opposite`` and both together,
+        ``reversed``, for polar consistency; only those that were asked); ``measure``;
+        ``estimate``, ``lower``, ``upper``; ``count``, pairs for which it holds; ``n`` pairs
+        of answers compared; ``n_excluded`` pairs asked in which an answer has no level;
+        ``n_items``; ``cluster``, what the interval resamples as a whole: items, or models
+        where the groups are items, or wordings where they are models' items; ``level``;
+        ``note``. Measures:
+
+        - ``consistent_4``, ``consistent_2``: share of pairs in which the answer is the
+          expected one on four levels, and on two;
+        - ``discrepant``: 1 - ``consistent_4``, with the count of discrepancies;
+          ``discrepancy_1``, ``_2``, ``_3``: shares of pairs that are so many levels apart;
+        - ``discrepancy_size``: mean number of levels apart, of all pairs, in [0, 3].
+
+    Raises
+    ------
+    UserError
+        If `by` or `measures` names what is not there, a setting is out of range, the dataset
+        is not coded, or has no wording beside an original.
+    """
+    import pandas as pd
+
+    bootstrap = Bootstrap(draws, level, seed)
+    for name in measures:
+        if name not in MEASURES:
+            raise unknown("measure", name, MEASURES, where="measures")
+    if "kind" in by:
+        raise UserError("by: 'kind' tells the comparisons apart already; leave it out.")
+    pairs = compare_wordings(data, strong=strong)
+    kind = on_cells(data, "kind")
+    rows: list[dict[str, Any]] = []
+    for name, kinds in KINDS.items():
+        asked = pairs.asked & np.isin(kind, kinds)
+        if asked.any():
+            found = _of_kind(data, pairs, asked, (tuple(by), tuple(measures)), bootstrap)
+            rows += [{**row, "kind": name} for row in found]
+    if not rows:
+        raise UserError("the dataset has no wording beside an original; consistency needs both.")
+    return pd.DataFrame(rows, columns=[*by, *_COLUMNS])
+
+
+def compare_wordings(data: "xr.Dataset", *, strong: float = STRONG) -> Pairs:
+    """Compare every answer with the one that its item's original wording makes expected.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset.
+    strong
+        See `polbayes.coding.levels.four_levels`.
+    """
+    levels = four_levels(data, strong=strong)
+    levels = levels.broadcast_like(data["status"]).transpose(*CELL_DIMS)
+    level = levels.values
+    kind = data["kind"].transpose("item", "variant").values
+    is_original = kind == "original"
+    at = is_original.argmax(axis=1)
+    asked = asked_cells(data)
+    items = np.arange(len(at))
+    original = level[:, items, at][:, :, None]
+    original_asked = (asked[:, items, at] & is_original.any(axis=1)[None, :, None, None])[
+        :, :, None
+    ]
+    is_reversed = np.array(
+        [POLARITY.get(str(k), 0) < 0 for k in kind.reshape(-1)], dtype=bool
+    ).reshape(kind.shape)[None, :, :, None, None]
+    pair = asked & original_asked & ~is_original[None, :, :, None, None]
+    usable = pair & (level != MISSING) & (original != MISSING)
+    expected = np.where(is_reversed, 3 - original, original)
+    return Pairs(
+        asked=pair,
+        usable=usable,
+        discrepancy=np.where(usable, np.abs(level - expected), 0).astype(np.int8),
+        other_side=usable & ((level >= 2) != (expected >= 2)),
+    )
+
+
+def has_pairs(data: "xr.Dataset") -> bool:
+    """Tell whether any item was asked in its original wording and in another one."""
+    asked = asked_cells(data, ["item", "variant"])
+    is_original = data["kind"].transpose("item", "variant").values == "original"
+    both = (asked & is_original).any(axis=1) & (asked & ~is_original).any(axis=1)
+    return bool(both.any())
+
+
+def _of_kind(
+    data: "xr.Dataset",
+    pairs: Pairs,
+    asked: np.ndarray,
+    wanted: tuple[tuple[str, ...], tuple[str, ...]],
+    bootstrap: Bootstrap,
+) -> list[dict[str, Any]]:
+    by, measures = wanted
+    groups = group_cells(data, by, asked)
+    usable = asked & pairs.usable
+    excluded = sum_by_item(groups, asked & ~usable).sum(axis=1)
+    n_items = (sum_by_item(groups, usable) > 0).sum(axis=1)
+    cluster = next((c for c in ("item", "model", "variant") if c not in by), "item")
+    clusters = groups if cluster == "item" else cluster_by(data, groups, cluster)
+    counts = sum_by_item(clusters, usable)
+    tables = {}
+    for name in measures:
+        totals = sum_by_item(clusters, usable, _holds(pairs, name))
+        tables[name] = (totals.sum(axis=1), mean_by_item(totals, counts, clusters.items, bootstrap))
+    common = {"cluster": _CLUSTER_IN_WORDS[cluster], "level": bootstrap.level}
+    rows = []
+    for g, label in enumerate(groups.labels):
+        n, labels = int(counts[g].sum()), dict(zip(by, label, strict=True))
+        note = _note(n, int((counts[g] > 0).sum()), _CLUSTER_IN_WORDS[cluster])
+        for name, (total, means) in tables.items():
+            estimate, lower, upper = means[g].tolist()
+            rows.append(
+                {
+                    **labels,
+                    **common,
+                    "measure": name,
+                    "estimate": estimate,
+                    "lower": lower,
+                    "upper": upper,
+                    "count": int(total[g]) if name != "discrepancy_size" else n,
+                    "n": n,
+                    "n_excluded": int(excluded[g]),
+                    "n_items": int(n_items[g]),
+                    "note": note,
+                }
+            )
+    return rows
+
+
+def _holds(pairs: Pairs, measure: str) -> np.ndarray:
+    values: np.ndarray = {
+        "consistent_4": lambda: pairs.discrepancy == 0,
+        "consistent_2": lambda: ~pairs.other_side,
+        "discrepant": lambda: pairs.discrepancy > 0,
+        "discrepancy_1": lambda: pairs.discrepancy == 1,
+        "discrepancy_2": lambda: pairs.discrepancy == 2,
+        "discrepancy_3": lambda: pairs.discrepancy == 3,
+        "discrepancy_size": lambda: pairs.discrepancy,
+    }[measure]()
+    return values.astype(np.float64)
+
+
+def _note(n: int, clusters: int, name: str) -> str:
+    if not n:
+        return "no pair of answers that both have a level"
+    return f"only one {name}: no interval" if clusters == 1 else ""

@@ -1,0 +1,207 @@
+"""Differences of bias between two ways of asking, with intervals.
+
+Faulborn et al. (2025) compare instruments (Appendix F, Figure 4) and two sets of reformulations
+by different language models (Appendix H, Table 6). A difference is of the measure of Eq. 3.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.errors import UserError, unknown
+from polbayes.measures.grouping import check_by
+from polbayes.measures.resampling import Bootstrap, percentile_interval
+from polbayes.measures.sided import SidedCounts, bias_of, count_answers, resample
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_COLUMNS = (
+    "first",
+    "second",
+    "measure",
+    "estimate",
+    "lower",
+    "upper",
+    "lower_item",
+    "upper_item",
+    "n_first",
+    "n_second",
+    "n_excluded",
+    "n_undefined",
+    "n_undefined_item",
+    "level",
+    "note",
+)
+# What a group's bias is with every answer, and over the resamples of answers and of items.
+_Series = tuple[float, np.ndarray, np.ndarray]
+
+
+def bias_difference(
+    data: "xr.Dataset",
+    *,
+    over: str = "instrument",
+    by: Sequence[str] = ("model", "dimension"),
+    pairs: Sequence[tuple[str, str]] | None = None,
+    draws: int = 10_000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> "pd.DataFrame":
+    """Compute differences of bias between the levels of a coordinate.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset.
+    over
+        What differs: ``"instrument"``, ``"prefix"``, ``"kind"``, ``"variant"``, ``"model"``.
+    by
+        Coordinates that tell the groups apart, not `over`.
+    pairs
+        Levels of `over` to compare, the second taken from the first; all pairs, in the order
+        of the dataset, when None.
+    draws, level, seed
+        As in `polbayes.measures.bias.bias`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per group and pair: the columns of `by`, ``first``, ``second``, ``measure``
+        (``bias_difference``), ``estimate`` (first minus second, in [-2, 2]); ``lower``,
+        ``upper``: percentiles of resampling single answers, as the paper does;
+        ``lower_item``, ``upper_item``: of resampling items, paired where both levels have the
+        same items, independent where they have none in common; ``n_first``, ``n_second``
+        valid and ``n_excluded`` other answers; ``n_undefined``, ``n_undefined_item``;
+        ``level``; ``note``.
+
+    Raises
+    ------
+    UserError
+        If a coordinate or level is not there, a setting is out of range, or the dataset is
+        not coded.
+    """
+    import pandas as pd
+
+    check_by(data, [*by, over])
+    bootstrap = Bootstrap(draws, level, seed)
+    counts = count_answers(data, (*by, over), side_of="item")
+    labels = counts.groups.labels
+    known = list(dict.fromkeys(label[-1] for label in labels))
+    for name in (name for pair in pairs or () for name in pair):
+        if name not in known:
+            raise unknown(over, name, map(str, known), where="pairs")
+    series = _series(counts, bootstrap)
+    place = {label: g for g, label in enumerate(labels)}
+    rows = []
+    for group in dict.fromkeys(label[:-1] for label in labels):
+        for a, b in pairs or combinations(known, 2):
+            if (*group, a) in place and (*group, b) in place:
+                at = (place[*group, a], place[*group, b])
+                row = _row((counts, counts), (series[at[0]], series[at[1]]), at, level)
+                names = dict(zip(by, group, strict=True))
+                rows.append({**names, "first": a, "second": b, **row})
+    return pd.DataFrame(rows, columns=[*by, *_COLUMNS])
+
+
+def reformulation_robustness(
+    first: "xr.Dataset",
+    second: "xr.Dataset",
+    *,
+    by: Sequence[str] = ("model", "kind"),
+    names: tuple[str, str] = ("first", "second"),
+    draws: int = 10_000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> "pd.DataFrame":
+    """Compare bias under two sets of reformulations of the same items.
+
+    Parameters
+    ----------
+    first, second
+        Coded response datasets of the same models, each with one set of wordings; two
+        selections of variants of one dataset are two such datasets.
+    by
+        Coordinates that tell the groups apart; ``kind`` gives the opposites and the
+        paraphrases a row each, as in the paper's Table 6.
+    names
+        What the two sets are called in the table.
+    draws, level, seed
+        As in `polbayes.measures.bias.bias`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `bias_difference`, for the groups that are in both. Originals, which do not
+        differ between the sets, are left out where ``kind`` is among `by`.
+
+    Raises
+    ------
+    UserError
+        If the two have no group in common, a setting is out of range, or one is not coded.
+    """
+    import pandas as pd
+
+    bootstrap = Bootstrap(draws, level, seed)
+    counts = tuple(count_answers(data, by, side_of="item") for data in (first, second))
+    places = [{label: g for g, label in enumerate(c.groups.labels)} for c in counts]
+    shared = [label for label in places[0] if label in places[1]]
+    if "kind" in by:
+        shared = [label for label in shared if label[list(by).index("kind")] != "original"]
+    if not shared:
+        raise UserError(f"the two datasets have no {' and '.join(by)} in common to compare.")
+    series = [_series(c, bootstrap, salt) for c, salt in zip(counts, ("", "second"), strict=True)]
+    rows = []
+    for label in shared:
+        at = (places[0][label], places[1][label])
+        row = _row((counts[0], counts[1]), (series[0][at[0]], series[1][at[1]]), at, level)
+        labels = dict(zip(by, label, strict=True))
+        rows.append({**labels, "first": names[0], "second": names[1], **row})
+    return pd.DataFrame(rows, columns=[*by, *_COLUMNS])
+
+
+def _series(counts: SidedCounts, bootstrap: Bootstrap, salt: str = "") -> dict[int, _Series]:
+    estimates = bias_of(counts.valid.sum(axis=1))
+    return {
+        g: (float(estimates[g]), bias_of(by_answer), bias_of(by_item))
+        for g, by_answer, by_item in resample(counts, bootstrap, salt=salt)
+    }
+
+
+def _row(
+    counts: tuple[SidedCounts, SidedCounts],
+    series: tuple[_Series, _Series],
+    at: tuple[int, int],
+    level: float,
+) -> dict[str, Any]:
+    estimate = series[0][0] - series[1][0]
+    lower, upper, undefined = percentile_interval(series[0][1] - series[1][1], level)
+    low_item, up_item, undefined_item = percentile_interval(series[0][2] - series[1][2], level)
+    items = [
+        int((c.valid[g].sum(axis=2) > 0).sum(axis=0).min()) for c, g in zip(counts, at, strict=True)
+    ]
+    note = ""
+    if np.isnan(estimate):
+        note = "no valid answer on one side of one of the two"
+        lower = upper = np.nan
+    elif min(items) < 2:
+        note = "only one item on a side: no interval by item"
+    if note:
+        low_item = up_item = np.nan
+    return {
+        "measure": "bias_difference",
+        "estimate": estimate,
+        "lower": lower,
+        "upper": upper,
+        "lower_item": low_item,
+        "upper_item": up_item,
+        "n_first": int(counts[0].valid[at[0]].sum()),
+        "n_second": int(counts[1].valid[at[1]].sum()),
+        "n_excluded": int(sum(c.excluded[g].sum() for c, g in zip(counts, at, strict=True))),
+        "n_undefined": undefined,
+        "n_undefined_item": undefined_item,
+        "level": level,
+        "note": note,
+    }

@@ -1,0 +1,193 @@
+"""Agreement of annotators beyond chance: Cohen's and Fleiss' kappa.
+
+With the observed share of agreement P and the share expected of annotators who label at
+random in the proportions found, P_e, kappa = (P - P_e) / (1 - P_e). Cohen (1960) takes each of
+two annotators' own proportions, Fleiss (1971) those of all annotators together.
+
+References
+----------
+Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and Psychological
+Measurement 20, 37-46.
+Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological
+Bulletin 76, 378-382.
+"""
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.errors import UserError
+from polbayes.measures.resampling import (
+    Bootstrap,
+    generator,
+    percentile_interval,
+    resample_answers,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = (
+    "first",
+    "second",
+    "measure",
+    "estimate",
+    "lower",
+    "upper",
+    "n",
+    "n_excluded",
+    "level",
+    "note",
+)
+
+
+def annotator_agreement(
+    labels: "pd.DataFrame", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> "pd.DataFrame":
+    """Compute kappa of every two annotators and of all together.
+
+    Parameters
+    ----------
+    labels
+        One row an annotated thing, one column an annotator; missing labels are allowed.
+    draws, level, seed
+        Bootstrap resamples of the things annotated, coverage in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``first``, ``second`` (annotators, or ``all``), ``measure``, ``estimate``,
+        ``lower``, ``upper``, ``n`` things that all of these have labelled, ``n_excluded``
+        things that some have not, ``level``, ``note``. Measures: ``agreement`` (share of
+        equal labels) and ``cohen_kappa`` of two, ``fleiss_kappa`` of all.
+
+    Raises
+    ------
+    UserError
+        If there are fewer than two annotators, or a setting is out of range.
+    """
+    import pandas as pd
+
+    bootstrap = Bootstrap(draws, level, seed)
+    names = [str(c) for c in labels.columns]
+    if len(names) < 2:
+        raise UserError("labels: agreement needs the columns of at least two annotators.")
+    codes = _codes(labels)
+    rows = []
+    for a, b in combinations(range(len(names)), 2):
+        both = codes[:, [a, b]]
+        rows += _rows((names[a], names[b]), both, ("agreement", "cohen_kappa"), bootstrap)
+    rows += _rows(("all", "all"), codes, ("fleiss_kappa",), bootstrap)
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def cohen_kappa(table: np.ndarray) -> np.ndarray:
+    """Compute Cohen's kappa from cross tables.
+
+    Parameters
+    ----------
+    table
+        Over ``..., label of the first, label of the second``: counts.
+
+    Returns
+    -------
+    numpy.ndarray
+        Over ``...``, in [-1, 1]; NaN where both give one and the same label throughout.
+    """
+    n = table.sum(axis=(-2, -1))
+    observed = np.trace(table, axis1=-2, axis2=-1)
+    expected = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1)
+    # Multiplied by n squared, so that chance agreement of exactly 1 is found exactly.
+    return _ratio(n * observed - expected, n * n - expected)
+
+
+def fleiss_kappa(counts: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Compute Fleiss' kappa from how many annotators gave each label.
+
+    Parameters
+    ----------
+    counts
+        Over ``thing, label``; each thing has the same number of annotators, at least two.
+    weights
+        Over ``..., thing``: how often each thing occurs; once each when None.
+
+    Returns
+    -------
+    numpy.ndarray
+        Over the leading dimensions of `weights`; NaN where only one label occurs.
+    """
+    counts = np.asarray(counts, dtype=np.float64)
+    times = np.ones(len(counts)) if weights is None else np.asarray(weights, dtype=np.float64)
+    raters = counts[0].sum()
+    n = times.sum(axis=-1)
+    pairs = (counts * (counts - 1)).sum(axis=1)
+    observed = times @ pairs / (raters * (raters - 1))
+    labels = times @ counts
+    expected = (labels**2).sum(axis=-1) / raters**2
+    return _ratio(n * observed - expected, n * n - expected)
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    out = np.full(np.shape(below), np.nan)
+    return np.divide(above, below, out=out, where=np.asarray(below) > 0)
+
+
+def _codes(labels: "pd.DataFrame") -> np.ndarray:
+    """Replace labels with their numbers, -1 where there is none."""
+    flat = labels.to_numpy(dtype=object)
+    missing = labels.isna().to_numpy()
+    names = sorted({str(x) for x in flat[~missing]})
+    number = {name: k for k, name in enumerate(names)}
+    coded = [
+        [-1 if gone else number[str(x)] for x, gone in zip(row, none, strict=True)]
+        for row, none in zip(flat, missing, strict=True)
+    ]
+    return np.array(coded, dtype=np.int64).reshape(len(labels), len(labels.columns))
+
+
+def _rows(
+    names: tuple[str, str], codes: np.ndarray, measures: tuple[str, ...], bootstrap: Bootstrap
+) -> list[dict[str, Any]]:
+    complete = codes[(codes >= 0).all(axis=1)]
+    n_labels = int(codes.max(initial=0)) + 1
+    # Things that were labelled alike are one pattern, drawn as often as it occurs.
+    patterns, times = np.unique(complete, axis=0, return_counts=True)
+    rng = generator(bootstrap.seed, "kappa", *names)
+    drawn = np.vstack([times[None], resample_answers(times, bootstrap.draws, rng)])
+    rows = []
+    for measure in measures:
+        values = _value(measure, patterns, drawn, n_labels)
+        lower, upper, _ = percentile_interval(values[1:], bootstrap.level)
+        note = "nothing was labelled by all of them" if not len(complete) else ""
+        if not note and np.isnan(values[0]):
+            note = "only one label occurs: chance would agree as often"
+        rows.append(
+            {
+                "first": names[0],
+                "second": names[1],
+                "measure": measure,
+                "estimate": float(values[0]),
+                "lower": np.nan if note else lower,
+                "upper": np.nan if note else upper,
+                "n": len(complete),
+                "n_excluded": len(codes) - len(complete),
+                "level": bootstrap.level,
+                "note": note,
+            }
+        )
+    return rows
+
+
+def _value(measure: str, patterns: np.ndarray, drawn: np.ndarray, n_labels: int) -> np.ndarray:
+    if not len(patterns):
+        return np.full(len(drawn), np.nan)
+    if measure == "fleiss_kappa":
+        counts = (patterns[:, :, None] == np.arange(n_labels)).sum(axis=1)
+        return fleiss_kappa(counts, drawn)
+    if measure == "agreement":
+        equal = patterns[:, 0] == patterns[:, 1]
+        return np.asarray(drawn[:, equal].sum(axis=1) / drawn.sum(axis=1))
+    cells = np.zeros((len(drawn), n_labels * n_labels))
+    cells[:, patterns[:, 0] * n_labels + patterns[:, 1]] = drawn
+    return cohen_kappa(cells.reshape(-1, n_labels, n_labels))

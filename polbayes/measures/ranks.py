@@ -1,0 +1,202 @@
+"""How far two ways of asking put the models in the same order: Kendall's tau of their bias.
+
+Faulborn et al. (2025), section 4.1, compare the order of models by bias under two instruments.
+Here any two levels of a coordinate are compared, with the p value of the hypothesis that the
+orders are independent, and two intervals: one that takes the models as a sample of models,
+one that takes the items as a sample of items.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.errors import UserError
+from polbayes.measures.grouping import check_by
+from polbayes.measures.resampling import Bootstrap, percentile_interval
+from polbayes.measures.sided import bias_of, count_answers, resample_items
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_COLUMNS = (
+    "dimension",
+    "first",
+    "second",
+    "measure",
+    "estimate",
+    "p",
+    "lower",
+    "upper",
+    "lower_item",
+    "upper_item",
+    "n_models",
+    "n_undefined_item",
+    "level",
+    "note",
+)
+
+
+def rank_agreement(
+    data: "xr.Dataset",
+    *,
+    over: str,
+    draws: int = 10_000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> "pd.DataFrame":
+    """Compare the order of models by bias between the levels of a coordinate.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset of at least two models.
+    over
+        What differs: ``"instrument"``, ``"prefix"``, ``"kind"``, ``"variant"``, ...
+    draws, level, seed
+        Bootstrap resamples of items, coverage in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per dimension and two levels of `over`: ``dimension``, ``first``,
+        ``second``, ``measure`` (``kendall_tau``), ``estimate`` (tau-b), ``p`` (two-sided);
+        ``lower``, ``upper``, see `kendall`; ``lower_item``, ``upper_item``, percentiles of
+        resampling items, the same for both levels where they share them. Resampling adds
+        noise to both orders, so that this interval lies a little nearer to 0 than it
+        should. ``n_models``; ``n_undefined_item``; ``level``; ``note``. With more than two
+        levels a row ``mean_tau`` (``first`` and ``second`` are ``all``) averages them.
+
+    Raises
+    ------
+    UserError
+        If `over` is no coordinate along the answers or is what is ranked, a setting is out of
+        range, or the dataset is not coded.
+    """
+    import pandas as pd
+
+    if over in ("model", "dimension"):
+        raise UserError(f"over: '{over}' is not a way of asking; name prefix, instrument, ...")
+    check_by(data, [over])
+    bootstrap = Bootstrap(draws, level, seed)
+    counts = count_answers(data, ("model", over, "dimension"), side_of="item")
+    labels = counts.groups.labels
+    bias = np.full((1 + draws, len(labels)), np.nan)
+    bias[0] = bias_of(counts.valid.sum(axis=1))
+    for g, by_item in resample_items(counts, bootstrap):
+        bias[1:, g] = bias_of(by_item)
+    # What is equal but for rounding is a tie.
+    bias = np.round(bias, 12)
+    rows: list[dict[str, Any]] = []
+    for dimension in dict.fromkeys(label[2] for label in labels):
+        place = {label[:2]: g for g, label in enumerate(labels) if label[2] == dimension}
+        rows += [
+            {"dimension": dimension, **row} for row in _of_dimension(bias, place, bootstrap.level)
+        ]
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def kendall(
+    first: np.ndarray, second: np.ndarray, *, level: float = 0.95
+) -> tuple[float, float, float, float]:
+    """Compute Kendall's tau-b of two series, its p value and an interval.
+
+    Parameters
+    ----------
+    first, second
+        Values of the same things.
+    level
+        Coverage of the interval, in (0, 1).
+
+    Returns
+    -------
+    tau, p, lower, upper
+        tau in [-1, 1] and the two-sided p value of independence (exact without ties); NaN
+        where a series is constant or shorter than 2. The interval is that of Fieller,
+        Hartley and Pearson (1957): atanh(tau) is about normal with variance
+        0.437 / (n - 4), n the number of things; NaN with fewer than 5 things, and where
+        tau is 1 or -1.
+    """
+    from scipy.stats import kendalltau, norm
+
+    n = len(first)
+    if n < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return np.nan, np.nan, np.nan, np.nan
+    found = kendalltau(first, second)
+    tau, p = float(found.statistic), float(found.pvalue)
+    if n < 5 or abs(tau) > 1 - 1e-12:
+        return tau, p, np.nan, np.nan
+    half = norm.ppf((1 + level) / 2) * np.sqrt(0.437 / (n - 4))
+    return tau, p, float(np.tanh(np.arctanh(tau) - half)), float(np.tanh(np.arctanh(tau) + half))
+
+
+def _of_dimension(
+    bias: np.ndarray, place: dict[tuple[Any, ...], int], level: float
+) -> list[dict[str, Any]]:
+    levels = list(dict.fromkeys(key[1] for key in place))
+    models = list(dict.fromkeys(key[0] for key in place))
+    rows, series = [], []
+    for a, b in combinations(levels, 2):
+        both = [m for m in models if (m, a) in place and (m, b) in place]
+        x, y = (bias[:, [place[m, side] for m in both]] for side in (a, b))
+        known = ~np.isnan(x[0]) & ~np.isnan(y[0])
+        x, y = x[:, known], y[:, known]
+        tau, p, lower, upper = kendall(x[0], y[0], level=level)
+        drawn = _tau_b(x, y)
+        series.append(drawn)
+        low_item, up_item, undefined = percentile_interval(drawn[1:], level)
+        row = {"first": a, "second": b, "measure": "kendall_tau", "estimate": tau, "p": p}
+        bounds = {"lower": lower, "upper": upper, "lower_item": low_item, "upper_item": up_item}
+        n_models = int(known.sum())
+        row |= bounds if not np.isnan(tau) else dict.fromkeys(bounds, np.nan)
+        row |= {"n_models": n_models, "n_undefined_item": undefined, "level": level}
+        rows.append({**row, "note": _note(tau, lower, n_models)})
+    if len(levels) > 2:
+        rows.append(_mean(np.array(series), rows, level))
+    return rows
+
+
+def _tau_b(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Compute tau-b of each draw, over ``draw, model``; NaN where a series is constant."""
+    if first.shape[1] < 2:
+        return np.full(len(first), np.nan)
+    a, b = np.triu_indices(first.shape[1], k=1)
+    x, y = (np.sign(values[:, a] - values[:, b]) for values in (first, second))
+    untied = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
+    out = np.full(len(first), np.nan)
+    return np.divide((x * y).sum(axis=1), untied, out=out, where=untied > 0)
+
+
+def _mean(series: np.ndarray, rows: Sequence[dict[str, Any]], level: float) -> dict[str, Any]:
+    """Average tau over all pairs of levels in which it is defined."""
+    used = series[~np.isnan(series[:, 0])]
+    mean = used.mean(axis=0) if len(used) else np.full(series.shape[1], np.nan)
+    low_item, up_item, undefined = percentile_interval(mean[1:], level)
+    left_out = len(series) - len(used)
+    return {
+        "first": "all",
+        "second": "all",
+        "measure": "mean_tau",
+        "estimate": float(mean[0]),
+        "p": np.nan,
+        "lower": np.nan,
+        "upper": np.nan,
+        "lower_item": low_item,
+        "upper_item": up_item,
+        "n_models": max(row["n_models"] for row in rows),
+        "n_undefined_item": undefined,
+        "level": level,
+        "note": f"{left_out} pairs without tau left out" if left_out else "",
+    }
+
+
+def _note(tau: float, lower: float, n_models: int) -> str:
+    if np.isnan(tau):
+        few = "fewer than two models have a bias under both"
+        return few if n_models < 2 else "all models have the same bias: no order"
+    if np.isnan(lower):
+        why = "fewer than 5 models" if n_models < 5 else "the orders are equal or reversed"
+        return f"{why}: no interval over models"
+    return ""

@@ -1,0 +1,189 @@
+"""Whether answers follow the meaning when the wording changes."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Fold,
+    Picture,
+    Section,
+    estimate_columns,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.figures.compass import plot_compass
+from polbayes.report.figures.consistency import PANELS, plot_consistency
+from polbayes.report.results import Results
+from polbayes.report.sections.bias import counted, level_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEASURES = {
+    "consistent_4": "as expected, on four levels",
+    "consistent_2": "as expected, on two sides",
+    "discrepant": "not as expected, on four levels",
+    "discrepancy_1": "one level off",
+    "discrepancy_2": "two levels off",
+    "discrepancy_3": "three levels off",
+    "discrepancy_size": "mean number of levels off",
+}
+KINDS = {
+    "paraphrase": "paraphrases",
+    "negation": "negations",
+    "opposite": "political opposites",
+    "reversed": "negations and opposites",
+}
+POSITIONS = {
+    "economic": "economic (negative = left)",
+    "social": "social (negative = libertarian)",
+    "economic_shift": "economic shift",
+    "social_shift": "social shift",
+    "distance": "distance",
+}
+_OPPOSITE = "original, opposite answers"
+
+
+def consistency(results: Results) -> Section | None:
+    """Show polar and paraphrastic consistency, and what rewording does on the compass."""
+    table, positions = results.table("consistency"), results.table("compass")
+    if table is None and positions is None:
+        return None
+    reading = [
+        "A model that understands a statement gives the same answer to a paraphrase, and the "
+        "reverse answer to a negation or a political opposite. Here every wording is compared "
+        "with the original wording of its statement.",
+    ]
+    blocks: list[Block] = []
+    if table is not None:
+        level = level_of(table)
+        reading.append(
+            "Paraphrastic consistency alone proves nothing: who always says the same has 100% "
+            "of it and a polar consistency of 0%. On four levels strength counts too: strong "
+            f"agreement makes strong disagreement with the reverse expected. Lines are {level:.0%} "
+            "intervals over statements."
+        )
+        blocks += _consistency(table, level)
+    if positions is not None:
+        reading.append(
+            "On the compass the answers to other wordings are entered as they were given. So "
+            "triangles should lie on the filled circle (the original), squares and pointers on "
+            "the open one, where the opposite answers to the original would be. Left and "
+            "libertarian are negative."
+        )
+        blocks += _compass(positions, results)
+    return Section("consistency", "Consistency across wordings", tuple(reading), tuple(blocks))
+
+
+def _consistency(table: "pd.DataFrame", level: float) -> list[Block]:
+    blocks: list[Block] = []
+    if table["kind"].isin(PANELS).any():
+        blocks.append(
+            Picture(
+                name="consistency",
+                caption="Share of answers to other wordings that are as the original's makes "
+                "them expected.",
+                alt="Dot plot of consistency by model; the numbers are in the table below.",
+                figure=plot_consistency(table),
+                csv=("consistency",),
+                posterior=False,
+            )
+        )
+    columns = [
+        text_column("model", "Model"),
+        Column("Wordings compared", lambda row: KINDS.get(row["kind"], row["kind"]), False),
+        Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False),
+        *estimate_columns("Estimate", level),
+    ]
+    for name, header in (("n", "Pairs"), ("n_excluded", "Pairs left out")):
+        if name in table:
+            columns.append(counted(name, header))
+    numbers = grid(table, columns, caption="Consistency across wordings.", csv="consistency")
+    return [*blocks, Fold("Consistency, as a table", (numbers,))]
+
+
+def _compass(table: "pd.DataFrame", results: Results) -> list[Block]:
+    level = level_of(table)
+    numbers = grid(
+        table,
+        [
+            text_column("model", "Model"),
+            text_column("answers", "Answers to"),
+            Column("Measure", lambda row: POSITIONS.get(row["measure"], row["measure"]), False),
+            *estimate_columns("Points", level),
+        ],
+        caption="Positions on the Political Compass and distances between wordings.",
+        csv="compass",
+    )
+    distances = table[
+        (table["measure"] == "distance") & table["answers"].astype(str).str.startswith("all ")
+    ]
+    short = grid(
+        distances,
+        [
+            text_column("model", "Model"),
+            Column("Answers to", lambda row: KINDS.get(row["kind"], row["kind"]), False),
+            *estimate_columns("Mean distance (compass points)", level),
+        ],
+        caption="Mean distance of the answers to other wordings from where they should be. "
+        "Distances cannot be negative, so their intervals stay above 0.",
+        csv="compass",
+    )
+    picture = Picture(
+        name="compass",
+        caption=f"Positions by wording. Crosses: {level:.0%} intervals over statements.",
+        alt="One small compass per model with the position of each wording's answers; the "
+        "numbers are in the table below.",
+        figure=plot_compass(_wide(table)),
+        csv=("compass",),
+        posterior=False,
+    )
+    return [picture, short, Fold("Positions on the compass, as a table", (numbers,))]
+
+
+def _wide(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Put the two coordinates of each wording beside each other."""
+    single = ~table["answers"].astype(str).str.startswith("all ")
+    # Of very many wordings there are only the positions of whole kinds.
+    alone = single & (table["kind"] != "original")
+    rows = table[single] if alone.any() else table
+    rows = rows[rows["measure"].isin(("economic", "social"))]
+    wide = rows.pivot(
+        index=["model", "answers", "kind"],
+        columns="measure",
+        values=["estimate", "lower", "upper"],
+    ).reindex(rows.set_index(["model", "answers", "kind"]).index.unique())
+    wide.columns = [m if v == "estimate" else f"{m}_{v}" for v, m in wide.columns]
+    wide = wide.reset_index()
+    group = wide["kind"].where(wide["answers"] != _OPPOSITE, "opposite answers")
+    return wide.assign(group=group)
+
+
+def order_agreement(results: Results) -> list[Block]:
+    """Show Kendall's tau of the models' order between ways of asking, folded."""
+    blocks = []
+    for over in ("instrument", "prefix", "variant", "kind"):
+        table = results.table(f"rank_agreement_by_{over}")
+        if table is None:
+            continue
+        level = level_of(table)
+        columns = [
+            text_column("dimension", "Dimension"),
+            text_column("first", f"One {over}"),
+            text_column("second", "The other"),
+            *estimate_columns("Kendall's τ", level),
+            number_column("p", "p", 4),
+        ]
+        if "n_models" in table:
+            columns.append(counted("n_models", "Models"))
+        layout = grid(
+            table,
+            columns,
+            caption=f"Agreement of the order of the models by bias between two {over}s: 1 is the "
+            "same order, −1 the reverse. The interval takes the models as a sample.",
+            csv=f"rank_agreement_by_{over}",
+        )
+        blocks.append(Fold(f"Is the order the same whatever the {over}?", (layout,)))
+    return list(blocks)
