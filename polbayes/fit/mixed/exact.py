@@ -324,8 +324,7 @@ def _scales(
     The table's cells are drawn systematically and in random order, with a uniform place inside
     the cell.
     """
-    axes = _axes(sums, log_prior)
-    table = _table(sums, log_prior, axes)
+    axes, table = _tabulated(sums, log_prior)
     weight = np.exp(table - table.max()).ravel()
     ends = np.cumsum(weight) / weight.sum()
     cell = np.searchsorted(ends, (np.arange(size) + rng.random()) / size)
@@ -345,8 +344,8 @@ def _table(sums: Sums, log_prior: Density, axes: tuple[np.ndarray, np.ndarray]) 
     return density.reshape(len(axes[0]), len(axes[1]))
 
 
-def _axes(sums: Sums, log_prior: Density) -> tuple[np.ndarray, np.ndarray]:
-    """Find where the density is, and return the points of a grid over it on both axes."""
+def _tabulated(sums: Sums, log_prior: Density) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Find where the density is, and return the axes of a grid over it and its log there."""
 
     def density(log_sigma: np.ndarray, log_tau: np.ndarray) -> np.ndarray:
         return conditional(sums, log_sigma, log_tau).log_density + log_prior(log_sigma, log_tau)
@@ -356,13 +355,14 @@ def _axes(sums: Sums, log_prior: Density) -> tuple[np.ndarray, np.ndarray]:
     while True:
         log_sigma = _reach(lambda v: density(v, np.full_like(v, mode[1])), mode[0], depth)
         if not len(sums.group_rows):
-            return log_sigma, mode[1:]
+            axes = log_sigma, mode[1:]
+            return axes, _table(sums, log_prior, axes)
         log_tau = _reach(lambda v: density(np.full_like(v, mode[0]), v), mode[1], depth)
         table = _table(sums, log_prior, (log_sigma, log_tau))
         border = max(table[0].max(), table[-1].max(), table[:, 0].max(), table[:, -1].max())
         # A density that does not follow the axes sticks out of the box of its sections.
         if border < table.max() - _DEPTH + 2 or depth > 64 * _DEPTH:
-            return log_sigma, log_tau
+            return (log_sigma, log_tau), table
         depth *= 2
 
 

@@ -11,6 +11,7 @@ from polbayes.fit.mixed.readout import read_off, stack
 from polbayes.fit.mixed.rows import Rows, gather_rows, strata
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.mixed.text import equation, prior_lines
+from polbayes.fit.mixed.translate import translate
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -116,7 +117,8 @@ def _sample(
     from polbayes.fit.sample import sample
 
     built: Any = model  # of what is built, the sampler wants the PyMC model only
-    return sample(built, config, seed=seed)
+    drawn, stats = sample(built, config, seed=seed)
+    return translate(model, drawn, seed=seed), stats
 
 
 def _joined(stats: list["xr.Dataset"]) -> "xr.Dataset":

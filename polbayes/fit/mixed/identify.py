@@ -37,6 +37,7 @@ def check_rows(rows: Rows, spec: MixedSpec, *, stratum: str = "") -> None:
         level for every row, coefficients would be correlated, or a value is not finite.
     """
     at = f"{_WHERE} ({spec.by} = {stratum})" if stratum else _WHERE
+    _check_factors(rows.frame, spec, at)
     names, matrix = design_matrix(rows.frame, spec.formula.common, at)
     if spec.family == "cumulative" and matrix.shape[1] > 1:
         _check_rank(names, matrix, at, " (the thresholds take the place of the intercept)")
@@ -48,6 +49,20 @@ def check_rows(rows: Rows, spec: MixedSpec, *, stratum: str = "") -> None:
         )
     for k, group in enumerate(spec.formula.groups):
         _check_levels(rows.frame, k, group, spec, at)
+
+
+def _check_factors(frame: "pd.DataFrame", spec: MixedSpec, where: str) -> None:
+    """Refuse factors of one level, for which formulae would leave out their term."""
+    from formulae import model_description
+
+    if spec.formula.common == "0":
+        return
+    for name in sorted(set(model_description(spec.formula.common).var_names) & set(frame.columns)):
+        if frame[name].dtype.kind not in "iufb" and frame[name].nunique() < 2:
+            raise UserError(
+                f"{where}: '{name}' has only the level '{frame[name].iloc[0]}', so that nothing "
+                "can be learned about what it changes; leave it out."
+            )
 
 
 def design_matrix(frame: "pd.DataFrame", formula: str, where: str) -> tuple[list[str], np.ndarray]:

@@ -140,7 +140,9 @@ def _with_response(rows: Rows, spec: MixedSpec) -> tuple["pd.DataFrame", tuple[s
     """Give the response the type that Bambi knows its family by."""
     import pandas as pd
 
-    frame = rows.frame
+    # Bambi knows texts by their old type.
+    texts = [n for n, t in rows.frame.dtypes.items() if isinstance(t, pd.StringDtype)]
+    frame = rows.frame.astype(dict.fromkeys(texts, object))
     if TRIALS in frame:
         constant = frame[RESPONSE].sum() in (0, frame[TRIALS].sum())
     else:
@@ -244,5 +246,5 @@ def _coefficient_names(name: str, coords: Mapping[str, Any], data: np.ndarray) -
     if not coords:
         return (name,)
     levels = next(iter(coords.values()))
-    assert len(levels) == data.shape[1]
+    assert len(levels) == data[:1].size
     return tuple(f"{name}[{level}]" for level in levels)
