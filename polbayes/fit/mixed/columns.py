@@ -76,7 +76,7 @@ def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.
     if answered:
         frame = frame.assign(**{RESPONSE: _response(frame, spec, numeric)})
     elif spec.response not in _SOURCES and not _is_number(frame, spec.response):
-        raise _unknown_response(frame, spec, set(_SOURCES))
+        raise _unknown_response(frame, spec, {s for made in _SOURCES.values() for s in made})
     kept = [*dict.fromkeys(("model", "status", *sorted(needed(spec))))]
     kept += [RESPONSE] if answered else []
     return _with_reference(_with_missing(frame[kept].reset_index(drop=True)))
@@ -137,9 +137,8 @@ def _is_number(frame: "pd.DataFrame", name: str) -> bool:
 
 
 def _unknown_response(frame: "pd.DataFrame", spec: MixedSpec, numeric: set[str]) -> UserError:
-    made = {r for r, sources in _SOURCES.items() if set(sources) <= numeric | set(_SOURCES)}
+    known = {name for name, sources in _SOURCES.items() if set(sources) <= numeric}
     allowed = FAMILIES[spec.family]
-    known = {r for r in made if set(_SOURCES[r]) <= numeric or r in numeric}
     if allowed is None:
         known |= {str(n) for n in frame.columns if _is_number(frame, n)} - {"status", "run"}
     else:

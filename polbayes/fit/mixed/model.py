@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     import pymc as pm
 
 # With so many rows for each level of every grouping factor, on average, the data know the effects
-# better than their distribution does, and the centred form is the one that is easily explored.
-_CENTRED_FROM = 30
+# better than their distribution does, and the centred form is the one that is easily explored. A
+# yes or no tells about a quarter as much on the scale of log odds.
+_CENTRED_FROM = {"gaussian": 60, "beta": 60}
+_CENTRED_FROM_ELSE = 240
 _BAMBI_SCALE = {"gaussian": "sigma", "beta": "kappa"}
 _SCALE = {"gaussian": "sigma", "beta": "phi"}
 
@@ -170,9 +172,9 @@ def _bambi_formula(spec: MixedSpec) -> str:
 
 def _informed(frame: "pd.DataFrame", spec: MixedSpec) -> bool:
     weight = frame[TRIALS].sum() if TRIALS in frame else len(frame)
+    enough = _CENTRED_FROM.get(spec.family, _CENTRED_FROM_ELSE)
     return all(
-        weight / frame[group_column(k)].nunique() >= _CENTRED_FROM
-        for k in range(len(spec.formula.groups))
+        weight / frame[group_column(k)].nunique() >= enough for k in range(len(spec.formula.groups))
     )
 
 
