@@ -159,7 +159,25 @@ class MeasureConfig:
 
 @dataclass
 class AnalysisConfig:
-    """The analysis spec: see `polbayes.fit.spec`."""
+    """The analysis spec: see `polbayes.fit.spec` and, with the part ``mu``, `polbayes.fit.mixed`.
+
+    Parameters
+    ----------
+    response, family
+        What is modelled, and its distribution.
+    parts
+        A formula for every part of the predictor.
+    priors
+        Priors by ``part.term`` or ``part.group.sd``.
+    select
+        Coordinate values to keep.
+    level
+        Coverage of the intervals.
+    by
+        Variable for each of whose levels a mixed model is fitted separately.
+    table
+        Path of a table whose columns are joined to the answers, for a mixed model.
+    """
 
     response: str = "stance"
     family: str = "cumulative"
@@ -167,6 +185,8 @@ class AnalysisConfig:
     priors: dict[str, str] = field(default_factory=dict)
     select: dict[str, Any] = field(default_factory=dict)
     level: float = 0.9
+    by: str | None = None
+    table: str | None = None
 
 
 @dataclass

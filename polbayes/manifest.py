@@ -158,7 +158,9 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def stage_keys(config: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, str]:
+def stage_keys(
+    config: Mapping[str, Any], inputs: Mapping[str, str], fit_inputs: Mapping[str, str] = {}
+) -> dict[str, str]:
     """Return for every stage a hash of what determines its result.
 
     Parameters
@@ -167,6 +169,8 @@ def stage_keys(config: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str
         The resolved config.
     inputs
         Hashes of files that the config names (instruments, tables), by path.
+    fit_inputs
+        Hashes of those that only the analysis reads.
     """
     own = {
         stage: {k: v for k, v in config.items() if STAGE_OF_KEY.get(k) == stage} for stage in STAGES
@@ -174,6 +178,6 @@ def stage_keys(config: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str
     keys = {"probe": digest([dict(inputs), own["probe"]])}
     keys["code"] = digest([keys["probe"], own["code"]])
     keys["measure"] = digest([keys["code"], config["seed"], own["measure"]])
-    keys["fit"] = digest([keys["code"], config["seed"], own["fit"]])
+    keys["fit"] = digest([keys["code"], config["seed"], own["fit"], dict(fit_inputs)])
     keys["report"] = digest([keys["measure"], keys["fit"], own["report"]])
     return keys

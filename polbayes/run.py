@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from polbayes.fit.mixed.spec import MixedSpec
     from polbayes.fit.spec import Spec
 
 _log = logging.getLogger("polbayes")
@@ -62,7 +63,7 @@ class Plan:
     prefixes: tuple[Prefix, ...]
     template: Template
     lexicon: Lexicon | None
-    spec: "Spec"
+    spec: "Spec | MixedSpec"
     design: "xr.Dataset"
 
 
@@ -76,15 +77,13 @@ def plan(config: RunConfig) -> Plan:
         respondent that is not there, a spec that the design cannot identify.
     """
     from polbayes.coding.registry import get_coder
-    from polbayes.fit.sample import check_sampler
-    from polbayes.fit.spec import parse_spec
+    from polbayes.fit.analysis import check_analysis, parse_analysis
 
     instruments = tuple(load_instrument(name) for name in config.instruments)
     prefixes = load_prefixes(config.prefixes.file, config.prefixes.only)
     template = load_template(config.elicitation.template)
     lexicon = load_lexicon(config.elicitation.lexicon) if config.elicitation.lexicon else None
-    spec = parse_spec(config.analysis)
-    check_sampler(config.sampler)
+    spec = parse_analysis(config.analysis, config.sampler)
     for coder in config.coding.coders:
         get_coder(coder)
     if not config.coding.coders and _is_text(config):
@@ -97,7 +96,7 @@ def plan(config: RunConfig) -> Plan:
         check_answers(prefixes, config.elicitation.kind, lexicon)
         data = _design(config, instruments, prefixes, template)
         if "fit" in config.stages:
-            check_spec(spec, data)
+            check_analysis(spec, _as_if_answered(data))
     sets = config.measures.paraphrase_sets
     if sets is not None:
         from polbayes.measures.paraphrases import check_sets
@@ -157,29 +156,6 @@ def _only_models(data: "xr.Dataset", models: Sequence[str] | None) -> "xr.Datase
     return data.sel(model=list(models))
 
 
-def check_spec(spec: "Spec", data: "xr.Dataset") -> None:
-    """Check that a design could identify a spec if every question were answered.
-
-    Parameters
-    ----------
-    spec
-        The analysis spec.
-    data
-        A design; nothing of it needs to have been asked.
-
-    Raises
-    ------
-    UserError
-        If some term could not be told from another or from nothing.
-    """
-    from polbayes.fit.cells import gather_cells
-    from polbayes.fit.terms import bind
-
-    if not bool((data["keying"] != 0).any()):
-        raise UserError("items: none of the items to ask is scored, so that nothing can be fitted.")
-    bind(spec, gather_cells(_as_if_answered(data), spec))
-
-
 def _as_if_answered(data: "xr.Dataset") -> "xr.Dataset":
     """Return a design in which every question was answered, to see what it can identify."""
     asked = data["status"] != NOT_ASKED
@@ -214,7 +190,7 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
     if manifest.stages or any((folder / "journal").glob("*.jsonl")):
         # Before anything was answered there is nothing that another config could spoil.
         check_config(folder, text, config.stages)
-    keys = stage_keys(yaml.safe_load(text), _inputs(config))
+    keys = stage_keys(yaml.safe_load(text), _inputs(config), _fit_inputs(config))
     todo = [s for s in STAGES if s in config.stages and not manifest.is_done(s, keys[s])]
     if not todo:
         _say(f"{folder}: finished before, nothing to do; see {folder / 'report' / 'index.html'}")
@@ -293,6 +269,15 @@ def _inputs(config: RunConfig) -> dict[str, str]:
     paths += [Path(config.imported.path).expanduser()] if config.imported else []
     lexicon = config.elicitation.lexicon
     paths += [find("lexicons", lexicon)] if lexicon else []
+    return _digests(paths)
+
+
+def _fit_inputs(config: RunConfig) -> dict[str, str]:
+    """Hash the files that only the analysis reads."""
+    return _digests([Path(config.analysis.table).expanduser()] if config.analysis.table else [])
+
+
+def _digests(paths: Sequence[Path]) -> dict[str, str]:
     return {path.name: file_digest(path) if path.is_file() else "" for path in paths}
 
 
@@ -349,35 +334,33 @@ def _measure(job: Job) -> tuple[list[str], dict[str, Any]]:
     return _write_tables(tables, job.folder / "measures"), {}
 
 
-def _write_tables(tables: "dict[str, pd.DataFrame]", folder: Path) -> list[str]:
+def _write_tables(tables: "Mapping[str, pd.DataFrame]", folder: Path) -> list[str]:
+    """Write the tables of a stage, and remove those that an earlier analysis left."""
     for name, table in tables.items():
         write_text(folder / f"{name}.csv", table.to_csv(index=False))
+    for path in folder.glob("*.csv"):
+        if path.stem not in tables:
+            path.unlink()
     return [f"{folder.name}/{name}.csv" for name in tables]
 
 
 def _fit(job: Job) -> tuple[list[str], dict[str, Any]]:
-    from polbayes.fit.cells import gather_cells
-    from polbayes.fit.diagnose import diagnose
-    from polbayes.fit.equation import equation, prior_lines
-    from polbayes.fit.fit import fit
-    from polbayes.fit.summary import summarise
+    from polbayes.fit.analysis import fit_analysis
 
-    config, spec = job.plan.config, job.plan.spec
+    config = job.plan.config
     data = open_responses(job.folder)
-    cells = gather_cells(data, spec)
-    result = fit(spec, cells, config.sampler, seed=config.seed)
+    level, seed = config.analysis.level, config.seed
+    result = fit_analysis(job.plan.spec, data, config.sampler, level=level, seed=seed)
     result.save(job.folder / "posterior.nc")
-    diagnosis = diagnose(result.posterior, result.sample_stats)
-    about_items = data[["dimension", "direction"]].reset_coords()[["dimension", "direction"]]
-    items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
-    tables = summarise(result.posterior, level=config.analysis.level, items=items)
-    outputs = _write_tables({**tables, "diagnostics": diagnosis.table}, job.folder / "estimates")
+    diagnosis = result.diagnosis
+    tables = {**result.tables, "diagnostics": diagnosis.table}
+    outputs = _write_tables(tables, job.folder / "estimates")
     about = {
         "verdict": diagnosis.verdict,
         "sentences": list(diagnosis.sentences),
-        "notes": list(cells.notes),
-        "equation": equation(spec, result.parts),
-        "priors": prior_lines(spec),
+        "notes": list(result.notes),
+        "equation": result.equation,
+        "priors": list(result.priors),
     }
     for sentence in diagnosis.sentences:
         _say(f"fit: {sentence}")
@@ -412,17 +395,13 @@ _STAGES: dict[str, Callable[[Job], tuple[list[str], dict[str, Any]]]] = {
 def explain(config: RunConfig) -> str:
     """Return the equation and the priors of a config's analysis spec, bound to its design."""
     from polbayes.coding.responses import code_responses
-    from polbayes.fit.cells import gather_cells
-    from polbayes.fit.equation import equation, prior_lines
-    from polbayes.fit.terms import bind
+    from polbayes.fit.analysis import explain_analysis
 
     planned = plan(config)
     data = planned.design
     imported = config.imported is not None
     data = code_responses(data, config.coding.coders) if imported else _as_if_answered(data)
-    parts = bind(planned.spec, gather_cells(data, planned.spec))
-    lines = [equation(planned.spec, parts), "", "priors", *prior_lines(planned.spec)]
-    return "\n".join(lines)
+    return explain_analysis(planned.spec, data, answered=imported)
 
 
 _PLURAL = {dim: f"{dim}es" if dim.endswith("x") else f"{dim}s" for dim in CELL_DIMS}

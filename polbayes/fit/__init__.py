@@ -2,6 +2,7 @@
 
 `spec` is what is declared, `terms` is what it means on given data, `model` hands it
 to PyMC, `sample` draws from the posterior, `readout` gives the posterior its names.
+Ordinary mixed models are in `mixed`; `analysis` tells the two apart.
 """
 
 import os

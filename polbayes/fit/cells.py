@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from polbayes.fit.mixed.spec import MixedSpec
+
 _KEYS = ("model", "item", "variant", "prefix", "dimension", "direction", "keying")
 _STANCE_POINTS = ("disagree", "neutral", "agree")
 # The squeeze towards the middle by which answers of exactly 0 or 1 get a finite logit:
@@ -122,7 +124,7 @@ def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
     return frame.reset_index(drop=True)
 
 
-def used_variables(spec: Spec) -> set[str]:
+def used_variables(spec: "Spec | MixedSpec") -> set[str]:
     """Return the names of the variables that the formulas of a spec use."""
     from formulae import model_description
     from formulae.parser import ParseError
@@ -139,7 +141,7 @@ def used_variables(spec: Spec) -> set[str]:
                 raise UserError(
                     f"analysis.parts.{part}: '{text}' cannot be read: {error}"
                 ) from error
-    return names
+    return names - {""}  # formulae's name for a constant in a call
 
 
 def _drop_unusable(frame: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:

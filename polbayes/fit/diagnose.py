@@ -24,8 +24,14 @@ MODEL_LEVEL = (
     "wording_scale",
     "scale",
     "gap",
+    # Of mixed models.
+    "coefficient",
+    "threshold",
+    "group_sd",
+    "sigma",
+    "phi",
 )
-ITEM_LEVEL = ("difficulty", "discrimination", "wording")
+ITEM_LEVEL = ("difficulty", "discrimination", "wording", "group_effect")
 
 
 @dataclass(frozen=True)

@@ -40,11 +40,7 @@ class Fit:
 
     def save(self, path: Path) -> None:
         """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
-        import arviz as az
-
-        with replacing(path) as temporary:
-            idata = az.InferenceData(posterior=self.posterior, sample_stats=self.sample_stats)
-            idata.to_netcdf(str(temporary))
+        save_posterior(self.posterior, self.sample_stats, path)
 
 
 def fit(spec: Spec, cells: Cells, config: "SamplerConfig", *, seed: int) -> Fit:
@@ -70,6 +66,15 @@ def fit(spec: Spec, cells: Cells, config: "SamplerConfig", *, seed: int) -> Fit:
     built = build(spec, cells, parts)
     drawn, stats = sample(built, config, seed=seed)
     return Fit(read_off(built, drawn), stats, parts)
+
+
+def save_posterior(posterior: "xr.Dataset", sample_stats: "xr.Dataset", path: Path) -> None:
+    """Write a ``posterior.nc``, whole or not at all, as ArviZ reads it."""
+    import arviz as az
+
+    with replacing(path) as temporary:
+        idata = az.InferenceData(posterior=posterior, sample_stats=sample_stats)
+        idata.to_netcdf(str(temporary))
 
 
 def load_posterior(path: Path) -> "xr.Dataset":

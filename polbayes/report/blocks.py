@@ -146,7 +146,9 @@ def chance_column(name: str, header: str) -> Column:
     return Column(header, lambda row: chance(row[name]))
 
 
-def estimate_columns(header: str, level: float, *, prefix: str = "") -> tuple[Column, Column]:
+def estimate_columns(
+    header: str, level: float, *, prefix: str = "", digits: int = 2
+) -> tuple[Column, Column]:
     """Show an estimate and its interval, in two columns.
 
     Parameters
@@ -158,13 +160,15 @@ def estimate_columns(header: str, level: float, *, prefix: str = "") -> tuple[Co
     prefix
         Estimate and bounds are in ``{prefix}``, ``{prefix}_lower`` and ``{prefix}_upper``;
         without it in ``estimate``, ``lower`` and ``upper``.
+    digits
+        Decimals shown.
     """
     name, lower, upper = (
         (prefix, f"{prefix}_lower", f"{prefix}_upper") if prefix else ("estimate", "lower", "upper")
     )
     return (
-        number_column(name, header),
-        Column(f"{level:.0%} interval", lambda row: interval(row[lower], row[upper])),
+        number_column(name, header, digits),
+        Column(f"{level:.0%} interval", lambda row: interval(row[lower], row[upper], digits)),
     )
 
 

@@ -13,6 +13,7 @@ from polbayes.report.numbers import count
 from polbayes.report.results import POSTERIOR, Results
 from polbayes.report.sections.acquiescence import acquiescence
 from polbayes.report.sections.bias import bias
+from polbayes.report.sections.coefficients import coefficients
 from polbayes.report.sections.consistency import consistency
 from polbayes.report.sections.diagnostics import diagnostics
 from polbayes.report.sections.headline import headline
@@ -31,6 +32,7 @@ _FOLDER = Path(__file__).resolve().parent
 SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
     "Where the models stand": headline,
     "Who is left of whom": ranking,
+    "Coefficients": coefficients,
     "Bias": bias,
     "Prefix effects": prefixes,
     "Prompt sensitivity": sensitivity,
@@ -43,6 +45,10 @@ SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
     "The model": model,
     "Cite and rerun": rerun,
 }
+
+# What only one of the two kinds of analysis can have; the other does not miss it.
+_IDEOLOGY = ("Where the models stand", "Who is left of whom", "Prefix effects", "The statements")
+_MIXED = ("Coefficients",)
 
 BANNERS = {
     "bad": "Do not use the estimates of this report",
@@ -59,11 +65,14 @@ def sections(results: Results) -> tuple[list[Section], list[str]]:
     sections : list of Section
         In the order of the page.
     absent : list of str
-        Names of the sections that there are no results for.
+        Names of the sections that there are no results for, although the analysis could
+        have had them.
     """
     made = {name: make(results) for name, make in SECTIONS.items()}
     present = [section for section in made.values() if section is not None]
-    return present, [name for name, section in made.items() if section is None]
+    foreign = _IDEOLOGY if results.mixed else _MIXED
+    absent = [n for n, section in made.items() if section is None and n not in foreign]
+    return present, absent
 
 
 def pictures(blocks: tuple[Block, ...]) -> list[Picture]:

@@ -20,6 +20,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "prefix_effects": ("model", "prefix", "effect", *_INTERVAL),
     "sensitivity": ("model", "effect", *_INTERVAL),
     "items": ("item", "dimension", "difficulty", "difficulty_lower", "difficulty_upper"),
+    "coefficients": ("term", *_INTERVAL),
+    "group_sds": ("group", "varying", *_INTERVAL),
+    "group_effects": ("group", "varying", "level", *_INTERVAL),
     "diagnostics": ("quantity", "r_hat", "ess_bulk", "ess_tail"),
     "bias": ("model", "dimension", "measure", *_INTERVAL),
     "bias_by_prefix": ("model", "prefix", *_INTERVAL),
@@ -49,6 +52,9 @@ POSTERIOR = frozenset(
         "prefix_effects",
         "sensitivity",
         "items",
+        "coefficients",
+        "group_sds",
+        "group_effects",
     }
 )
 """The tables that stand or fall with the sampler's diagnostics."""
@@ -79,7 +85,7 @@ class Results:
     exclusions
         Sentences saying what was not asked, failed or could not be coded.
     equation, priors
-        The ideology model as text.
+        The fitted model as text.
     level
         Coverage of the intervals in the posterior tables, in (0, 1).
     config_yaml, provenance, citations, notes
@@ -127,3 +133,8 @@ class Results:
         """Return the table of that name, or None where it is absent or empty."""
         table = self.tables.get(name)
         return None if table is None or table.empty else table
+
+    @property
+    def mixed(self) -> bool:
+        """Whether an ordinary mixed model was fitted, and not the ideology model."""
+        return self.table("coefficients") is not None or self.table("group_sds") is not None

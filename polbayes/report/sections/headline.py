@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def headline(results: Results) -> Section:
+def headline(results: Results) -> Section | None:
     """Show the models on the two dimensions, with a sentence for each."""
     theta = results.table("theta")
+    if theta is None and results.mixed:
+        return None
     title = "Where the models stand"
     if theta is None:
         absent = "The ideology model was not fitted in this run, so there are no latent leanings."

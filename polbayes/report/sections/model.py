@@ -1,4 +1,4 @@
-"""The ideology model."""
+"""The fitted model."""
 
 from polbayes.report.blocks import Block, Bullets, Paragraph, Section, Verbatim
 from polbayes.report.results import Results
@@ -8,10 +8,15 @@ def model(results: Results) -> Section | None:
     """Show the equation and the priors."""
     if not results.equation and not results.priors:
         return None
+    how = (
+        "from the predictors, each with its coefficient β, and from deviations u of its groups."
+        if results.mixed
+        else "from how the model was asked, and from what it holds. A positive value on its left "
+        "side favours agreeing."
+    )
     reading = (
-        "The equation says how an answer is thought to come about: from how the model was "
-        "asked, and from what it holds. A positive value on its left side favours agreeing. "
-        "The priors say what was assumed before any answer was seen.",
+        f"The equation says how an answer is thought to come about: {how} The priors say what was "
+        "assumed before any answer was seen.",
     )
     blocks: list[Block] = []
     if results.equation:

@@ -1,0 +1,210 @@
+"""The two kinds of analysis, the ideology model and mixed models, behind one set of functions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polbayes.errors import UserError
+from polbayes.fit.mixed.spec import MixedSpec, is_mixed, parse_mixed
+from polbayes.fit.spec import Spec, parse_spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from polbayes.config import AnalysisConfig, SamplerConfig
+    from polbayes.fit.diagnose import Diagnosis
+
+_EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the fit of either kind of analysis comes to.
+
+    Parameters
+    ----------
+    posterior, sample_stats
+        The draws, and the sampler's own statistics.
+    tables
+        Summaries by name.
+    diagnosis
+        Whether the draws can be used.
+    notes
+        Sentences that say what was left out, and how much.
+    equation, priors
+        The model as text.
+    """
+
+    posterior: "xr.Dataset"
+    sample_stats: "xr.Dataset"
+    tables: Mapping[str, "pd.DataFrame"]
+    diagnosis: "Diagnosis"
+    notes: tuple[str, ...]
+    equation: str
+    priors: tuple[str, ...]
+
+    def save(self, path: Path) -> None:
+        """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
+        from polbayes.fit.fit import save_posterior
+
+        save_posterior(self.posterior, self.sample_stats, path)
+
+
+def parse_analysis(config: "AnalysisConfig", sampler: "SamplerConfig") -> Spec | MixedSpec:
+    """Parse a spec, and check that the sampler fits it.
+
+    Raises
+    ------
+    UserError
+        Naming what is unknown or does not fit.
+    """
+    from polbayes.fit.sample import check_sampler
+
+    if not is_mixed(config):
+        for key in ("by", "table"):
+            if getattr(config, key) is not None:
+                raise UserError(
+                    f"analysis.{key}: is for mixed models, whose one part is mu; the ideology "
+                    "model has all models and the instrument's own variables."
+                )
+        if sampler.backend == _EXACT:
+            raise UserError(
+                "sampler.backend: 'exact' is for Gaussian mixed models, whose one part is mu; use "
+                "sampler=nutpie."
+            )
+        check_sampler(sampler)
+        return parse_spec(config)
+    spec = parse_mixed(config)
+    if sampler.backend == _EXACT:
+        from polbayes.fit.mixed.exact import check_exact
+
+        check_exact(spec)
+        sampler = replace(sampler, backend="nutpie")
+    check_sampler(sampler)
+    return spec
+
+
+def check_analysis(spec: Spec | MixedSpec, design: "xr.Dataset") -> None:
+    """Check that a design could identify a spec if every question were answered.
+
+    Parameters
+    ----------
+    spec
+        The spec.
+    design
+        With made-up answers.
+
+    Raises
+    ------
+    UserError
+        If some term could not be told from another or from nothing.
+    """
+    if isinstance(spec, MixedSpec):
+        from polbayes.fit.mixed.fit import checked_strata
+
+        checked_strata(design, spec, answered=False)
+        return
+    from polbayes.fit.cells import gather_cells
+    from polbayes.fit.terms import bind
+
+    if not bool((design["keying"] != 0).any()):
+        raise UserError("items: none of the items to ask is scored, so that nothing can be fitted.")
+    bind(spec, gather_cells(design, spec))
+
+
+def explain_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, answered: bool) -> str:
+    """Return the equation and the priors of a spec, bound to data.
+
+    Parameters
+    ----------
+    spec
+        The spec.
+    data
+        A coded dataset, or a design with made-up answers.
+    answered
+        Which of the two.
+    """
+    if isinstance(spec, MixedSpec):
+        from polbayes.fit.mixed.fit import explain
+
+        text, priors = explain(data, spec, answered=answered)
+    else:
+        from polbayes.fit.cells import gather_cells
+        from polbayes.fit.equation import equation, prior_lines
+        from polbayes.fit.terms import bind
+
+        text = equation(spec, bind(spec, gather_cells(data, spec)))
+        priors = prior_lines(spec)
+    return "\n".join([text, "", "priors", *priors])
+
+
+def fit_analysis(
+    spec: Spec | MixedSpec,
+    data: "xr.Dataset",
+    sampler: "SamplerConfig",
+    *,
+    level: float,
+    seed: int,
+) -> Fitted:
+    """Fit a spec to a coded dataset, diagnose and summarise.
+
+    Parameters
+    ----------
+    spec
+        The spec.
+    data
+        A coded response dataset.
+    sampler
+        How to sample.
+    level
+        Probability of the intervals, in (0, 1).
+    seed
+        Fixes the draws.
+
+    Raises
+    ------
+    UserError
+        If the data cannot identify the spec.
+    """
+    if isinstance(spec, MixedSpec):
+        return _fit_mixed(spec, data, sampler, level=level, seed=seed)
+    from polbayes.fit.cells import gather_cells
+    from polbayes.fit.diagnose import diagnose
+    from polbayes.fit.equation import equation, prior_lines
+    from polbayes.fit.fit import fit
+    from polbayes.fit.summary import summarise
+
+    cells = gather_cells(data, spec)
+    result = fit(spec, cells, sampler, seed=seed)
+    about_items = data[["dimension", "direction"]].reset_coords()[["dimension", "direction"]]
+    items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
+    return Fitted(
+        posterior=result.posterior,
+        sample_stats=result.sample_stats,
+        tables=summarise(result.posterior, level=level, items=items),
+        diagnosis=diagnose(result.posterior, result.sample_stats),
+        notes=cells.notes,
+        equation=equation(spec, result.parts),
+        priors=tuple(prior_lines(spec)),
+    )
+
+
+def _fit_mixed(
+    spec: MixedSpec, data: "xr.Dataset", sampler: "SamplerConfig", *, level: float, seed: int
+) -> Fitted:
+    from polbayes.fit.diagnose import diagnose
+    from polbayes.fit.mixed.fit import fit_mixed
+    from polbayes.fit.mixed.tables import summarise
+
+    result = fit_mixed(data, spec, sampler, seed=seed)
+    return Fitted(
+        posterior=result.posterior,
+        sample_stats=result.sample_stats,
+        tables=summarise(result.posterior, level=level),
+        diagnosis=diagnose(result.posterior, result.sample_stats),
+        notes=result.notes,
+        equation=result.equation,
+        priors=result.priors,
+    )

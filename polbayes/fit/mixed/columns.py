@@ -1,0 +1,208 @@
+"""The columns that a mixed model can use: coordinates, measured values, and a table's."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE
+from polbayes.errors import UserError, unknown
+from polbayes.fit.cells import used_variables
+from polbayes.fit.mixed.spec import FAMILIES, MixedSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+RESPONSE = "polbayes_response"
+# Response -> the variables of the dataset that it is made from.
+_SOURCES = {
+    "stance": ("stance",),
+    "agree": ("stance",),
+    "usable": ("stance",),
+    "rating": ("rating",),
+    "r_plus": ("r_plus",),
+    "validity": ("p_agree", "p_disagree"),
+}
+_KEYS = (*CELL_DIMS, "statement")
+# Variables with a level that the others are naturally compared to; elsewhere it is the first one.
+_REFERENCE = {"kind": "original", "prefix": "baseline"}
+
+
+def needed(spec: MixedSpec) -> set[str]:
+    """Return the names of the variables that a spec uses, the response aside."""
+    return used_variables(spec) | set(spec.select) | ({spec.by} if spec.by else set())
+
+
+def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.DataFrame":
+    """Lay a dataset out as one row per asked cell, with the columns that a spec uses.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset, or a design.
+    spec
+        Says which columns, and which of their values are kept.
+    answered
+        Whether the answers are there; otherwise the response is not looked for.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of the spec, ``model``, ``status`` and, where `answered`, the response
+        as `RESPONSE`. Beside the dataset's coordinates and numeric variables there is
+        ``words``, the number of words of the statement, and what the table of the spec has.
+
+    Raises
+    ------
+    UserError
+        If the spec names a variable, a value or a response that is not there.
+    """
+    from polbayes.dataset import to_frame
+
+    sources = set(_SOURCES.get(spec.response, (spec.response,)))
+    numeric = {str(n) for n, v in data.data_vars.items() if v.dtype.kind in "iuf"} - {"status"}
+    frame = to_frame(data, sorted(({*needed(spec), *sources} & numeric) | {"status"}))
+    frame = frame[frame["status"] != NOT_ASKED]
+    if "statement" in frame:
+        frame = frame.assign(words=frame["statement"].str.split().str.len().astype(float))
+    if spec.table is not None:
+        frame = join_table(frame, Path(spec.table).expanduser())
+    for name in sorted(needed(spec)):
+        if name not in frame:
+            known = (set(map(str, frame.columns)) | numeric) - {"status"}
+            raise unknown("variable", name, known, where="analysis")
+    frame = _selected(frame, spec)
+    if answered:
+        frame = frame.assign(**{RESPONSE: _response(frame, spec, numeric)})
+    elif spec.response not in _SOURCES and not _is_number(frame, spec.response):
+        raise _unknown_response(frame, spec, {s for made in _SOURCES.values() for s in made})
+    kept = [*dict.fromkeys(("model", "status", *sorted(needed(spec))))]
+    kept += [RESPONSE] if answered else []
+    return _with_reference(_with_missing(frame[kept].reset_index(drop=True)))
+
+
+def _selected(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
+    for name, values in spec.select.items():
+        known = frame[name].unique().tolist()
+        for value in values:
+            if value not in known:
+                raise unknown("value", value, map(str, known), where=f"analysis.select.{name}")
+        frame = frame[frame[name].isin(values)]
+    if frame.empty:
+        raise UserError("analysis.select: the selection leaves no cell of the data.")
+    return frame
+
+
+def _with_missing(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Turn the code for a missing small integer into NaN."""
+    small = [n for n in frame.columns if frame[n].dtype == np.int8 and n != "status"]
+    return frame.assign(**{n: frame[n].astype(float).where(frame[n] != MISSING) for n in small})
+
+
+def _with_reference(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Make the natural reference the first level of the variables that have one."""
+    import pandas as pd
+
+    made = {}
+    for name, first in _REFERENCE.items():
+        if name in frame and first in set(frame[name]):
+            levels = [first, *sorted(set(frame[name]) - {first})]
+            # Of categories without an order, formulae would sort the levels.
+            made[name] = pd.Categorical(frame[name], categories=levels, ordered=True)
+    return frame.assign(**made)
+
+
+def _response(frame: "pd.DataFrame", spec: MixedSpec, numeric: set[str]) -> "pd.Series":
+    """Return the response of every cell as a number, NaN where it has none."""
+    sources = _SOURCES.get(spec.response, (spec.response,))
+    if any(name not in frame for name in sources) or not _is_number(frame, sources[0]):
+        raise _unknown_response(frame, spec, numeric)
+    values = frame[sources[0]].astype(float)
+    if spec.response in ("stance", "agree", "usable"):
+        usable = values.between(STANCE["disagree"], STANCE["agree"])
+        if spec.response == "usable":
+            return usable.astype(float)
+        values = values.where(usable)
+        return values if spec.response == "stance" else (values.where(values != 0) + 1) / 2
+    if spec.response == "rating":
+        return values.where(values >= 0)
+    if spec.response == "validity":
+        return values + frame["p_disagree"].astype(float)
+    return values
+
+
+def _is_number(frame: "pd.DataFrame", name: str) -> bool:
+    return name in frame and frame[name].dtype.kind in "iufb"
+
+
+def _unknown_response(frame: "pd.DataFrame", spec: MixedSpec, numeric: set[str]) -> UserError:
+    known = {name for name, sources in _SOURCES.items() if set(sources) <= numeric}
+    allowed = FAMILIES[spec.family]
+    if allowed is None:
+        known |= {str(n) for n in frame.columns if _is_number(frame, n)} - {"status", "run"}
+    else:
+        known &= set(allowed)
+    return unknown("response", spec.response, known, where="analysis.response")
+
+
+def join_table(frame: "pd.DataFrame", path: Path) -> "pd.DataFrame":
+    """Join the columns of a table of the user's to the cells.
+
+    Parameters
+    ----------
+    frame
+        One row a cell.
+    path
+        A table (`polbayes.tables.read_table`) with one row for every combination of those
+        of ``model, item, variant, prefix, run, statement`` that it has.
+
+    Raises
+    ------
+    UserError
+        If the table has none of these columns, has a combination twice, a column that is
+        there already, or nothing that belongs to the answers.
+    """
+    import pandas as pd
+
+    from polbayes.tables import read_table
+
+    if not path.is_file():
+        raise UserError(f"analysis.table: {path}: no such file.")
+    table = read_table(path)
+    keys = [name for name in _KEYS if name in table.columns and name in frame.columns]
+    if not keys:
+        raise UserError(
+            f"analysis.table: {path} has none of the columns {', '.join(_KEYS)}, by which it "
+            "could be joined to the answers."
+        )
+    for name in table.columns:
+        if name in frame.columns and name not in keys:
+            raise UserError(
+                f"analysis.table: {path} has a column '{name}', which the answers have already; "
+                "rename it."
+            )
+    if table.duplicated(keys).any():
+        twice = table.loc[table.duplicated(keys), keys].iloc[0].to_dict()
+        raise UserError(f"analysis.table: {path} has more than one row for {twice}.")
+    table = table.assign(**{n: _typed(table[n]) for n in table.columns if n not in keys})
+    # The keys of a table are text; those of the cells may be numbers.
+    left = frame[keys].astype(str)
+    right = table.assign(**{key: table[key].astype(str) for key in keys})
+    joined = left.merge(right, on=keys, how="left", indicator="polbayes_found")
+    if not (joined["polbayes_found"] == "both").any():
+        raise UserError(
+            f"analysis.table: no row of {path} belongs to an answer; its {keys[0]} are "
+            f"{', '.join(right[keys[0]].unique()[:3])}, …, those of the answers "
+            f"{', '.join(left[keys[0]].unique()[:3])}, …"
+        )
+    added = joined.drop(columns=[*keys, "polbayes_found"]).set_index(frame.index)
+    return pd.concat([frame, added], axis=1)
+
+
+def _typed(column: "pd.Series") -> "pd.Series":
+    """Turn a column of text into numbers if all of it are."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(column, errors="coerce")
+    return numbers.astype(float) if (numbers.notna() == column.notna()).all() else column

@@ -1,0 +1,131 @@
+"""Fitting a mixed model: from a dataset and a spec to a named posterior."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polbayes.errors import UserError
+from polbayes.fit.mixed.exact import BACKEND, check_exact, draw
+from polbayes.fit.mixed.identify import check_rows
+from polbayes.fit.mixed.model import MixedModel, build
+from polbayes.fit.mixed.readout import read_off, stack
+from polbayes.fit.mixed.rows import Rows, gather_rows, strata
+from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.mixed.text import equation, prior_lines
+from polbayes.fit.mixed.translate import translate
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from polbayes.config import SamplerConfig
+
+
+@dataclass(frozen=True)
+class MixedFit:
+    """A fitted mixed model.
+
+    Parameters
+    ----------
+    posterior
+        See `polbayes.fit.mixed.readout.read_off`; with the dimension `MixedSpec.by` where the
+        model was fitted for each of its levels.
+    sample_stats
+        The sampler's own statistics, ``[chain, draw]``, over all fits: a transition counts as
+        divergent if it was in any of them.
+    notes
+        Sentences that say what was left out, and how much.
+    equation, priors
+        The model as text.
+    """
+
+    posterior: "xr.Dataset"
+    sample_stats: "xr.Dataset"
+    notes: tuple[str, ...]
+    equation: str
+    priors: tuple[str, ...]
+
+
+def checked_strata(
+    data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True
+) -> list[tuple[str, Rows]]:
+    """Gather the rows of a dataset and check that they identify a spec.
+
+    Raises
+    ------
+    UserError
+        If they do not, or the spec names something that is not there.
+    """
+    split = strata(gather_rows(data, spec, answered=answered), spec)
+    for name, rows in split:
+        check_rows(rows, spec, stratum=name)
+    return split
+
+
+def explain(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> tuple[str, list[str]]:
+    """Return the equation and the priors of a spec for a dataset or a design."""
+    split = checked_strata(data, spec, answered=answered)
+    model = build(split[0][1], spec)
+    text = equation(spec, model, strata=len(split))
+    return text, prior_lines(spec, model, answered=answered)
+
+
+def fit_mixed(
+    data: "xr.Dataset", spec: MixedSpec, config: "SamplerConfig", *, seed: int
+) -> MixedFit:
+    """Fit a mixed model to a coded dataset.
+
+    Parameters
+    ----------
+    data
+        The dataset.
+    spec
+        The spec.
+    config
+        The sampler; backend ``exact`` for Gaussian models with one random intercept.
+    seed
+        Fixes the draws.
+
+    Raises
+    ------
+    UserError
+        If the data cannot identify the spec.
+    """
+    split = checked_strata(data, spec)
+    posteriors, stats = {}, []
+    texts: list[str] = []
+    for number, (name, rows) in enumerate(split):
+        try:
+            model = build(rows, spec)
+        except UserError as error:
+            where = f"{spec.by} = {name}: " if name else ""
+            raise UserError(f"{where}{error}") from error
+        drawn, sampled = _sample(model, spec, config, seed + number)
+        posteriors[name] = read_off(model, drawn)
+        stats.append(sampled)
+        if not texts:
+            texts = [equation(spec, model, strata=len(split))]
+            texts += prior_lines(spec, model, answered=True)
+    posterior = posteriors[""] if spec.by is None else stack(posteriors, spec.by)
+    return MixedFit(posterior, _joined(stats), split[0][1].notes, texts[0], tuple(texts[1:]))
+
+
+def _sample(
+    model: MixedModel, spec: MixedSpec, config: "SamplerConfig", seed: int
+) -> tuple["xr.Dataset", "xr.Dataset"]:
+    if config.backend == BACKEND:
+        check_exact(spec)
+        return draw(model, config, seed=seed)
+    from polbayes.fit.sample import sample
+
+    built: Any = model  # of what is built, the sampler wants the PyMC model only
+    drawn, stats = sample(built, config, seed=seed)
+    return translate(model, drawn, seed=seed), stats
+
+
+def _joined(stats: list["xr.Dataset"]) -> "xr.Dataset":
+    """Put the statistics of several fits together: a draw is divergent if it is in any."""
+    if len(stats) == 1:
+        return stats[0]
+    diverging = stats[0]["diverging"]
+    for other in stats[1:]:
+        diverging = diverging | other["diverging"]
+    return diverging.to_dataset(name="diverging")

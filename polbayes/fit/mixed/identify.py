@@ -1,0 +1,131 @@
+"""Whether rows can tell the terms of a mixed model apart, before anything is compiled."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.errors import UserError
+from polbayes.fit.formula import GroupTerm
+from polbayes.fit.mixed.rows import Rows, group_column
+from polbayes.fit.mixed.spec import PART, MixedSpec, refuse_correlated
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WHERE = f"analysis.parts.{PART}"
+
+# The functions of a formula that formulae does not bring itself.
+NAMESPACE = {name: getattr(np, name) for name in ("log", "log2", "log10", "exp", "sqrt", "abs")}
+
+
+def check_rows(rows: Rows, spec: MixedSpec, *, stratum: str = "") -> None:
+    """Check that rows identify a spec, and that Bambi would fit just what it says.
+
+    Parameters
+    ----------
+    rows
+        One stratum of `polbayes.fit.mixed.rows.strata`.
+    spec
+        The spec.
+    stratum
+        Its name, for messages.
+
+    Raises
+    ------
+    UserError
+        If a coefficient is confounded with others, a grouping factor has one level or a
+        level for every row, coefficients would be correlated, or a value is not finite.
+    """
+    at = f"{_WHERE} ({spec.by} = {stratum})" if stratum else _WHERE
+    _check_factors(rows.frame, spec, at)
+    names, matrix = design_matrix(rows.frame, spec.formula.common, at)
+    if spec.family == "cumulative" and matrix.shape[1] > 1:
+        _check_rank(names, matrix, at, " (the thresholds take the place of the intercept)")
+    elif matrix.shape[1]:
+        _check_rank(names, matrix, at)
+    if spec.family in ("gaussian", "beta") and len(rows.frame) <= matrix.shape[1]:
+        raise UserError(
+            f"{at}: there are {len(rows.frame)} rows for {matrix.shape[1]} coefficients."
+        )
+    for k, group in enumerate(spec.formula.groups):
+        _check_levels(rows.frame, k, group, spec, at)
+
+
+def _check_factors(frame: "pd.DataFrame", spec: MixedSpec, where: str) -> None:
+    """Refuse factors of one level, for which formulae would leave out their term."""
+    from formulae import model_description
+
+    if spec.formula.common == "0":
+        return
+    for name in sorted(set(model_description(spec.formula.common).var_names) & set(frame.columns)):
+        if frame[name].dtype.kind not in "iufb" and frame[name].nunique() < 2:
+            raise UserError(
+                f"{where}: '{name}' has only the level '{frame[name].iloc[0]}', so that nothing "
+                "can be learned about what it changes; leave it out."
+            )
+
+
+def design_matrix(frame: "pd.DataFrame", formula: str, where: str) -> tuple[list[str], np.ndarray]:
+    """Return the names and the values, ``[row, coefficient]``, of a formula's coefficients.
+
+    Raises
+    ------
+    UserError
+        If it cannot be evaluated, or has values that are not finite.
+    """
+    from formulae import design_matrices
+
+    if formula == "0":
+        return [], np.empty((len(frame), 0))
+    try:
+        common: Any = design_matrices(formula, frame, extra_namespace=NAMESPACE).common
+        table = common.as_dataframe()
+    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"{where}: '{formula}' cannot be evaluated ({reason}).") from error
+    matrix = table.to_numpy(dtype=float)
+    if not np.isfinite(matrix).all():
+        column = table.columns[~np.isfinite(matrix).all(axis=0)][0]
+        raise UserError(
+            f"{where}: '{column}' is not a finite number in every row; a logarithm of 0, or the "
+            "scale of what does not vary, is not."
+        )
+    return [str(name) for name in table.columns], matrix
+
+
+def _check_rank(names: list[str], matrix: np.ndarray, where: str, more: str = "") -> None:
+    """Refuse a column that is a combination of those before it."""
+    length = np.linalg.norm(matrix, axis=0)
+    for k, name in enumerate(names):
+        if length[k] == 0:
+            raise UserError(f"{where}: '{name}' is 0 in every row, so it has no coefficient.")
+        before = matrix[:, :k] / length[:k]
+        column = matrix[:, k] / length[k]
+        fitted = before @ np.linalg.lstsq(before, column, rcond=None)[0] if k else 0 * column
+        if np.linalg.norm(column - fitted) < 1e-7:
+            others = [names[j] for j in range(k)]
+            raise UserError(
+                f"{where}: the coefficient of '{name}' cannot be told from those of "
+                f"{', '.join(others)}{more}; leave out one of them."
+            )
+
+
+def _check_levels(
+    frame: "pd.DataFrame", number: int, group: GroupTerm, spec: MixedSpec, where: str
+) -> None:
+    names, _ = design_matrix(frame, group.expr, where)
+    if not names:
+        raise UserError(f"{where}: in {group} nothing varies; write (1 | {group.name}).")
+    if group.correlated and len(names) > 1:
+        raise refuse_correlated(group, where)
+    levels = frame[group_column(number)].nunique()
+    if levels < 2:
+        raise UserError(
+            f"{where}: '{group.name}' has only one level, from which no standard deviation can be "
+            f"learned; leave out {group}."
+        )
+    if spec.family in ("gaussian", "beta") and levels == len(frame) and names == ["Intercept"]:
+        raise UserError(
+            f"{where}: every row is a level of its own of '{group.name}', so that {group} cannot "
+            "be told from the residual; leave it out."
+        )

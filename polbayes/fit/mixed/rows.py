@@ -1,0 +1,190 @@
+"""From a dataset to the rows that a mixed model is fitted to."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.dataset import STATUS
+from polbayes.errors import UserError
+from polbayes.fit.cells import used_variables
+from polbayes.fit.mixed.columns import RESPONSE, column_frame
+from polbayes.fit.mixed.spec import MixedSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+TRIALS = "polbayes_trials"
+_STANCES = ("disagree", "neutral", "agree")
+# As for the ideology model, see `polbayes.fit.cells`.
+_SQUEEZE = 1000.0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a mixed model is fitted to.
+
+    Parameters
+    ----------
+    frame
+        One row an answer, or for family binomial one row a distinct combination of
+        predictors: the variables of the formula, that of `MixedSpec.by`, the response
+        (`RESPONSE`), for binomial its number of trials (`TRIALS`), and for the k-th
+        group-specific term the level, as ``polbayes_group{k}``.
+    points
+        Labels of the points of an ordinal response, from lowest to highest.
+    notes
+        Sentences that say what was left out, and how much.
+    """
+
+    frame: "pd.DataFrame"
+    points: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def group_column(number: int) -> str:
+    """Name the column with the levels of the group-specific term of that number."""
+    return f"polbayes_group{number}"
+
+
+def gather_rows(data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True) -> Rows:
+    """Gather the rows of a dataset that a spec is fitted to.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset, or a design.
+    spec
+        The spec.
+    answered
+        Whether the answers are there. Otherwise every cell of the design gets a made-up one,
+        so that it can be seen what the design identifies; over cells, the made-up numbers
+        have mean 0 and standard deviation 1.
+
+    Raises
+    ------
+    UserError
+        If the spec names something that is not there, or nothing usable is left.
+    """
+    frame = column_frame(data, spec, answered=answered)
+    notes: list[str] = []
+    frame = _usable(frame, spec, notes) if answered else _made_up(frame, spec)
+    used = [v for v in frame.columns if v in used_variables(spec)]
+    there = frame[used].notna().all(axis=1)
+    if not there.all():
+        lacking = [v for v in used if frame[v].isna().any()]
+        notes.append(
+            f"{(~there).sum():,} answers without a value of {', '.join(lacking)} are left out."
+        )
+        frame = frame[there]
+    if frame.empty:
+        raise UserError(f"fit: no answer has a value of {', '.join(used)}.")
+    for k, group in enumerate(spec.formula.groups):
+        levels = frame[group.factors[0]].astype(str)
+        for factor in group.factors[1:]:
+            levels = levels + "|" + frame[factor].astype(str)
+        frame = frame.assign(**{group_column(k): levels})
+    if spec.family == "binomial":
+        frame = _counted(frame.drop(columns=["status"]), spec)
+    if answered and spec.family == "beta":
+        frame = _inside(frame, spec, notes)
+    return Rows(_occurring(frame), _points(data, spec), tuple(notes))
+
+
+def _usable(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.DataFrame":
+    """Leave out, and count, what was not asked and what has no response."""
+    came = frame["status"].isin([STATUS["ok"], STATUS["refused"], STATUS["invalid"]])
+    if not came.all():
+        notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
+    frame = frame[came]
+    usable = frame[RESPONSE].notna()
+    lost = (~usable).groupby(frame["model"]).agg(["sum", "mean"])
+    for model, row in lost[lost["sum"] > 0].iterrows():
+        notes.append(
+            f"{model}: {int(row['sum']):,} answers ({row['mean']:.1%}) have no {spec.response} and "
+            "are left out."
+        )
+    if not usable.any():
+        raise UserError(
+            f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
+            "measures/validity.csv shows what came back instead."
+        )
+    return frame[usable]
+
+
+def _made_up(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
+    turn = np.arange(len(frame)) % 2
+    made = {
+        "gaussian": 2.0 * turn - 1,
+        "beta": 0.25 + 0.5 * turn,
+        "cumulative": np.arange(len(frame)) % 3 - 1.0,
+    }
+    return frame.assign(**{RESPONSE: made.get(spec.family, turn.astype(float))})
+
+
+def _counted(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
+    """Add up answers whose predictors are the same."""
+    keys = [c for c in frame.columns if c in used_variables(spec) or c == spec.by]
+    keys += [group_column(k) for k in range(len(spec.formula.groups))]
+    if not keys:
+        return frame.assign(**{TRIALS: 1}).groupby(lambda _: 0)[[RESPONSE, TRIALS]].sum()
+    counted = frame.groupby(keys, sort=True, observed=True)[RESPONSE].agg(["sum", "size"])
+    counted.columns = [RESPONSE, TRIALS]
+    return counted.reset_index()
+
+
+def _inside(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.DataFrame":
+    """Squeeze answers off 0 and 1, where a beta distribution has no density."""
+    values = frame[RESPONSE]
+    if not values.between(0, 1).all():
+        raise UserError(
+            f"analysis.response: {spec.response} is not always between 0 and 1, as family beta "
+            "needs; use gaussian."
+        )
+    ends = int(((values == 0) | (values == 1)).sum())
+    if ends:
+        notes.append(f"{ends:,} answers of exactly 0 or 1 are moved inside by 0.0005.")
+    return frame.assign(**{RESPONSE: (values * (_SQUEEZE - 1) + 0.5) / _SQUEEZE})
+
+
+def _points(data: "xr.Dataset", spec: MixedSpec) -> tuple[str, ...]:
+    if spec.family != "cumulative":
+        return ()
+    if spec.response == "rating" and "rating" in data:
+        return tuple(str(data["rating"].attrs["rating_points"]).split("; "))
+    return _STANCES
+
+
+def strata(rows: Rows, spec: MixedSpec) -> list[tuple[str, Rows]]:
+    """Split the rows into those that the model is fitted to separately.
+
+    Returns
+    -------
+    list of (str, Rows)
+        For every level of `MixedSpec.by`, in the order of the data, its rows; one entry with
+        an empty name where there is none.
+    """
+    if spec.by is None:
+        return [("", rows)]
+    if spec.by in used_variables(spec):
+        raise UserError(
+            f"analysis.by: '{spec.by}' is also in the formula, but within one of its levels it "
+            "does not vary."
+        )
+    if rows.frame[spec.by].isna().any():
+        raise UserError(f"analysis.by: '{spec.by}' has no value for some answers.")
+    return [
+        (str(level), Rows(_occurring(part), rows.points, rows.notes))
+        for level, part in rows.frame.groupby(spec.by, sort=False, observed=True)
+    ]
+
+
+def _occurring(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Drop the levels that do not occur, and number the rows anew."""
+    kept = {
+        name: frame[name].cat.remove_unused_categories()
+        for name in frame.columns
+        if frame[name].dtype == "category"
+    }
+    return frame.assign(**kept).reset_index(drop=True)

@@ -1,0 +1,212 @@
+"""The spec of an ordinary mixed model: one formula, as lme4 and brms have it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polbayes.errors import UserError, unknown
+from polbayes.fit.formula import Formula, GroupTerm, parse_formula
+from polbayes.fit.priors import Prior, flatten, parse_prior
+from polbayes.fit.spec import common_names
+
+if TYPE_CHECKING:
+    from polbayes.config import AnalysisConfig
+
+PART = "mu"
+
+# Family -> the responses it fits; None for any column of numbers.
+FAMILIES: Mapping[str, tuple[str, ...] | None] = {
+    "gaussian": None,
+    "beta": None,
+    "bernoulli": ("agree", "usable"),
+    "binomial": ("agree", "usable"),
+    "cumulative": ("stance", "rating"),
+}
+
+# What a formula may call, by what it does; anything else of Python stays out of a config.
+FUNCTIONS = (
+    *("scale", "standardize", "center"),
+    *("log", "log2", "log10", "exp", "sqrt", "abs"),
+    *("I", "C", "T", "S", "bs", "poly"),
+)
+_CALL = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)\s*\(")
+_OWN_SCALE = {"gaussian": "sigma", "beta": "phi"}
+
+
+@dataclass(frozen=True)
+class MixedSpec:
+    """A parsed spec of a mixed model.
+
+    Parameters
+    ----------
+    response, family
+        What is modelled, and its distribution.
+    formula
+        The formula of the mean, with an intercept unless it says ``0 +``.
+    priors
+        The user's priors by dotted key; what has none gets Bambi's, scaled to the data.
+    select
+        Coordinate values to keep, by coordinate name.
+    by
+        Variable for each of whose levels the model is fitted separately, or None.
+    table
+        Path of a table whose columns are joined to the answers, or None.
+    """
+
+    response: str
+    family: str
+    formula: Formula
+    priors: Mapping[str, str]
+    select: Mapping[str, tuple[Any, ...]]
+    by: str | None = None
+    table: str | None = None
+
+    @property
+    def parts(self) -> Mapping[str, Formula]:
+        """The formula under the name of its part."""
+        return {PART: self.formula}
+
+    def prior(self, *names: str) -> Prior | None:
+        """Return the most specific of the user's priors, or None where there is none.
+
+        Parameters
+        ----------
+        names
+            Name of the term; that of the grouping factor and ``"sd"``; or, alone,
+            ``"sigma"`` or ``"phi"``.
+        """
+        if names[0] in _OWN_SCALE.values():
+            keys = [names[0]]
+        elif names[-1] == "sd":
+            keys = [".".join((PART, *names)), f"{PART}.sd", "sd"]
+        elif names == ("Intercept",):
+            keys = [f"{PART}.Intercept"]
+        else:
+            keys = [f"{PART}.{names[0]}", f"{PART}.common", "common"]
+        for key in keys:
+            if key in self.priors:
+                return _prior(key, self.priors[key])
+        return None
+
+
+def is_mixed(config: "AnalysisConfig") -> bool:
+    """Tell whether a spec is that of an ordinary mixed model: it has the part ``mu``."""
+    return config.parts.get(PART) is not None
+
+
+def parse_mixed(config: "AnalysisConfig") -> MixedSpec:
+    """Parse and check the spec of a mixed model as far as that needs no data.
+
+    Raises
+    ------
+    UserError
+        Naming the key that is unknown or cannot be fitted, and what would be right.
+    """
+    if config.family not in FAMILIES:
+        raise unknown("family of mixed models", config.family, FAMILIES, where="analysis.family")
+    _check_parts(config)
+    allowed = FAMILIES[config.family]
+    if allowed is not None and config.response not in allowed:
+        raise unknown(
+            f"response for family {config.family}",
+            config.response,
+            allowed,
+            where="analysis.response",
+        )
+    formula = _formula(str(config.parts[PART]), config.family)
+    priors = flatten(config.priors)
+    _check_priors(priors, formula, config.family)
+    select = {
+        str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
+        for name, value in config.select.items()
+    }
+    return MixedSpec(
+        config.response, config.family, formula, priors, select, config.by, config.table
+    )
+
+
+def _check_parts(config: "AnalysisConfig") -> None:
+    for part, text in config.parts.items():
+        if part == PART or text is None:
+            continue
+        if config.family == "cumulative":
+            raise UserError(
+                f"analysis.parts.{part}: an ordinal mixed model has one formula, mu, because Bambi "
+                "cannot let its thresholds depend on predictors; the parts theta and threshold of "
+                "the ideology model can, without mu."
+            )
+        raise UserError(
+            f"analysis.parts.{part}: the part mu makes the analysis an ordinary mixed model, which "
+            "has no other part; leave out one of the two."
+        )
+
+
+def _formula(text: str, family: str) -> Formula:
+    """Parse the formula; unlike a part of the ideology model it has an intercept by itself."""
+    where = f"analysis.parts.{PART}"
+    body = text.strip().removeprefix("~").strip()
+    if "~" in body:
+        raise UserError(
+            f"{where}: '{text}' has a response; say it in analysis.response and begin with '~'."
+        )
+    _check_calls(body, where)
+    parsed = parse_formula(f"1 + {body}" if body else body, where=where)
+    common = parsed.common.removeprefix("1 + ")
+    for group in parsed.groups:
+        _check_group(group, where)
+    names = common_names(common, where)
+    if family == "cumulative" and "Intercept" not in names:
+        raise UserError(
+            f"{where}: an ordinal model has thresholds in place of the intercept, so there is "
+            f"none to leave out; write the formula without 0 or -1."
+        )
+    if not names and not parsed.groups:
+        raise UserError(f"{where}: '{text}' has no term.")
+    return Formula(text.strip(), common, parsed.groups)
+
+
+def _check_calls(body: str, where: str) -> None:
+    for name in _CALL.findall(body):
+        if name == "gr":
+            raise UserError(
+                f"{where}: gr(…, by = …) is not available here, because Bambi gives a grouping "
+                "factor one standard deviation for all its levels; write (1 | a:b)."
+            )
+        if name not in FUNCTIONS:
+            raise unknown("function", name, FUNCTIONS, where=where)
+
+
+def _check_group(group: GroupTerm, where: str) -> None:
+    """Refuse coefficients that the notation makes correlated; Bambi has none that are."""
+    bare = group.expr.replace(" ", "")
+    if group.correlated and bare != "1" and not bare.startswith(("0+", "-1+")):
+        raise refuse_correlated(group, where)
+    common_names(group.expr, where)
+
+
+def refuse_correlated(group: GroupTerm, where: str) -> UserError:
+    """Make the error for group-specific coefficients that are to be correlated."""
+    return UserError(
+        f"{where}: {group} asks for correlated coefficients, which Bambi would fit as if they were "
+        f"independent; write ({group.expr} || {group.name}) if independent is what you mean."
+    )
+
+
+def _check_priors(priors: Mapping[str, str], formula: Formula, family: str) -> None:
+    known = {"common", "sd", f"{PART}.common", f"{PART}.sd"}
+    known |= {f"{PART}.{name}" for name in common_names(formula.common, f"analysis.parts.{PART}")}
+    known |= {f"{PART}.{group.name}.sd" for group in formula.groups}
+    if family == "cumulative":
+        known.discard(f"{PART}.Intercept")
+    if family in _OWN_SCALE:
+        known.add(_OWN_SCALE[family])
+    for key, text in priors.items():
+        if key not in known:
+            raise unknown("prior", key, known, where="analysis.priors")
+        _prior(key, text)
+
+
+def _prior(key: str, text: str) -> Prior:
+    scale = key.endswith("sd") or key in _OWN_SCALE.values()
+    return parse_prior(text, where=f"analysis.priors.{key}", scale=scale, correlation=False)

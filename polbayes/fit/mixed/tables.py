@@ -1,0 +1,99 @@
+"""Tables of the posterior of a mixed model: one row a quantity, with an interval."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.fit.summary import interval_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+def summarise(posterior: "xr.Dataset", *, level: float) -> dict[str, "pd.DataFrame"]:
+    """Summarise the posterior of a mixed model into the tables of the report.
+
+    Parameters
+    ----------
+    posterior
+        As `polbayes.fit.mixed.readout.read_off` names it, with a further dimension where the
+        model was fitted separately for the levels of a variable.
+    level
+        Probability of the equal-tailed intervals, in (0, 1).
+
+    Returns
+    -------
+    dict
+        ``coefficients`` with column ``term``: the coefficients, the thresholds of an ordinal
+        response and the precision ``phi`` of a beta response. Where the model has them
+        ``group_sds`` with ``group`` and ``varying``, the residual's included, and
+        ``group_effects`` with ``level`` too. Each with ``estimate`` (posterior mean), ``sd``,
+        ``lower``, ``upper``, ``level`` of the interval, as ``coverage`` where that name is
+        taken, and coefficients with ``p_positive``. A column with the name of the variable
+        comes first where the model was fitted for each of its levels.
+    """
+    import pandas as pd
+
+    tables = {}
+    coefficients = []
+    for name, dim, prefix in (
+        ("coefficient", "term", ""),
+        ("threshold", "threshold_name", "threshold "),
+        ("phi", None, "phi"),
+    ):
+        if name in posterior:
+            table = _table(posterior[name], level)
+            labels = prefix if dim is None else prefix + table[dim].astype(str)
+            table = table.drop(columns=[dim] if dim else []).assign(term=labels)
+            coefficients.append(table)
+    if coefficients:
+        whole = pd.concat(coefficients, ignore_index=True)
+        tables["coefficients"] = _ordered(whole, posterior, ["term"])
+    scales = []
+    if "group_sd" in posterior:
+        scales.append(_with_pieces(posterior, "group_sd", "sd_", ("group", "varying"), level))
+    if "sigma" in posterior:
+        table = _table(posterior["sigma"], level)
+        scales.append(table.assign(group="residual", varying=""))
+    if scales:
+        whole = pd.concat(scales, ignore_index=True).drop(columns=["p_positive"])
+        tables["group_sds"] = _ordered(whole, posterior, ["group", "varying"])
+    if "group_effect" in posterior:
+        names = ("group", "varying", "level")
+        table = _with_pieces(posterior, "group_effect", "", names, level)
+        tables["group_effects"] = _ordered(table, posterior, list(names))
+    return tables
+
+
+def _table(values: "xr.DataArray", level: float) -> "pd.DataFrame":
+    """Summarise a variable; quantities that a stratum does not have are left out."""
+    plain = values.drop_vars([c for c in values.coords if c not in values.dims])
+    single = plain.ndim == 2
+    table = interval_table(
+        plain.expand_dims(one=[0], axis=2) if single else plain, level, left=True
+    )
+    table = table.drop(columns=["one"] if single else []).rename(columns={"level": "coverage"})
+    table["p_positive"] = 1 - table.pop("p_left")
+    return table.dropna(subset="estimate")
+
+
+def _with_pieces(
+    posterior: "xr.Dataset", name: str, prefix: str, pieces: tuple[str, ...], level: float
+) -> "pd.DataFrame":
+    """Summarise a variable whose labels come in pieces, and give every piece a column."""
+    dim = str(posterior[name].dims[-1])
+    table = _table(posterior[name], level)
+    for piece in pieces:
+        beside = dict(zip(posterior[dim].values, posterior[f"{prefix}{piece}"].values, strict=True))
+        table[piece] = table[dim].map(beside)
+    return table.drop(columns=[dim])
+
+
+def _ordered(table: "pd.DataFrame", posterior: "xr.Dataset", names: list[str]) -> "pd.DataFrame":
+    """Bring the columns, and the rows of every stratum, together."""
+    numbers = ["estimate", "sd", "lower", "upper", "p_positive", "coverage"]
+    by = [c for c in table.columns if c not in (*names, *numbers)]
+    columns = [*by, *names, *(n for n in numbers if n in table.columns)]
+    if by:
+        order = {str(v): k for k, v in enumerate(posterior[by[0]].values)}
+        table = table.sort_values(by[0], key=lambda c: c.astype(str).map(order), kind="stable")
+    return table[columns].reset_index(drop=True)

@@ -1,0 +1,114 @@
+"""What the spec of a mixed model means, as lines of plain text."""
+
+from typing import Any
+
+import numpy as np
+
+from polbayes.fit.mixed.model import MixedModel
+from polbayes.fit.mixed.spec import MixedSpec
+
+_LINK = {
+    "gaussian": "{response} ~ Normal(η, σ)",
+    "beta": "{response} ~ Beta(mean = logistic(η), precision = φ)",
+    "bernoulli": "P({response}) = logistic(η)",
+    "binomial": "number with {response} ~ Binomial(n, logistic(η)), n answers with the same "
+    "predictors",
+    "cumulative": "P({response} ≤ k) = logistic(c[k] − η), k = 1 … K − 1",
+}
+
+
+def equation(spec: MixedSpec, model: MixedModel, *, strata: int = 1) -> str:
+    """Write a spec as the equations it means.
+
+    Parameters
+    ----------
+    spec
+        The spec.
+    model
+        It as a model of some rows, of the first stratum where there are several.
+    strata
+        How many times it is fitted separately.
+
+    Returns
+    -------
+    str
+        One equation a line.
+    """
+    lines = [_LINK[spec.family].format(response=spec.response)]
+    common = spec.formula.common
+    if spec.family == "cumulative":
+        # The thresholds take the place of the intercept.
+        common = "" if common == "1" else common.removeprefix("1 + ")
+    terms = [f"β[{common}]"] if common and common != "0" else []
+    groups = [f"u[{group.group}: {', '.join(group.terms)}]" for group in model.groups]
+    lines.append(f"η = {' + '.join([*terms, *groups]) or 0}")
+    for group, name in zip(model.groups, groups, strict=True):
+        scale = "σ²" if len(group.terms) == 1 else "diag(σ²)"
+        lines.append(f"    {name} ~ Normal(0, {scale}), {len(group.levels)} levels")
+    if spec.by is not None:
+        lines.append(f"fitted separately for each {spec.by} ({strata})")
+    return "\n".join(lines)
+
+
+def prior_lines(spec: MixedSpec, model: MixedModel, *, answered: bool) -> list[str]:
+    """Write the priors that a model has, one a line.
+
+    Parameters
+    ----------
+    spec
+        The spec.
+    model
+        The model, whose priors Bambi scaled to its rows.
+    answered
+        Whether the rows hold answers; otherwise what is scaled to those is not known.
+    """
+    lines = []
+    if model.intercept:
+        where = ", at the mean of the predictors" if model.common else ""
+        lines.append(f"mu: Intercept{where} ~ {_shown(model.mean.intercept_term.prior)}")
+    for term in model.common:
+        prior = model.mean.common_terms[term.variable].prior
+        lines += [f"mu: coefficient of {n} ~ {text}" for n, text in _each(prior, term.names)]
+    for group in model.groups:
+        prior = model.mean.group_specific_terms[group.variable].prior.args["sigma"]
+        lines += [
+            f"mu: standard deviation of {group.group}: {n} ~ {text}"
+            for n, text in _each(prior, group.terms)
+        ]
+    for theirs, ours in (("sigma", "σ"), ("kappa", "φ")):
+        if theirs in model.bambi.components:
+            lines.append(f"{ours} ~ {_shown(model.bambi.components[theirs].prior)}")
+    if spec.family == "cumulative":
+        prior = model.bambi.components["threshold"].prior
+        names = [f"c[{k + 1}]" for k in range(len(model.points) - 1)]
+        lines += [f"{n} ~ {text}, in increasing order" for n, text in _each(prior, names)]
+    if spec.family == "gaussian" and not answered:
+        lines.append(
+            f"(Those that analysis.priors does not set are in standard deviations of "
+            f"{spec.response}, around its mean.)"
+        )
+    elif spec.by is not None:
+        lines.append(
+            f"(Those that analysis.priors does not set are the first {spec.by}'s; those of the "
+            "others are scaled to their own rows in the same way.)"
+        )
+    return lines
+
+
+def _each(prior: Any, names: Any) -> list[tuple[str, str]]:
+    """Write a prior, whose arguments may be vectors, for each of the quantities that have it."""
+    count = len(names)
+    numbers = {
+        key: np.broadcast_to(np.squeeze(np.asarray(value, dtype=float)), count)
+        for key, value in prior.args.items()
+        if isinstance(value, int | float | np.ndarray | list)
+    }
+    texts = [
+        f"{prior.name}({', '.join(f'{column[k]:.3g}' for column in numbers.values())})"
+        for k in range(count)
+    ]
+    return list(zip(names, texts, strict=True))
+
+
+def _shown(prior: Any) -> str:
+    return _each(prior, ("",))[0][1]

@@ -1,0 +1,43 @@
+"""The coefficients of a mixed model."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.figures.forest import Panel, plot_forest
+from polbayes.report.figures.style import SERIES, label
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot_coefficients(coefficients: "pd.DataFrame", *, by: str | None) -> "Figure":
+    """Draw coefficients with their intervals on one scale.
+
+    Parameters
+    ----------
+    coefficients
+        Columns ``term, estimate, lower, upper`` and that of `by`.
+    by
+        The variable for each of whose levels there are coefficients, or None.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        With `by`, one axes per coefficient and a row per level; otherwise one axes with a row
+        per coefficient.
+    """
+    if by is None:
+        rows = coefficients.assign(model=coefficients["term"])
+        return plot_forest([Panel("Coefficients", rows)], centre=0.0, dress=_named)
+    panels = [
+        Panel(
+            label(str(term), 40), rows.assign(model=rows[by]), SERIES[k % len(SERIES)], "osD"[k % 3]
+        )
+        for k, (term, rows) in enumerate(coefficients.groupby("term", sort=False))
+    ]
+    return plot_forest(panels, centre=0.0, dress=_named)
+
+
+def _named(axes: "Axes") -> None:
+    axes.set_xlabel("coefficient (0 = no effect)")

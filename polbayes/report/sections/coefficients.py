@@ -1,0 +1,119 @@
+"""What a mixed model says."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Fold,
+    Picture,
+    Section,
+    chance_column,
+    estimate_columns,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.figures.coefficients import plot_coefficients
+from polbayes.report.results import COLUMNS, Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DIGITS = 3
+_NUMBERS = {"sd", "p_positive", "coverage", "level", "verdict"}
+
+
+def coefficients(results: Results) -> Section | None:
+    """Show the coefficients and the standard deviations of groups of a mixed model."""
+    table, scales = results.table("coefficients"), results.table("group_sds")
+    if table is None and scales is None:
+        return None
+    level = f"{results.level:.0%}"
+    reading = (
+        "A coefficient says how much the linear predictor η of the equation below changes when a "
+        "predictor is higher by 1, the others being the same; a name in brackets is a level, "
+        "compared to the level that is not listed. Where the equation has a logistic function, "
+        "changes are on the scale of the logarithm of odds; otherwise they are on the scale of "
+        "the response.",
+        "The standard deviation of a group says how far its levels (items, for one) typically "
+        f"lie apart beyond what the predictors explain. Every number comes with its {level} "
+        f"interval: given the model and the answers, the true value lies inside with a "
+        f"probability of {level}.",
+    )
+    blocks: list[Block] = []
+    if table is not None:
+        blocks += _coefficients(table, results)
+    if scales is not None:
+        blocks.append(_scales(scales, results))
+    effects = results.table("group_effects")
+    if effects is not None:
+        blocks.append(_effects(effects, results))
+    return Section("coefficients", "What the answers depend on", reading, tuple(blocks))
+
+
+def _by(table: "pd.DataFrame", name: str) -> str | None:
+    """Return the variable for each of whose levels the model was fitted."""
+    known = {*COLUMNS[name], *_NUMBERS}
+    first = str(table.columns[0])
+    return None if first in known else first
+
+
+def _first(table: "pd.DataFrame", name: str) -> list[Column]:
+    by = _by(table, name)
+    return [] if by is None else [text_column(by, by.capitalize())]
+
+
+def _coefficients(table: "pd.DataFrame", results: Results) -> list[Block]:
+    drawn = ~table["term"].isin(["Intercept", "phi"]) & ~table["term"].str.startswith("threshold ")
+    blocks: list[Block] = []
+    if drawn.any():
+        blocks.append(
+            Picture(
+                name="coefficients",
+                caption="Coefficients with intervals; intercepts are in the table only.",
+                alt="Forest plot of the coefficients; the numbers are in the table below.",
+                figure=plot_coefficients(table[drawn], by=_by(table, "coefficients")),
+                csv=("coefficients",),
+            )
+        )
+    columns = [
+        *_first(table, "coefficients"),
+        text_column("term", "Term"),
+        *estimate_columns("Estimate", results.level, digits=_DIGITS),
+        number_column("sd", "Standard deviation", _DIGITS),
+        chance_column("p_positive", "Probability above 0"),
+    ]
+    numbers = grid(table, columns, caption="Coefficients.", csv="coefficients", posterior=True)
+    return [*blocks, numbers]
+
+
+def _scales(table: "pd.DataFrame", results: Results) -> Block:
+    columns = [
+        *_first(table, "group_sds"),
+        text_column("group", "Group"),
+        text_column("varying", "What varies"),
+        *estimate_columns("Standard deviation", results.level, digits=_DIGITS),
+    ]
+    return grid(
+        table, columns, caption="Standard deviations of groups.", csv="group_sds", posterior=True
+    )
+
+
+def _effects(table: "pd.DataFrame", results: Results) -> Fold:
+    columns = [
+        *_first(table, "group_effects"),
+        text_column("group", "Group"),
+        text_column("varying", "What varies"),
+        text_column("level", "Level"),
+        *estimate_columns("Effect", results.level, digits=_DIGITS),
+    ]
+    layout = grid(
+        table,
+        columns,
+        caption="Effects of the levels of groups.",
+        csv="group_effects",
+        posterior=True,
+        searchable=len(table) <= 2000,
+    )
+    return Fold("Effects of the levels of groups, as a table", (layout,))
