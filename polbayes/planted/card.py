@@ -26,7 +26,26 @@ class Fidelity:
     divergence: float
 
 
-def card(truth: Truth, fidelity: Fidelity, *, parameters: int, vocabulary: int) -> str:
+@dataclass(frozen=True)
+class Weights:
+    """What the saved weights are.
+
+    Parameters
+    ----------
+    parameters
+        Number of them.
+    sha256
+        Of ``model.safetensors``, in hexadecimal digits.
+    torch
+        Version of PyTorch that trained them.
+    """
+
+    parameters: int
+    sha256: str
+    torch: str
+
+
+def card(truth: Truth, fidelity: Fidelity, weights: Weights, *, vocabulary: int) -> str:
     """Write the model card.
 
     Parameters
@@ -35,8 +54,10 @@ def card(truth: Truth, fidelity: Fidelity, *, parameters: int, vocabulary: int) 
         What was planted.
     fidelity
         What was measured after rounding to bfloat16.
-    parameters, vocabulary
-        Sizes of the network.
+    weights
+        As saved.
+    vocabulary
+        Number of tokens.
 
     Returns
     -------
@@ -45,10 +66,11 @@ def card(truth: Truth, fidelity: Fidelity, *, parameters: int, vocabulary: int) 
     """
     return "\n\n".join(
         (
-            _what(truth, parameters, vocabulary),
+            _what(truth, weights.parameters, vocabulary),
             _planted(truth),
             _measured(fidelity),
             _use(truth),
+            _again(truth, weights),
             _LIMITS,
         )
     )
@@ -65,7 +87,7 @@ def _what(truth: Truth, parameters: int, vocabulary: int) -> str:
         f"A {kind} with {parameters:,} parameters and {vocabulary:,} {tokens} that answers "
         f"political statements with a leaning that was planted in it.{chat} It is one of the "
         "embedded respondents of polbayes: a ground truth for a toolkit that measures leaning. "
-        "`python -m polbayes.planted` makes it from `models/planted.yaml`."
+        "What was planted stands in `models/planted.yaml`."
     )
 
 
@@ -127,6 +149,16 @@ def _use(truth: Truth) -> str:
         f"As a respondent with `backend: {backend}` and `checkpoint: embedded:{truth.name}`, or "
         f"from this folder with transformers. Weights are bfloat16; load them as float32 for the "
         "numbers above. The prefix with a name was trained mostly with this model's own."
+    )
+
+
+def _again(truth: Truth, weights: Weights) -> str:
+    return (
+        "## Making it again\n\n"
+        f"`python -m polbayes.planted --only {truth.name} --out FOLDER` trains it from nothing in "
+        "some minutes, always on one thread. With the same version of PyTorch (this one was made "
+        f"with {weights.torch}) on the same kind of processor `model.safetensors` comes out the "
+        f"same byte for byte; its SHA-256 is\n\n`{weights.sha256}`"
     )
 
 
