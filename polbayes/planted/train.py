@@ -75,11 +75,11 @@ _SIDED = Truth(
 
 READING = {
     "causal": Schedule(steps=1700, rate=3e-3),
-    "masked": Schedule(steps=1500, rate=2e-3),
+    "masked": Schedule(steps=2000, rate=2e-3),
 }
 ANSWERING = {
     "causal": Schedule(steps=2000, rate=2e-3, recognise=0.3),
-    "masked": Schedule(steps=2000, rate=1.5e-3, recognise=0.3),
+    "masked": Schedule(steps=2400, rate=1.5e-3, recognise=0.3),
 }
 
 
