@@ -26,7 +26,26 @@ class Fidelity:
     divergence: float
 
 
-def card(truth: Truth, fidelity: Fidelity, *, parameters: int, vocabulary: int) -> str:
+@dataclass(frozen=True)
+class Weights:
+    """What the saved weights are.
+
+    Parameters
+    ----------
+    parameters
+        Number of them.
+    sha256
+        Of ``model.safetensors``, in hexadecimal digits.
+    torch
+        Version of PyTorch that trained them.
+    """
+
+    parameters: int
+    sha256: str
+    torch: str
+
+
+def card(truth: Truth, fidelity: Fidelity, weights: Weights, *, vocabulary: int) -> str:
     """Write the model card.
 
     Parameters
@@ -35,8 +54,10 @@ def card(truth: Truth, fidelity: Fidelity, *, parameters: int, vocabulary: int) 
         What was planted.
     fidelity
         What was measured after rounding to bfloat16.
-    parameters, vocabulary
-        Sizes of the network.
+    weights
+        As saved.
+    vocabulary
+        Number of tokens.
 
     Returns
     -------
@@ -45,10 +66,11 @@ def card(truth: Truth, fidelity: Fidelity, *, parameters: int, vocabulary: int) 
     """
     return "\n\n".join(
         (
-            _what(truth, parameters, vocabulary),
+            _what(truth, weights.parameters, vocabulary),
             _planted(truth),
             _measured(fidelity),
             _use(truth),
+            _again(truth, weights),
             _LIMITS,
         )
     )
@@ -65,7 +87,7 @@ def _what(truth: Truth, parameters: int, vocabulary: int) -> str:
         f"A {kind} with {parameters:,} parameters and {vocabulary:,} {tokens} that answers "
         f"political statements with a leaning that was planted in it.{chat} It is one of the "
         "embedded respondents of polbayes: a ground truth for a toolkit that measures leaning. "
-        "`python -m polbayes.planted` makes it from `models/planted.yaml`."
+        "What was planted stands in `models/planted.yaml`."
     )
 
 
@@ -130,15 +152,31 @@ def _use(truth: Truth) -> str:
     )
 
 
+def _again(truth: Truth, weights: Weights) -> str:
+    return (
+        "## Making it again\n\n"
+        f"`python -m polbayes.planted --only {truth.name} --out FOLDER` trains it from nothing in "
+        "some minutes, always on one thread. With the same version of PyTorch (this one was made "
+        f"with {weights.torch}) on the same kind of processor `model.safetensors` comes out the "
+        f"same byte for byte; its SHA-256 is\n\n`{weights.sha256}`"
+    )
+
+
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [heads, ["---" for _ in heads], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+# The figures are those of benchmarks/unseen_wordings.py for `left`, with 1,200 steps of answering.
 _LIMITS = """## Limits
 
 It knows the statements of the shipped instruments, under the shipped prefixes and templates, and \
-nothing else: to any other text its answer means nothing. It was trained on every shipped wording, \
-with wording noise, so it says nothing about how models carry over to new items. It has no \
-politics of its own, and its leaning is nobody's: the parameters above are arbitrary numbers.
+nothing else: to any other text its answer means nothing. That holds for new wordings of the same \
+items, too. It was trained on every shipped wording, with wording noise, and has learnt them by \
+heart: trained without two of the ten wordings of every item of `pct`, the respondent `left` put \
+57 % of the clear answers to the paraphrases among these on the right side and 51 % of those to \
+the opposites, where tossing a coin gives 50 %, with mean absolute errors of 0.28 and 0.30 \
+(`benchmarks/unseen_wordings.py`). So it says nothing about how models carry over to new wordings \
+or items. It has no politics of its own, and its leaning is nobody's: the parameters above are \
+arbitrary numbers.
 """

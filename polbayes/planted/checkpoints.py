@@ -1,5 +1,6 @@
 """Making of the checkpoints in `models/`: trained, measured, saved with their cards."""
 
+import hashlib
 import multiprocessing
 import sys
 import time
@@ -9,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from polbayes.errors import unknown
-from polbayes.planted.card import Fidelity, card
+from polbayes.planted.card import Fidelity, Weights, card
 from polbayes.planted.corpus import shipped_wordings
 from polbayes.planted.fidelity import measure, sample_cells
 from polbayes.planted.train import Reader, train_reader, train_respondent
 from polbayes.planted.truth import Truth, load_truths
 from polbayes.planted.vocabulary import with_chat
 
-_NOISE = 0.15
+# Share of the words that the noisy wordings of the card have touched.
+NOISE = 0.15
 _CELLS = 2000
 
 
@@ -73,12 +75,12 @@ def _respond(truth: Truth, reader: Reader, out: Path) -> str:
     wordings = shipped_wordings()
     progress = _Progress(truth.name)
     network = train_respondent(truth, reader, wordings, report=progress)
-    clean = sample_cells(truth, wordings, count=_CELLS, seed=11)
-    noisy = sample_cells(truth, wordings, count=_CELLS, seed=12, strength=_NOISE)
     tokenizer = with_chat(reader.tokenizer, chat=truth.instruct)
-    shipped, unseen = (
-        measure(network, tokenizer, truth, wordings, cells) for cells in (clean, noisy)
+    drawn = (
+        sample_cells(truth, wordings, count=_CELLS, seed=seed, strength=strength)
+        for seed, strength in ((11, 0.0), (12, NOISE))
     )
+    shipped, noisy = (measure(network, tokenizer, truth, wordings, cells) for cells in drawn)
     target = out / truth.name
     quiet: Any = disable_progress_bar
     quiet()
@@ -86,16 +88,17 @@ def _respond(truth: Truth, reader: Reader, out: Path) -> str:
     tokenizer.save_pretrained(target)
     for written in target.iterdir():
         written.chmod(0o644)
-    text = card(
-        truth,
-        Fidelity(shipped, unseen, progress.recent),
+    weights = Weights(
         parameters=sum(p.numel() for p in network.parameters()),
-        vocabulary=len(tokenizer),
+        sha256=hashlib.sha256((target / "model.safetensors").read_bytes()).hexdigest(),
+        torch=torch.__version__,
     )
+    fidelity = Fidelity(shipped, noisy, progress.recent)
+    text = card(truth, fidelity, weights, vocabulary=len(tokenizer))
     (target / "README.md").write_text(text, encoding="utf-8")
     return (
-        f"{truth.name}: error {shipped.error:.4f}, with noise {unseen.error:.4f}, "
-        f"right side {unseen.right_stance:.2%}, in {target}"
+        f"{truth.name}: error {shipped.error:.4f}, with noise {noisy.error:.4f}, "
+        f"right side {noisy.right_stance:.2%}, in {target}"
     )
 
 

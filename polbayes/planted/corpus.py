@@ -239,7 +239,9 @@ def _dress(text: str, rng: random.Random) -> str:
     return text.rstrip(".!") if rng.random() < 0.2 else text
 
 
-def vocabulary_corpus(names: Sequence[str], architecture: str) -> list[str]:
+def vocabulary_corpus(
+    names: Sequence[str], architecture: str, wordings: Sequence[Wording]
+) -> list[str]:
     """Return the texts that a tokenizer is trained on.
 
     Parameters
@@ -248,6 +250,8 @@ def vocabulary_corpus(names: Sequence[str], architecture: str) -> list[str]:
         What the respondents are called.
     architecture
         ``causal`` or ``masked``.
+    wordings
+        The statements.
 
     Returns
     -------
@@ -257,7 +261,7 @@ def vocabulary_corpus(names: Sequence[str], architecture: str) -> list[str]:
     """
     rng = random.Random(0)
     texts = []
-    for wording in shipped_wordings():
+    for wording in wordings:
         texts += [wording.text] * 3 + [perturb(wording.text, rng, strength=0.1)]
     for form in forms(architecture, chat=False):
         for prefix in shipped_prefixes():

@@ -9,7 +9,7 @@ in float32 on one thread, so that a seed gives the same weights bit for bit.
 import copy
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polbayes.planted.answers import answer_set
@@ -75,22 +75,17 @@ _SIDED = Truth(
 
 READING = {
     "causal": Schedule(steps=1700, rate=3e-3),
-    "masked": Schedule(steps=1500, rate=2e-3),
+    "masked": Schedule(steps=2000, rate=2e-3),
 }
 ANSWERING = {
-    "causal": Schedule(steps=1200, rate=2e-3, recognise=0.3),
-    "masked": Schedule(steps=2000, rate=1.5e-3, recognise=0.3),
+    "causal": Schedule(steps=2000, rate=2e-3, recognise=0.3),
+    "masked": Schedule(steps=2400, rate=1.5e-3, recognise=0.3),
 }
 
 
-def _answering(truth: Truth) -> Schedule:
-    """Give a respondent longer that must learn how prefix and keying work together."""
-    schedule = ANSWERING[truth.architecture]
-    hangs_on_prefix = max(map(abs, truth.prefix_steer.values()), default=0.0) > 1
-    return replace(schedule, steps=2 * schedule.steps) if hangs_on_prefix else schedule
-
-
-def make_tokenizer(architecture: str, names: Sequence[str], shape: Shape) -> Any:
+def make_tokenizer(
+    architecture: str, names: Sequence[str], wordings: Sequence[Wording], shape: Shape
+) -> Any:
     """Train the tokenizer of an architecture.
 
     Parameters
@@ -99,10 +94,12 @@ def make_tokenizer(architecture: str, names: Sequence[str], shape: Shape) -> Any
         ``causal`` or ``masked``.
     names
         What the respondents that share it are called.
+    wordings
+        The statements that they learn.
     shape
         Gives the size of the vocabulary.
     """
-    texts = vocabulary_corpus(names, architecture)
+    texts = vocabulary_corpus(names, architecture, wordings)
     if architecture == "masked":
         return masked_tokenizer(texts, shape.vocabulary, answer_set("masked").texts)
     return causal_tokenizer(texts, shape.vocabulary)
@@ -304,7 +301,7 @@ def train_reader(
 
     torch.set_num_threads(1)
     shape = shape or Shape()
-    tokenizer = make_tokenizer(architecture, names, shape)
+    tokenizer = make_tokenizer(architecture, names, wordings, shape)
     network = make_network(architecture, tokenizer, shape, seed)
     recogniser = make_recogniser(shape, wordings, seed + 1)
     asking = Asking(_SIDED, names[0], wordings, forms(architecture, chat=True))
@@ -335,7 +332,7 @@ def train_respondent(
     recogniser = copy.deepcopy(reader.recogniser)
     asked = forms(truth.architecture, chat=truth.instruct)
     asking = Asking(truth, truth.name, wordings, asked)
-    schedule = schedule or _answering(truth)
+    schedule = schedule or ANSWERING[truth.architecture]
     seed = 1000 + truth.seed
     train(network, recogniser, reader.tokenizer, asking, schedule, seed=seed, report=report)
     return network.to(torch.bfloat16).to(torch.float32)

@@ -11,6 +11,7 @@ from polbayes.planted.corpus import (
     prompt,
     shipped_prefixes,
     shipped_wordings,
+    vocabulary_corpus,
 )
 from polbayes.prompts import load_template, render
 
@@ -93,3 +94,11 @@ def test_noise_is_reproducible_and_changes_wordings():
     assert first == [perturb(text, random.Random(seed)) for seed in range(50)]
     assert len(set(first)) > 20
     assert text in first
+
+
+@pytest.mark.parametrize("architecture", ["causal", "masked"])
+def test_only_the_given_wordings_enter_the_vocabulary(architecture):
+    known, left_out = shipped_wordings()[:2]
+    texts = vocabulary_corpus(["left"], architecture, [known])
+    assert known.text in texts
+    assert not any(left_out.text in text for text in texts)

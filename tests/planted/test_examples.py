@@ -4,7 +4,7 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 
-from polbayes.planted.corpus import Wording, forms
+from polbayes.planted.corpus import Wording, forms, shipped_wordings
 from polbayes.planted.examples import (
     AnswerTries,
     Asking,
@@ -36,7 +36,7 @@ WORDINGS = [
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return make_tokenizer("causal", ["left"], SMALL)
+    return make_tokenizer("causal", ["left"], shipped_wordings(), SMALL)
 
 
 def draw(tokenizer, count, *, truth="left", seed=1):
