@@ -224,9 +224,7 @@ def _by_scale(group: BoundGroup, ratio: np.ndarray) -> tuple[bool, ...]:
     return tuple(bool(mean >= _CENTRE_FROM + 1) for mean in means)
 
 
-def _least_squares(
-    answers: Gathering, size: int, cells: Cells
-) -> tuple[np.ndarray, np.ndarray]:
+def _least_squares(answers: Gathering, size: int, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
     """Estimate all effects by least squares, roughly, as if nothing were discriminated.
 
     Returns
