@@ -79,15 +79,15 @@ def _run(arguments: list[str]) -> int:
     if show:
         print(text, end="")
         return 0
-    from polbayes import run
+    from polbayes import plan, run
 
     command = ["polbayes", *overrides]
     if config_dir:
         command += ["--config-dir", config_dir]
     if config.task == "explain":
-        print(run.explain(config))
+        print(plan.explain(config))
     elif config.task == "dry_run":
-        print(run.dry_run(config))
+        print(plan.dry_run(config))
     else:
         run.run(config, text, command=command)
     return 0

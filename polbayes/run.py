@@ -10,14 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import yaml
 
 from polbayes.config import STAGES, RunConfig
-from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses, write_dataset
-from polbayes.design import design
+from polbayes.dataset import open_responses, write_dataset
 from polbayes.errors import UserError
-from polbayes.instruments import Instrument, load_instrument
 from polbayes.manifest import (
     Manifest,
     check_config,
@@ -27,143 +24,15 @@ from polbayes.manifest import (
     versions,
     write_text,
 )
-from polbayes.prompts import (
-    Lexicon,
-    Prefix,
-    Template,
-    check_answers,
-    load_lexicon,
-    load_prefixes,
-    load_template,
-)
+from polbayes.plan import Plan, plan
 from polbayes.resources import find
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from polbayes.fit.mixed.spec import MixedSpec
-    from polbayes.fit.spec import Spec
 
 _log = logging.getLogger("polbayes")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a config means, checked before anything is done.
-
-    Parameters
-    ----------
-    design
-        What will be asked; for an imported table the table itself, uncoded.
-    """
-
-    config: RunConfig
-    instruments: tuple[Instrument, ...]
-    prefixes: tuple[Prefix, ...]
-    template: Template
-    lexicon: Lexicon | None
-    spec: "Spec | MixedSpec"
-    design: "xr.Dataset"
-
-
-def plan(config: RunConfig) -> Plan:
-    """Check a config as far as that is possible without asking anybody anything.
-
-    Raises
-    ------
-    UserError
-        For whatever would stop the run later on: an unknown name, an unreadable file, a
-        respondent that is not there, a spec that the design cannot identify.
-    """
-    from polbayes.coding.registry import get_coder
-    from polbayes.fit.analysis import check_analysis, parse_analysis
-
-    instruments = tuple(load_instrument(name) for name in config.instruments)
-    prefixes = load_prefixes(config.prefixes.file, config.prefixes.only)
-    template = load_template(config.elicitation.template)
-    lexicon = load_lexicon(config.elicitation.lexicon) if config.elicitation.lexicon else None
-    spec = parse_analysis(config.analysis, config.sampler)
-    for coder in config.coding.coders:
-        get_coder(coder)
-    if not config.coding.coders and _is_text(config):
-        raise UserError("coding.coders: the list is empty, but answers in words need a coder.")
-    if config.imported is not None:
-        from polbayes.importer import import_table
-
-        data = _only_models(import_table(config.imported, instruments=instruments), config.models)
-    else:
-        check_answers(prefixes, config.elicitation.kind, lexicon)
-        data = _design(config, instruments, prefixes, template)
-        if "fit" in config.stages:
-            check_analysis(spec, _as_if_answered(data))
-    sets = config.measures.paraphrase_sets
-    if sets is not None:
-        from polbayes.measures.paraphrases import check_sets
-
-        check_sets(data, sets)
-        if config.imported is None and config.elicitation.kind == "open_ended":
-            raise UserError(
-                "measures.paraphrase_sets: comparing them takes answer probabilities, which "
-                "elicitation=open_ended does not read; use forced_choice or fill_mask."
-            )
-    return Plan(config, instruments, prefixes, template, lexicon, spec, data)
-
-
-def _is_text(config: RunConfig) -> bool:
-    """Tell whether the answers are words that only a coder can read."""
-    if config.imported is not None:
-        return config.imported.options is None and config.imported.points is None
-    return config.elicitation.kind == "open_ended"
-
-
-def _design(
-    config: RunConfig,
-    instruments: Sequence[Instrument],
-    prefixes: Sequence[Prefix],
-    template: Template,
-) -> "xr.Dataset":
-    from polbayes.probe import model_info
-    from polbayes.respondents import check
-
-    chosen = config.models if config.models is not None else list(config.respondents)
-    for name in chosen:
-        check(name, config.respondents[name], config.elicitation)
-    if (config.elicitation.kind == "fill_mask") != (template.elicitation == "fill_mask"):
-        raise UserError(
-            f"elicitation.template: '{template.template}' is for {template.elicitation}, "
-            f"not for {config.elicitation.kind}."
-        )
-    return design(
-        instruments,
-        prefixes,
-        [model_info(name, config.respondents[name], template) for name in chosen],
-        variants=config.variants,
-        items=config.items,
-        runs=config.elicitation.runs,
-    )
-
-
-def _only_models(data: "xr.Dataset", models: Sequence[str] | None) -> "xr.Dataset":
-    from polbayes.errors import unknown
-
-    if models is None:
-        return data
-    known = [str(m) for m in data["model"].values]
-    for name in models:
-        if name not in known:
-            raise unknown("model", name, known, where="models")
-    return data.sel(model=list(models))
-
-
-def _as_if_answered(data: "xr.Dataset") -> "xr.Dataset":
-    """Return a design in which every question was answered, to see what it can identify."""
-    asked = data["status"] != NOT_ASKED
-    return data.assign(
-        status=data["status"].where(~asked, STATUS["ok"]),
-        stance=asked.astype(np.int8),
-        r_plus=asked.astype(np.float32) / 2,
-    )
 
 
 def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
@@ -390,40 +259,6 @@ _STAGES: dict[str, Callable[[Job], tuple[list[str], dict[str, Any]]]] = {
     "fit": _fit,
     "report": _report,
 }
-
-
-def explain(config: RunConfig) -> str:
-    """Return the equation and the priors of a config's analysis spec, bound to its design."""
-    from polbayes.coding.responses import code_responses
-    from polbayes.fit.analysis import explain_analysis
-
-    planned = plan(config)
-    data = planned.design
-    imported = config.imported is not None
-    data = code_responses(data, config.coding.coders) if imported else _as_if_answered(data)
-    return explain_analysis(planned.spec, data, answered=imported)
-
-
-_PLURAL = {dim: f"{dim}es" if dim.endswith("x") else f"{dim}s" for dim in CELL_DIMS}
-
-
-def dry_run(config: RunConfig) -> str:
-    """Return what a config would ask: counts, and one example of each prompt's form."""
-    from polbayes.probe import rendered_prompt
-
-    planned = plan(config)
-    data = planned.design
-    asked = int((data["status"] != NOT_ASKED).sum())
-    sizes = ", ".join(f"{n} {_PLURAL[str(d)]}" for d, n in data["status"].sizes.items())
-    lines = [f"{asked:,} questions: {sizes}."]
-    if config.imported is not None:
-        return "\n".join([*lines, "The answers are imported; nothing would be asked."])
-    item, variant = data["item"].values[0], data["variant"].values[0]
-    for model in data["model"].values:
-        for prefix in data["prefix"].values:
-            prompt = rendered_prompt(data, model, item, variant, prefix)
-            lines += ["", f"--- {model}, {prefix}, {item}, {variant}", prompt]
-    return "\n".join(lines)
 
 
 def load_run(folder: str | Path) -> tuple["xr.Dataset", "xr.Dataset"]:
