@@ -7,7 +7,7 @@ from polbayes.fit.spec import POSITIONS, Spec
 from polbayes.fit.terms import BoundGroup, BoundPart
 
 _LINK = {
-    "cumulative": "P({response} ≤ k) = logistic(c[k] − η), k = 1 … K − 1, Σ c[k] = 0",
+    "cumulative": "P({response} ≤ k) = logistic(c[k] − η), k = 1 … K − 1, the middle of c is 0",
     "bernoulli": "P(agree) = logistic(η)",
     "logit_normal": "logit({response}) ~ Normal(η, σ)",
     "beta": "{response} ~ Beta(mean = logistic(η), precision = φ)",

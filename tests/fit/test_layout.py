@@ -205,7 +205,7 @@ def test_a_constraint_takes_one_free_effect_of_each_group(laid):
     assert free == {
         ("theta", ("model",)): 2,  # two columns, one of two models
         ("difficulty", ("item",)): 4 - 2,
-        ("discrimination", ("item",)): 4 - 1,
+        ("discrimination", ("item",)): 4 - 2,
         ("acquiescence", ("model",)): 2 - 1,
         ("acquiescence", ("model", "prefix")): 4 - 2,
         ("steer", ("model", "prefix")): 4 - 2,

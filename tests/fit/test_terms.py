@@ -58,7 +58,7 @@ WORDINGS = [
 ]
 EVERYTHING = [
     ("difficulty", ("item",), [(i,) for i in DIMENSION_OF], lambda x: DIMENSION_OF[x[0]]),
-    ("discrimination", ("item",), [(i,) for i in DIMENSION_OF], lambda x: 0),
+    ("discrimination", ("item",), [(i,) for i in DIMENSION_OF], lambda x: DIMENSION_OF[x[0]]),
     ("acquiescence", ("model",), [(m,) for m in MODELS], lambda x: 0),
     ("acquiescence", ("model", "prefix"), PAIRS, lambda x: x[0]),
     ("steer", ("model", "prefix"), PAIRS, lambda x: x[0]),
