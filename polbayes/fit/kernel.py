@@ -34,7 +34,7 @@ ORDINAL, LOGIT_NORMAL, BETA, BINOMIAL = range(4)
 _ETA, _OWN, _CUTS = range(3)
 
 
-@numba.njit
+@numba.njit(cache=True)
 def digamma(x: float) -> float:
     """Return the derivative of log-gamma for positive x: recurrence, then asymptotic series.
 
@@ -49,7 +49,7 @@ def digamma(x: float) -> float:
     return value + math.log(x) - 0.5 / x - series
 
 
-@numba.njit
+@numba.njit(cache=True)
 def prepare(kind: int, own: float, gaps: np.ndarray, ready: np.ndarray) -> None:
     """Write into `ready` what the cells with one value of the family's own parameter share.
 
@@ -77,7 +77,7 @@ def prepare(kind: int, own: float, gaps: np.ndarray, ready: np.ndarray) -> None:
         ready[2] = digamma(ready[0])
 
 
-@numba.njit
+@numba.njit(cache=True)
 def _ordinal(
     eta: float,
     ready: np.ndarray,
@@ -109,7 +109,7 @@ def _ordinal(
     return total
 
 
-@numba.njit
+@numba.njit(cache=True)
 def _logit_normal(eta: float, ready: np.ndarray, logs: np.ndarray, slopes: np.ndarray) -> float:
     """Return the log-density of logit(y) under a normal distribution."""
     z = (logs[0] - logs[1] - eta) / ready[0]
@@ -118,7 +118,7 @@ def _logit_normal(eta: float, ready: np.ndarray, logs: np.ndarray, slopes: np.nd
     return ready[1] - 0.5 * z * z
 
 
-@numba.njit
+@numba.njit(cache=True)
 def _beta(eta: float, ready: np.ndarray, logs: np.ndarray, slopes: np.ndarray) -> float:
     """Return the log-density of a beta distribution with mean logistic(eta)."""
     phi = ready[0]
@@ -133,7 +133,7 @@ def _beta(eta: float, ready: np.ndarray, logs: np.ndarray, slopes: np.ndarray) -
     return density + ready[1] - math.lgamma(a) - math.lgamma(b)
 
 
-@numba.njit
+@numba.njit(cache=True)
 def _binomial(eta: float, counts: np.ndarray, slopes: np.ndarray) -> float:
     """Score counts of failures and successes with probability logistic(eta)."""
     small = math.exp(-abs(eta))
@@ -142,7 +142,7 @@ def _binomial(eta: float, counts: np.ndarray, slopes: np.ndarray) -> float:
     return counts[1] * eta - asked * (max(eta, 0.0) + math.log1p(small))
 
 
-@numba.njit
+@numba.njit(cache=True)
 def cell_logp(
     kind: int,
     eta: float,
@@ -211,7 +211,7 @@ def _scatter(
         gradient[index[cell, term]] += weight[row, term] * slope
 
 
-@numba.njit
+@numba.njit(cache=True)
 def forward(
     effects: np.ndarray,
     index: np.ndarray,
@@ -245,7 +245,7 @@ def forward(
     return eta, own
 
 
-@numba.njit
+@numba.njit(cache=True)
 def _unit_cuts(gaps: np.ndarray) -> np.ndarray:
     """Return the cutpoints at width 1 (`polbayes.fit.likelihood.cutpoints`)."""
     cuts = np.zeros(gaps.shape[0] + 1)
@@ -253,7 +253,7 @@ def _unit_cuts(gaps: np.ndarray) -> np.ndarray:
     return cuts - (cuts[gaps.shape[0] // 2] + cuts[cuts.shape[0] // 2]) / 2.0
 
 
-@numba.njit
+@numba.njit(cache=True)
 def _slopes_of_gaps(slopes: np.ndarray, size: int) -> np.ndarray:
     """Turn slopes with respect to unit cutpoints into slopes with respect to their distances."""
     of_cuts, gradient = slopes[_CUTS : _CUTS + size + 1], slopes[_CUTS + size + 1 :].copy()
@@ -264,7 +264,7 @@ def _slopes_of_gaps(slopes: np.ndarray, size: int) -> np.ndarray:
     return gradient
 
 
-@numba.njit
+@numba.njit(cache=True)
 def evaluate(
     effects: np.ndarray,
     gaps: np.ndarray,
@@ -315,7 +315,7 @@ def evaluate(
     return total, gradient, _slopes_of_gaps(slopes, gaps.shape[0])
 
 
-@numba.njit
+@numba.njit(cache=True)
 def pointwise(
     eta: np.ndarray, own: np.ndarray, gaps: np.ndarray, kind: int, answers: np.ndarray
 ) -> np.ndarray:
@@ -338,7 +338,7 @@ def pointwise(
     return logp
 
 
-@numba.njit
+@numba.njit(cache=True)
 def evaluate_arrays(
     effects: np.ndarray,
     gaps: np.ndarray,

@@ -5,7 +5,7 @@ the spec says; the posterior gets its names when it is read off.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,16 +28,6 @@ _ROLES: Mapping[str, tuple[int, float]] = {
     "validity": (0, 1.0),
 }
 
-# A varying effect is drawn as it is ("centred") where the spread between levels is at least so
-# many times their sampling variance, and as a standardised deviate ("non-centred") where it is
-# less: the funnel between a scale and its effects opens where the data know the effects less well
-# than their scale does. This changes how fast the posterior is explored, not the posterior.
-_CENTRE_FROM = 10.0
-
-# Parts whose effects are well enough approximated by least squares on ordinal answers, too. Those
-# of the others rest on a few answers each, which often are all alike.
-_RICH = ("acquiescence", "steer", "theta", "difficulty")
-
 
 @dataclass(frozen=True)
 class Block:
@@ -55,7 +45,8 @@ class Block:
     scales
         First of the term's scales in the vector of scales, and how many.
     centred
-        ``[scale]`` whether effects of that scale are drawn as they are.
+        ``[scale]`` whether effects of that scale are drawn as they are, and not as deviates
+        (`polbayes.fit.start.centre`).
     """
 
     part: str
@@ -81,13 +72,16 @@ class Block:
     @property
     def scale_of(self) -> np.ndarray:
         """Position of the scale of each free effect in the vector of scales."""
+        return self.every_scale[self.free]
+
+    @property
+    def every_scale(self) -> np.ndarray:
+        """Position of the scale of each effect in the vector of scales."""
         assert self.group is not None
         first, width = self.scales[0], len(self.group.columns)
         if self.group.matrix is not None:
-            every = first + np.tile(np.arange(width), len(self.group.levels))
-        else:
-            every = first + self.group.scale_of
-        return every[self.free]
+            return first + np.tile(np.arange(width), len(self.group.levels))
+        return first + self.group.scale_of
 
     def within(self, *, offset: int = 0) -> np.ndarray:
         """Return for each effect the number of the group it sums to zero in, -1 for none."""
@@ -162,7 +156,7 @@ class Layout:
 
 
 def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
-    """Lay out the effects of all parts of a spec.
+    """Lay out the effects of all parts of a spec, none of them centred yet.
 
     Parameters
     ----------
@@ -179,108 +173,20 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
     for name, group in groups:
         size = len(group.levels) * len(group.columns)
         labels = group.scales or (group.columns if group.matrix is not None else ("",))
-        blocks.append(Block(name, group, start, size, (len(scales), len(labels))))
+        scale = (len(scales), len(labels))
+        blocks.append(Block(name, group, start, size, scale, (False,) * len(labels)))
         scales += [(name, group.term.name, label) for label in labels]
         start += size
     answering = {name: part for name, part in parts.items() if POSITIONS[name] != "validity"}
     validity = {name: part for name, part in parts.items() if POSITIONS[name] == "validity"}
-    answers = _gathering(answering, blocks, keying)
     return Layout(
-        tuple(_centre(blocks, answers, cells)),
+        tuple(blocks),
         matrix,
         coefficients,
         tuple(scales),
-        answers,
+        _gathering(answering, blocks, keying),
         _gathering(validity, blocks, keying) if validity else None,
     )
-
-
-def _centre(blocks: list[Block], answers: Gathering, cells: Cells) -> list[Block]:
-    """Decide for every scale of every term how its effects are drawn."""
-    estimate, sampling = _least_squares(answers, blocks[-1].stop, cells)
-    decided = []
-    for block in blocks:
-        if block.group is None:
-            decided.append(block)
-            continue
-        width = len(block.group.columns)
-        if POSITIONS[block.part] in ("asked", "believed") and width <= 2:
-            rich = block.part in _RICH or not cells.counts.size
-            here = slice(block.start, block.stop)
-            ratio = estimate[here] ** 2 / sampling[here] if rich else np.zeros(block.size)
-        elif POSITIONS[block.part] in ("threshold", "sigma", "phi") and width == 1:
-            ratio = _known_spreads(block.group, cells)
-        else:
-            ratio = np.zeros(block.size)
-        decided.append(replace(block, centred=_by_scale(block.group, ratio)))
-    return decided
-
-
-def _by_scale(group: BoundGroup, ratio: np.ndarray) -> tuple[bool, ...]:
-    """Compare the squared effects over their sampling variances with what is required."""
-    if group.matrix is not None:
-        return (bool(ratio.mean() >= _CENTRE_FROM + 1),) * len(group.columns)
-    means = np.bincount(group.scale_of, weights=ratio) / np.bincount(group.scale_of)
-    return tuple(bool(mean >= _CENTRE_FROM + 1) for mean in means)
-
-
-def _least_squares(answers: Gathering, size: int, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate all effects by least squares, roughly, as if nothing were discriminated.
-
-    Returns
-    -------
-    estimate, sampling : numpy.ndarray
-        ``[effect]`` estimates and their sampling variances.
-    """
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.linalg import lsqr
-
-    if cells.counts.size:
-        points = np.linspace(-2, 2, cells.counts.shape[1])
-        n = cells.counts.sum(axis=1)
-        mean = cells.counts @ points / np.maximum(n, 1)
-        within = cells.counts @ points**2 / np.maximum(n, 1) - mean**2
-    else:
-        n, mean = np.ones(len(cells.value)), np.log(cells.value) - np.log1p(-cells.value)
-        within = np.zeros(len(n))
-    sign = np.stack([np.ones(len(n)), *[answers.keying] * 2], axis=1)
-    terms = np.arange(answers.roles[3])  # those of the predictor, but for discriminations
-    role = np.searchsorted(answers.roles, terms, side="right") - 1
-    weight = np.broadcast_to(answers.weight, answers.index.shape)[:, terms] * sign[:, role]
-    root = np.sqrt(n)[:, None]
-    rows = np.repeat(np.arange(len(n)), len(terms))
-    columns = answers.index[:, terms].ravel()
-    design = csr_matrix(((weight * root).ravel(), (rows, columns)), shape=(len(n), size))
-    # The damping is that of a prior with the spread of the answers themselves: weak.
-    estimate = lsqr(design, mean * root[:, 0], damp=0.5, iter_lim=300)[0]
-    squares = design.multiply(design).T
-    precision = np.maximum(np.asarray(squares.sum(axis=1)).ravel(), 1e-12)
-    # The spread of the answers that an effect enters: models differ in that.
-    residual = mean - (design @ estimate) / np.maximum(root[:, 0], 1e-12)
-    variance = squares @ (residual**2 + within) / precision
-    return estimate, np.maximum(variance, 1e-6) / precision
-
-
-def _known_spreads(group: BoundGroup, cells: Cells) -> np.ndarray:
-    """Return ``[level]`` squared differences of log spreads over their sampling variances.
-
-    For continuous answers the standard deviation within items; for ordinal ones the odds of
-    answering at one of the two ends.
-    """
-    if not cells.counts.size:
-        logit = np.log(cells.value) - np.log1p(-cells.value)
-        item = np.unique(cells.frame["item"], return_inverse=True)[1]
-        pair = np.unique(group.index * (item.max() + 1) + item, return_inverse=True)[1]
-        mean = np.bincount(pair, weights=logit) / np.bincount(pair)
-        size = np.bincount(group.index)
-        variance = np.bincount(group.index, weights=(logit - mean[pair]) ** 2) / size
-        spread, sampling = np.log(np.maximum(variance, 1e-6)) / 2, 1 / (2.0 * size)
-    else:
-        ends = cells.counts[:, [0, -1]].sum(axis=1)
-        outer = np.bincount(group.index, weights=ends) + 0.5
-        inner = np.bincount(group.index, weights=cells.counts.sum(axis=1) - ends) + 0.5
-        spread, sampling = np.log(inner / outer), 1 / inner + 1 / outer
-    return np.asarray((spread - spread.mean()) ** 2 / sampling, dtype=float)
 
 
 def _common_blocks(

@@ -10,6 +10,7 @@ from polbayes.fit.cells import Cells
 from polbayes.fit.layout import Block, Gathering, Layout, lay_out
 from polbayes.fit.priors import Prior, draw_vector
 from polbayes.fit.spec import Spec
+from polbayes.fit.start import Start, around, around_positive, centre, find_start
 from polbayes.fit.terms import BoundPart
 
 if TYPE_CHECKING:
@@ -54,11 +55,13 @@ def build(spec: Spec, cells: Cells, parts: Mapping[str, BoundPart]) -> Built:
     from polbayes.fit.operation import KINDS, answers_of, validity_answers
 
     layout = lay_out(parts, cells)
+    start = find_start(layout, spec, cells)
+    layout = centre(layout, start)
     with pm.Model() as model:
-        effects = _effects(layout, spec)
+        effects = _effects(layout, spec, start)
         gaps: Any = pt.zeros(0)
         if spec.family == "cumulative" and len(cells.points) > 2:
-            gaps = _vector("gap", [spec.cutpoint_prior] * (len(cells.points) - 2))
+            gaps = _vector("gap", [spec.cutpoint_prior] * (len(cells.points) - 2), start.gaps)
         answers = answers_of(spec.family, cells)
         logp = _log_likelihood(
             "answers", KINDS[spec.family], answers, layout.answers, effects, gaps
@@ -73,8 +76,11 @@ def build(spec: Spec, cells: Cells, parts: Mapping[str, BoundPart]) -> Built:
     return Built(model, parts, cells, spec, layout)
 
 
-def _vector(name: str, priors: Sequence[Prior]) -> Any:
-    """Draw a vector whose entries have these priors, one random variable a distribution."""
+def _vector(name: str, priors: Sequence[Prior], start: np.ndarray) -> Any:
+    """Draw a vector whose entries have these priors, one random variable a distribution.
+
+    The priors of scales and gaps are positive, or are to be started from positive values.
+    """
     import pymc as pm
     import pytensor.tensor as pt
 
@@ -82,26 +88,29 @@ def _vector(name: str, priors: Sequence[Prior]) -> Any:
     drawn, order = [], []
     for number, kind in enumerate(names):
         at = [k for k, prior in enumerate(priors) if prior.name == kind]
-        drawn.append(draw_vector([priors[k] for k in at], f"{name}_{number}"))
+        value = start[at]
+        first = around(value) if name == "b" else around_positive(value)
+        drawn.append(draw_vector([priors[k] for k in at], f"{name}_{number}", first))
         order += at
     whole = drawn[0] if len(drawn) == 1 else pt.concatenate(drawn)[np.argsort(order)]
     return pm.Deterministic(name, whole)
 
 
-def _effects(layout: Layout, spec: Spec) -> Any:
+def _effects(layout: Layout, spec: Spec, start: Start) -> Any:
     """Draw all effects, with their scales and constraints, as one vector."""
     import pymc as pm
     import pytensor.tensor as pt
 
     pieces: list[Any] = []
     if layout.coefficients:
-        b = _vector("b", [spec.prior(part, term) for part, term, _ in layout.coefficients])
+        priors = [spec.prior(part, term) for part, term, _ in layout.coefficients]
+        b = _vector("b", priors, start.coefficients)
         pieces.append(pt.dot(layout.matrix, b))
     groups = [block for block in layout.blocks if block.group is not None]
     if groups:
-        sd = _vector("sd_signed", _scale_priors(layout, groups, spec))
+        sd = _vector("sd_signed", _scale_priors(layout, groups, spec), start.scales)
         pm.Deterministic("sd", abs(sd))
-        pieces.append(_constrain(_free(groups, sd, spec), groups))
+        pieces.append(_constrain(_free(groups, sd, spec, start), groups))
     return pm.Deterministic("effects", pieces[0] if len(pieces) == 1 else pt.concatenate(pieces))
 
 
@@ -120,7 +129,7 @@ def _scale_priors(layout: Layout, groups: list[Block], spec: Spec) -> list[Prior
     return priors
 
 
-def _free(groups: list[Block], sd: Any, spec: Spec) -> Any:
+def _free(groups: list[Block], sd: Any, spec: Spec, start: Start) -> Any:
     """Draw the group-specific effects in the coordinates that the constraints leave free."""
     import pymc as pm
     import pytensor.tensor as pt
@@ -133,15 +142,19 @@ def _free(groups: list[Block], sd: Any, spec: Spec) -> Any:
     scale = _joined([block.scale_of for block in alone])
     place = _joined([ends[b.start] - len(b.free) + np.arange(len(b.free)) for b in alone])
     centred = _joined([np.asarray(b.centred)[b.scale_of - b.scales[0]] for b in alone]).astype(bool)
+    first = np.concatenate([start.free(block) for block in alone]) if alone else np.empty(0)
+    at = start.scales[scale]
     if (~centred).any():
-        z = pm.Normal("z", 0.0, 1.0, shape=int((~centred).sum()))
+        deviates = around((first / at)[~centred])
+        z = pm.Normal("z", 0.0, 1.0, shape=int((~centred).sum()), initval=deviates)
         free = pt.set_subtensor(free[place[~centred]], z * sd[scale[~centred]])
     if centred.any():
-        u = pm.Normal("u", 0.0, sd[scale[centred]], shape=int(centred.sum()))
+        drawn = around(first[centred], at[centred])
+        u = pm.Normal("u", 0.0, sd[scale[centred]], shape=int(centred.sum()), initval=drawn)
         free = pt.set_subtensor(free[place[centred]], u)
     for block in groups:
         if block.correlated:
-            drawn = _correlated(block, sd, spec)
+            drawn = _correlated(block, sd, spec, start)
             end = ends[block.start]
             free = pt.set_subtensor(free[end - len(block.free) : end], drawn)
     return free
@@ -151,24 +164,29 @@ def _joined(pieces: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=int)
 
 
-def _correlated(block: Block, sd: Any, spec: Spec) -> Any:
+def _correlated(block: Block, sd: Any, spec: Spec, start: Start) -> Any:
     """Draw correlated coefficients of every level, flattened."""
     import pymc as pm
     import pytensor.tensor as pt
 
     first, width = block.scales
     rows, scales = len(block.free) // width, sd[first : first + width]
+    at = start.scales[first : first + width]
+    drawn = start.free(block).reshape(rows, width)
+    deviates = around(drawn / at)
     if width > 2:
-        z = pm.Normal(f"z_{block.start}", 0.0, 1.0, shape=(rows, width))
+        z = pm.Normal(f"z_{block.start}", 0.0, 1.0, shape=(rows, width), initval=deviates)
         return (pt.dot(z, _unit_cholesky(block, spec).T) * scales).flatten()
     cor = _correlation(block, spec)
     rest = pt.sqrt(1 - cor**2)
     if all(block.centred):
-        one = pm.Normal(f"u_{block.start}_0", 0.0, scales[0], shape=rows)
+        near = around(drawn, at)
+        one = pm.Normal(f"u_{block.start}_0", 0.0, scales[0], shape=rows, initval=near[:, 0])
         mean = cor * scales[1] / scales[0] * one
-        two = pm.Normal(f"u_{block.start}_1", mean, scales[1] * rest, shape=rows)
+        spread = scales[1] * rest
+        two = pm.Normal(f"u_{block.start}_1", mean, spread, shape=rows, initval=near[:, 1])
     else:
-        z = pm.Normal(f"z_{block.start}", 0.0, 1.0, shape=(2, rows))
+        z = pm.Normal(f"z_{block.start}", 0.0, 1.0, shape=(2, rows), initval=deviates.T)
         one, two = scales[0] * z[0], scales[1] * (cor * z[0] + rest * z[1])
     return pt.stack([one, two], axis=1).flatten()
 

@@ -68,7 +68,7 @@ class Prior:
         return f"{self.name}({', '.join(f'{value:g}' for value in self.values)})"
 
 
-def draw_vector(priors: Sequence[Prior], name: str) -> Any:
+def draw_vector(priors: Sequence[Prior], name: str, start: Any) -> Any:
     """Draw a vector in the current PyMC model whose entries have these priors.
 
     Parameters
@@ -77,13 +77,15 @@ def draw_vector(priors: Sequence[Prior], name: str) -> Any:
         One an entry; all of the same distribution.
     name
         Name of the random variable.
+    start
+        Where sampling starts.
     """
     import pymc as pm
 
     distribution, names, _ = _DISTRIBUTIONS[priors[0].name]
     columns = np.array([prior.values for prior in priors]).T
     arguments = dict(zip(names, columns, strict=True))
-    return getattr(pm, distribution)(name, **arguments, shape=len(priors))
+    return getattr(pm, distribution)(name, **arguments, shape=len(priors), initval=start)
 
 
 def parse_prior(

@@ -64,7 +64,10 @@ def sample(
 def _nutpie(built: Built, config: "SamplerConfig", seed: int) -> Any:
     import nutpie
 
-    compiled = nutpie.compile_pymc_model(built.model)
+    starts = built.model.rvs_to_initial_values
+    # What has a start of its own, which differs by chain, is not moved again.
+    jitter = {variable for variable, start in starts.items() if start is None}
+    compiled = nutpie.compile_pymc_model(built.model, jitter_rvs=jitter)
     sampler = nutpie.sample(
         compiled,
         draws=config.draws,
@@ -88,12 +91,14 @@ def _pymc(built: Built, config: "SamplerConfig", seed: int) -> Any:
     import pymc as pm
 
     logging.getLogger("pymc").setLevel(logging.WARNING)
+    starts = built.model.rvs_to_initial_values.values()
     with built.model:
         trace = pm.sample(
             draws=config.draws,
             tune=config.tune,
             chains=config.chains,
             random_seed=seed,
+            init="jitter+adapt_diag" if all(start is None for start in starts) else "adapt_diag",
             target_accept=config.target_accept,
             progressbar=sys.stderr.isatty(),
             compute_convergence_checks=False,

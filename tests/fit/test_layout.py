@@ -179,26 +179,6 @@ def test_a_gathering_of_some_cells(laid):
     assert (flipped.index == part.index).all()
 
 
-def drawn_as_they_are(layout):
-    return {(b.part, b.group.term.factors): set(b.centred) for b in layout.blocks if b.group}
-
-
-def test_how_effects_are_drawn_follows_what_the_data_know(coded, bound, full_parts):
-    """Many answers that differ between levels: as they are; answers that do not: as deviates."""
-    runs = 200
-    stance = np.broadcast_to(np.tile([1, -1], runs // 2), (2, 4, 4, 2, runs)).copy()
-    _, cells, parts = bound(full_parts, coded(stance, runs=runs))
-    alike = drawn_as_they_are(lay_out(parts, cells))
-    assert set().union(*alike.values()) == {False}
-    stance[0, :, :, :, : runs // 4] = 1  # one model agrees more often
-    stance[:, :, :, 0, -runs // 4 :] = 1  # and so do both of them under one prefix
-    _, cells, parts = bound(full_parts, coded(stance, runs=runs))
-    found = drawn_as_they_are(lay_out(parts, cells))
-    assert found["acquiescence", ("model",)] == {True}
-    assert found["acquiescence", ("model", "prefix")] == {True}
-    assert found["discrimination", ("item",)] == found["threshold", ("model",)] == {False}
-
-
 def test_a_constraint_takes_one_free_effect_of_each_group(laid):
     _, _, layout = laid
     free = {(b.part, b.group.term.factors): len(b.free) for b in layout.blocks if b.group}

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import pymc as pm
 
-# With so many rows for each level of every grouping factor, on average, the data know the effects
-# better than their distribution does, and the centred form is the one that is easily explored. A
-# yes or no tells about a quarter as much on the scale of log odds.
-_CENTRED_FROM = {"gaussian": 60, "beta": 60}
-_CENTRED_FROM_ELSE = 240
+# Where the means of the levels of every grouping factor have this reliability, the data know the
+# effects better than their distribution does, and the centred form is the one that is easily
+# explored.
+_CENTRED_FROM = 0.9
 _BAMBI_SCALE = {"gaussian": "sigma", "beta": "kappa"}
 _SCALE = {"gaussian": "sigma", "beta": "phi"}
 
@@ -171,11 +170,24 @@ def _bambi_formula(spec: MixedSpec) -> str:
 
 
 def _informed(frame: "pd.DataFrame", spec: MixedSpec) -> bool:
-    weight = frame[TRIALS].sum() if TRIALS in frame else len(frame)
-    enough = _CENTRED_FROM.get(spec.family, _CENTRED_FROM_ELSE)
-    return all(
-        weight / frame[group_column(k)].nunique() >= enough for k in range(len(spec.formula.groups))
-    )
+    """Tell whether the means of the levels of every grouping factor are reliable.
+
+    The reliability of a mean of n answers is B / (B + W / n), where B is the variance between
+    levels and W that within. What the predictors explain counts as W here.
+    """
+    answers = frame[RESPONSE].astype(float)
+    counted = TRIALS in frame
+    weight = frame[TRIALS] if counted else answers * 0 + 1
+    squares = answers if counted else answers**2
+    for k in range(len(spec.formula.groups)):
+        level = frame[group_column(k)]
+        n = weight.groupby(level).sum()
+        mean = answers.groupby(level).sum() / n
+        noise = (squares.groupby(level).sum() / n - mean**2) / n
+        between = max(float(mean.var() - noise.mean()), 0.0)
+        if not between or (between / (between + noise)).mean() < _CENTRED_FROM:
+            return False
+    return True
 
 
 def bambi_prior(prior: Prior) -> Any:

@@ -64,7 +64,7 @@ def test_what_was_planted_comes_back(coded, mixed, family):
     assert (item["group"], item["varying"]) == ("item", "Intercept")
     assert item["lower"] < SD < item["upper"]
     diagnosis = diagnose(result.posterior, result.sample_stats)
-    assert diagnosis.verdict != "bad"
+    assert diagnosis.verdict != "bad", diagnosis.sentences
     assert {"coefficient", "group_sd", "group_effect"} <= {
         q.split("[")[0] for q in diagnosis.table["quantity"]
     }

@@ -78,12 +78,27 @@ def test_nothing_that_has_an_entry_a_row_is_sampled(data, mixed):
         assert {v.name for v in model.model.deterministics} <= {"1|polbayes_group0"}
 
 
-def test_effects_are_centred_where_data_are_many(data, mixed):
-    many = built(data, mixed("~ (1 | model)"))  # 96 rows a level
-    few = built(data, mixed("~ (1 | model:item:variant)"))  # 12 rows a level
-    free = [{v.name for v in m.model.free_RVs} for m in (many, few)]
-    assert "1|polbayes_group0" in free[0]
-    assert "1|polbayes_group0_offset" in free[1]
+@pytest.mark.parametrize(("family", "response"), [("gaussian", "r_plus"), ("binomial", "agree")])
+def test_effects_are_centred_where_the_means_of_the_levels_are_reliable(
+    coded, mixed, family, response
+):
+    """Items with shares of 1/5 to 4/5: the means of 48 answers have reliabilities above 0.9.
+
+    Those of answers that do not differ between items have none.
+    """
+    rng = np.random.default_rng(5)
+    share = np.array([0.2, 0.4, 0.6, 0.8]).reshape(1, 4, 1, 1, 1)
+    shape = (2, 4, 4, 2, 12)
+
+    def drawn(share):
+        noise = rng.normal(0, 0.05, shape)
+        stance = np.where(rng.uniform(size=shape) < share, 1, -1)
+        data = coded(stance, r_plus=share + noise, runs=12)
+        spec = mixed("~ (1 | item)", family=family, response=response)
+        return {v.name for v in built(data, spec).model.free_RVs}
+
+    assert "1|polbayes_group0" in drawn(share)
+    assert "1|polbayes_group0_offset" in drawn(np.full((1, 1, 1, 1, 1), 0.5))
 
 
 def test_priors_of_the_spec_are_those_of_the_model(data, mixed):

@@ -1,0 +1,143 @@
+"""The mode that chains start near, against counts by hand and against what was planted."""
+
+import numpy as np
+import pytest
+
+from polbayes.fit.layout import lay_out
+from polbayes.fit.model import build
+from polbayes.fit.start import centre, find_start
+
+ITEMS = tuple(
+    (f"i{k:02d}", "economic", "left" if k % 2 else "right", ("original", "opposite"))
+    for k in range(10)
+)
+
+
+def started(coded, bound, parts, stance, **settings):
+    spec_settings = {k: settings.pop(k) for k in ("family", "response") if k in settings}
+    spec, cells, bound_parts = bound(parts, coded(stance, **settings), **spec_settings)
+    layout = lay_out(bound_parts, cells)
+    return layout, find_start(layout, spec, cells)
+
+
+def test_one_coefficient_is_at_the_logit_of_the_share(coded, bound):
+    """3 of 4 agree with either keying; 800 answers outweigh the penalty of b² / 8."""
+    stance = np.tile([1, 1, 1, -1], 10)
+    _, start = started(
+        coded, bound, {"theta": "~ 1", "acquiescence": "~ 1"}, stance, items=ITEMS, runs=40,
+        models=("m1",), prefixes=("p",), family="bernoulli", response="agree",
+    )  # fmt: skip
+    n = 10 * 2 * 40
+    theta, b = start.coefficients
+    assert theta == pytest.approx(0, abs=1e-5)
+    # Where the slope of the log-likelihood and of the penalty cancel.
+    p = 1 / (1 + np.exp(-b))
+    assert n * (0.75 - p) == pytest.approx(b / 4, abs=1e-3)
+    np.testing.assert_allclose(start.information, n * p * (1 - p), rtol=1e-3)
+
+
+def test_discriminations_and_keyings_enter_the_information(coded, bound):
+    """Of η = k · exp(λ) · (θ − d) along d: the square of exp(λ) for every answer to the item."""
+    parts = {"theta": "~ 1", "difficulty": "~ (1 | item)", "discrimination": "~ (1 | item)"}
+    rng = np.random.default_rng(1)
+    layout, start = started(
+        coded, bound, parts, rng.choice([-1, 1, 1], size=(2, 10, 2, 2, 30)), items=ITEMS,
+        runs=30, family="bernoulli", response="agree",
+    )  # fmt: skip
+    at = {b.part: slice(b.start, b.stop) for b in layout.blocks if b.group}
+    location, slope = start.effects[at["difficulty"]], np.exp(start.effects[at["discrimination"]])
+    p = 1 / (1 + np.exp(-slope * (start.coefficients[0] - location)))
+    np.testing.assert_allclose(
+        start.information[at["difficulty"]], 240 * slope**2 * p * (1 - p), rtol=0.05
+    )
+
+
+def test_the_mode_is_near_what_was_planted(coded, bound):
+    rng = np.random.default_rng(0)
+    lean = np.array([1.0, -1.0])[:, None, None, None, None]
+    yes = np.array([0.8, -0.2])[:, None, None, None, None]
+    keying = np.array([[1, -1] if k % 2 == 0 else [-1, 1] for k in range(10)])[..., None, None]
+    noise = rng.logistic(size=(2, 10, 2, 2, 100)) + yes + keying * lean
+    stance = np.where(noise > 0.7, 1, np.where(noise < -0.7, -1, 0))
+    parts = {
+        "theta": "~ 1 + (1 | model)",
+        "acquiescence": "~ 1 + (1 | model)",
+        "difficulty": "~ (1 | item)",
+    }
+    layout, start = started(coded, bound, parts, stance, items=ITEMS, runs=100)
+    at = {b.part: slice(b.start, b.stop) for b in layout.blocks if b.group}
+    means = dict(zip([c[0] for c in layout.coefficients], start.coefficients, strict=True))
+    # 4,000 answers a model: the standard error is about 0.03.
+    np.testing.assert_allclose(means["theta"] + start.effects[at["theta"]], [1.0, -1.0], atol=0.15)
+    np.testing.assert_allclose(
+        means["acquiescence"] + start.effects[at["acquiescence"]], [0.8, -0.2], atol=0.15
+    )
+    assert start.gaps == pytest.approx([1.4], abs=0.1)
+    assert abs(start.effects[at["difficulty"]]).max() < 0.2
+    assert start.scales.min() == 0.1  # of difficulties, which are all alike
+
+
+def test_free_coordinates_give_the_effects_back(coded, bound, full_parts):
+    rng = np.random.default_rng(2)
+    stance = rng.choice([-1, 0, 1, 1], size=(2, 4, 4, 2, 20))
+    layout, start = started(coded, bound, full_parts, stance, runs=20)
+    for block in layout.blocks:
+        if block.group is None:
+            continue
+        effects, within = start.effects[block.start : block.stop], block.within()
+        found = np.full(block.size, np.nan)
+        found[block.free] = start.free(block)
+        for code in set(within) - {-1}:
+            n, inside = (within == code).sum(), (within == code) & ~np.isnan(found)
+            total = found[inside].sum()
+            found[inside] -= total / (n + np.sqrt(n))
+            found[np.isnan(found) & (within == code)] = -total / np.sqrt(n)
+        np.testing.assert_allclose(found, effects, atol=1e-12)
+
+
+def test_an_answer_that_nobody_gives_leaves_the_start_finite(coded, bound, full_parts):
+    """The cutpoints of models that never answer at the ends have no upper bound."""
+    rating = np.random.default_rng(4).choice([2, 3], size=(2, 4, 4, 2, 20))
+    rating[1, 0, 0, 0, 0], rating[1, 1, 0, 0, 0] = 1, 4
+    data = coded(1, rating=rating, runs=20)
+    data["rating"].attrs["rating_points"] = "no; rather no; rather yes; yes"
+    spec, cells, parts = bound(full_parts, data, response="rating")
+    start = find_start(lay_out(parts, cells), spec, cells)
+    for values in (start.coefficients, start.effects, start.gaps, start.information):
+        assert np.isfinite(values).all()
+        assert abs(values).max() < 1e4
+    assert start.gaps.shape == (2,)
+
+
+def test_chains_start_apart_and_a_seed_fixes_where(coded, bound, full_parts):
+    from pymc.initial_point import make_initial_point_fn
+
+    spec, cells, parts = bound(full_parts, coded(np.tile([1, -1, 0], 4), runs=12))
+    built = build(spec, cells, parts)
+    start = make_initial_point_fn(model=built.model, jitter_rvs=set(), return_transformed=True)
+    first, again, other = start(1), start(1), start(2)
+    assert first.keys() == other.keys()
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, again[name])
+        if "cor" not in name:
+            assert (value != other[name]).all()
+
+
+def drawn_as_they_are(layout):
+    return {(b.part, b.group.term.factors): set(b.centred) for b in layout.blocks if b.group}
+
+
+def test_how_effects_are_drawn_follows_what_the_data_know(coded, bound, full_parts):
+    """Many answers that differ between levels: as they are; answers that do not: as deviates."""
+    runs = 200
+    stance = np.broadcast_to(np.tile([1, -1], runs // 2), (2, 4, 4, 2, runs)).copy()
+    alike = centre(*started(coded, bound, full_parts, stance, runs=runs))
+    shown = drawn_as_they_are(alike)
+    assert shown["quirk", ("model", "item")] == {False}
+    assert shown["wording", ("item", "variant")] == {False}
+    stance[0, :, :, :, : runs // 2] = 1  # one model agrees more often
+    stance[:, :, :, 0, -runs // 4 :] = 1  # and so do both of them under one prefix
+    found = drawn_as_they_are(centre(*started(coded, bound, full_parts, stance, runs=runs)))
+    assert found["acquiescence", ("model",)] == {True}
+    assert found["acquiescence", ("model", "prefix")] == {True}
+    assert found["wording", ("item", "variant")] == {False}
