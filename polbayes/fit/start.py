@@ -18,6 +18,7 @@ from polbayes.fit.spec import Spec
 
 # Scales of effects while their mode is looked for: first all the same, then as found.
 _FIRST_SCALE = 0.5
+_ROUNDS = 3
 _LEAST_SCALE, _LARGEST_SCALE = 0.1, 3.0
 
 # A varying effect is drawn as it is ("centred") where the data know the effects of its scale with
@@ -90,17 +91,17 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     gaps = len(cells.points) - 2 if ordinal else 0
     x = np.zeros(coefficients + layout.blocks[-1].stop - rows + gaps)
     scale_of, scales = _scale_of_effects(layout), np.full(len(layout.scales), _FIRST_SCALE)
-    for _ in range(2):
+    for _ in range(_ROUNDS):
         x = _mode(x, layout, spec, cells, gaps, scales[scale_of])
-        inner = x[coefficients : len(x) - gaps]
-        squares = np.bincount(scale_of, weights=inner**2, minlength=len(scales))
-        number = np.maximum(np.bincount(scale_of, minlength=len(scales)), 1)
-        scales = np.clip(np.sqrt(squares / number), _LEAST_SCALE, _LARGEST_SCALE)
-    effects = np.concatenate([layout.matrix @ x[:coefficients], x[coefficients : len(x) - gaps]])
-    widths = np.exp(x[len(x) - gaps :])
-    information = np.zeros(len(effects))
-    for kind, answers, at in _terms(layout, spec, cells):
-        information += _information(effects, widths, kind, answers, at)
+        inner, widths = x[coefficients : len(x) - gaps], np.exp(x[len(x) - gaps :])
+        effects = np.concatenate([layout.matrix @ x[:coefficients], inner])
+        information = np.zeros(len(effects))
+        for kind, answers, at in _terms(layout, spec, cells):
+            information += _information(effects, widths, kind, answers, at)
+        # The expected square of an effect has its uncertainty in it (one step of EM).
+        squares = inner**2 + 1 / (information[rows:] + scales[scale_of] ** -2.0)
+        scales = np.sqrt(np.bincount(scale_of, weights=squares) / np.bincount(scale_of))
+        scales = np.clip(scales, _LEAST_SCALE, _LARGEST_SCALE)
     for block in layout.blocks:
         within = block.within()
         if (within >= 0).any():
