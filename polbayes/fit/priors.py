@@ -68,7 +68,7 @@ class Prior:
         return f"{self.name}({', '.join(f'{value:g}' for value in self.values)})"
 
 
-def draw_vector(priors: Sequence[Prior], name: str, start: Any) -> Any:
+def draw_vector(priors: Sequence[Prior], name: str, start: Any = None) -> Any:
     """Draw a vector in the current PyMC model whose entries have these priors.
 
     Parameters
@@ -78,7 +78,7 @@ def draw_vector(priors: Sequence[Prior], name: str, start: Any) -> Any:
     name
         Name of the random variable.
     start
-        Where sampling starts.
+        Where sampling starts; None leaves that to PyMC.
     """
     import pymc as pm
 

@@ -186,7 +186,7 @@ class Point:
             [*outputs, likelihood], mode="FAST_COMPILE", on_unused_input="ignore"
         )
         self.logp = model.compile_logp(mode=mode)
-        self.start = model.initial_point()
+        self.start = model.initial_point(random_seed=0)
 
     def random(self, seed, spread=0.5):
         rng = np.random.default_rng(seed)
@@ -314,7 +314,7 @@ def test_effects_sum_to_zero(case):
             group = GROUPS[key](dict(zip(key[1], level, strict=True)))
             for column, value in columns.items():
                 sums[group, column] = sums.get((group, column), 0.0) + value
-        assert np.ptp([v for c in levels.values() for v in c.values()]) > 0.01
+        assert np.ptp([v for c in levels.values() for v in c.values()]) > 1e-4
         np.testing.assert_allclose(list(sums.values()), 0, atol=1e-12, err_msg=str(key))
 
 
