@@ -201,6 +201,18 @@ def _readable(error: Exception, overrides: Sequence[str], own: Path | None) -> U
         return UserError(
             f"{place}'{found[2]}' stands where keys with values are wanted (given: {shown})."
         )
+    found = re.match(r"(?:Lexer|Parser)?\w*Exception: ([^=\s]+)=(.+)", text)
+    if found:
+        return UserError(
+            f"{found[1]}: the value '{found[2].strip()}' cannot be read; put a text with spaces or "
+            f"signs in double quotes inside single ones: '{found[1]}=\"...\"'."
+        )
+    found = re.search(r"Error merging override \+*([^=]+)=(.*)", text)
+    if found and "Cannot merge DictConfig with ListConfig" in str(cause):
+        return UserError(
+            f"{found[1]}: '{found[2].strip()}' stands where keys with values are wanted, "
+            f"such as {found[1]}.KEY=VALUE (given: {shown})."
+        )
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     if cause is not None and str(cause).strip() and "Error merging" in first:
         first = str(cause).strip().splitlines()[0]

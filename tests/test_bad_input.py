@@ -92,6 +92,14 @@ def refused(answer, says, *, left=()):
         ([*WVS, "models=left"], "models: must be a list, e.g. models=[...]"),
         ([*WVS, "models=[]"], "models: the list is empty"),
         ([*WVS, "prefixes.only=[baselin]"], "unknown prefix 'baselin'; did you mean 'baseline'?"),
+        (
+            [*WVS, "prefixes=[baseline]"],
+            "prefixes: '[baseline]' stands where keys with values are wanted",
+        ),
+        (
+            [*WVS, "analysis.parts.steer=~ 1 + (1 | model)"],
+            "'~ 1 + (1 | model)' cannot be read; put",
+        ),
         ([*WVS, "prefixes=baseline"], "'baseline' stands where keys with values are wanted"),
         ([*WVS, "prefixes.file=HERE/gone.yaml"], "gone.yaml: no such file"),
         ([*WVS, "items=[wvs-1]"], "items: unknown item 'wvs-1'; did you mean 'wvs-"),
@@ -139,8 +147,16 @@ def test_a_name_or_a_value_that_is_wrong(called, arguments, says):
             "analysis=ideology_one_model",
         ),
         ("items=[wvs-01]", "analysis.parts.difficulty: (1 | item) needs", "leave the term out"),
-        ("prefixes.only=[baseline]", "(1 | gr(model:prefix, by = model))", "leave one of them out"),
-        ("variants=[original]", "wording's (1 | item:variant)", "leave one of them out"),
+        (
+            "prefixes.only=[baseline]",
+            "(1 | gr(model:prefix, by = model))",
+            "there is only one prefix, baseline",
+        ),
+        (
+            "variants=[original]",
+            "wording's (1 | item:variant)",
+            "there is only one variant, original",
+        ),
     ],
 )
 def test_one_of_what_is_compared_names_the_term_and_the_way_out(called, choice, says, way_out):

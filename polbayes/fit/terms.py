@@ -292,12 +292,25 @@ def _check_aliases(parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> Non
                 if not same_side and not _refines(group.index, side):
                     continue  # the keying tells them apart
                 if any(_same(a, b) for a in _partitions(group) for b in _partitions(other)):
-                    raise UserError(
-                        f"analysis.parts: the data cannot tell {part.name}'s {group.term} from "
-                        f"{other_part}'s {other.term}, because they have the same levels here; "
-                        "leave one of them out."
-                    )
+                    raise _alias(part.name, group, other_part, other, frame)
             seen.append((part.name, group))
+
+
+def _alias(
+    part: str, group: BoundGroup, other_part: str, other: BoundGroup, frame: "pd.DataFrame"
+) -> UserError:
+    """Say which two terms are the same, and which factor with one level makes them so."""
+    both = f"the data cannot tell {part}'s {group.term} from {other_part}'s {other.term}"
+    for factor in group.term.factors:
+        if factor not in other.term.factors and frame[factor].nunique() == 1:
+            only = f"there is only one {factor}, {frame[factor].iloc[0]}"
+            return UserError(
+                f"analysis.parts: {both}, because {only}; ask for more, or leave "
+                f"{group.term} out of analysis.parts.{part}."
+            )
+    return UserError(
+        f"analysis.parts: {both}, because they have the same levels here; leave one of them out."
+    )
 
 
 def _in_predictor(parts: Mapping[str, BoundPart]) -> list[BoundPart]:
