@@ -297,8 +297,8 @@ PROBE = ["stages=[probe]", "elicitation.batch_size=1", "elicitation.runs=60"]
 QUESTIONS = 3 * 4 * 3 * 2 * 60
 
 
-def started(folder, configs):
-    command = [sys.executable, "-m", "polbayes", *SMALL, *PROBE]
+def started(folder, configs, *more):
+    command = [sys.executable, "-m", "polbayes", *SMALL, *more]
     return subprocess.Popen(
         [*command, "--config-dir", str(configs), f"run_dir={folder}"],
         cwd=folder.parent,
@@ -320,7 +320,7 @@ def answered(folder):
 
 def stopped(folder, configs, how):
     """Start asking, stop it after the first answers, and return exit code and errors."""
-    process = started(folder, configs)
+    process = started(folder, configs, *PROBE)
     journal = folder / "journal" / f"{MODELS[1]}.jsonl"
     while process.poll() is None and not journal.is_file():
         time.sleep(0.002)
@@ -360,3 +360,26 @@ def test_what_was_answered_is_not_asked_again(tmp_path, configs, called, uninter
     assert lines == QUESTIONS / len(MODELS) + 1  # and the header: nothing was written twice
     xr.testing.assert_identical(without_story(folder), uninterrupted)
     assert tuple(uninterrupted["status"].dims) == CELL_DIMS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [1, 20])
+def test_an_interruption_while_sampling_leaves_no_posterior(tmp_path, configs, seconds):
+    """Once while the model is being built or compiled, and once while it is sampled."""
+    folder = tmp_path / "run"
+    process = started(folder, configs, "sampler.draws=2000000")
+    said = [process.stderr.readline()]
+    while said[-1] and not said[-1].startswith("fit: sampling"):
+        said.append(process.stderr.readline())
+    time.sleep(seconds)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert errors.strip().startswith("interrupted: ")
+    assert "Traceback" not in errors
+    assert not [path for path in folder.rglob("*") if "posterior" in path.name]
+    assert not (folder / "estimates").exists()
+    stages = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["stages"]
+    assert list(stages) == ["probe", "code", "measure"]
+    assert open_responses(folder).sizes["model"] == len(MODELS)

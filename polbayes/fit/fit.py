@@ -13,6 +13,7 @@ from polbayes.fit.readout import read_off
 from polbayes.fit.sample import sample
 from polbayes.fit.spec import Spec
 from polbayes.fit.terms import BoundPart, bind
+from polbayes.interruption import postponed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,7 +64,8 @@ def fit(spec: Spec, cells: Cells, config: "SamplerConfig", *, seed: int) -> Fit:
         If the data cannot identify the spec.
     """
     parts = bind(spec, cells)
-    built = build(spec, cells, parts)
+    with postponed():
+        built = build(spec, cells, parts)
     drawn, stats = sample(built, config, seed=seed)
     return Fit(read_off(built, drawn), stats, parts)
 

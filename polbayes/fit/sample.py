@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError, unknown
 from polbayes.fit.model import Built
+from polbayes.interruption import postponed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -67,7 +68,8 @@ def _nutpie(built: Built, config: "SamplerConfig", seed: int) -> Any:
     starts = built.model.rvs_to_initial_values
     # What has a start of its own, which differs by chain, is not moved again.
     jitter = {variable for variable, start in starts.items() if start is None}
-    compiled = nutpie.compile_pymc_model(built.model, jitter_rvs=jitter)
+    with postponed():
+        compiled = nutpie.compile_pymc_model(built.model, jitter_rvs=jitter)
     sampler = nutpie.sample(
         compiled,
         draws=config.draws,

@@ -1,0 +1,41 @@
+"""Interruptions that are not lost."""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def postponed() -> Iterator[None]:
+    """Hold an interruption back until the block ends; a second one comes through.
+
+    For compiling: an exception in a callback of the compiler is printed and dropped, and the
+    interruption with it. Outside of the main thread, where interruptions do not arrive, this does
+    nothing.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    came = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        if came:
+            before(number, frame)
+        came = True
+        print(
+            "interrupted: stopping as soon as this step ends; once more stops at once.",
+            file=sys.stderr,
+        )
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
