@@ -180,7 +180,10 @@ def _ordinal(frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Data
         )
     if "validity" not in spec.parts:
         frame, point, usable = frame[usable], point[usable], usable[usable]
-    keys = sorted(used_variables(spec) | {*_KEYS})
+    # The factor with the most levels varies fastest, so that the terms without it stay the same
+    # from one cell to the next (`polbayes.fit.kernel.evaluate`).
+    last = max(("variant", "prefix"), key=lambda name: frame[name].nunique())
+    keys = [*sorted((used_variables(spec) | {*_KEYS}) - {last}), last]
     cell = frame.groupby(keys, sort=True, observed=True).ngroup().to_numpy()
     counts = np.zeros((cell.max() + 1, len(points)))
     np.add.at(counts, (cell[usable], point[usable].astype(int)), 1)

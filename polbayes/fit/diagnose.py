@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 R_HAT_GOOD, R_HAT_BAD = 1.01, 1.05
 ESS_GOOD, ESS_BAD = 400.0, 100.0
+PARETO_K_GOOD = 0.7
 
 # What a reader draws conclusions about; the single wordings and cells are not.
 MODEL_LEVEL = (
@@ -41,7 +42,7 @@ class Diagnosis:
     Parameters
     ----------
     verdict
-        ``good``, ``caution`` or ``bad``.
+        ``good``, ``caution`` or ``bad``; ``preview`` for an approximation.
     sentences
         What the verdict rests on.
     table
@@ -64,9 +65,11 @@ def diagnose(posterior: "xr.Dataset", sample_stats: "xr.Dataset") -> Diagnosis:
     posterior
         As `polbayes.fit.readout.read_off` names it.
     sample_stats
-        With ``diverging``.
+        With ``diverging``; with ``pareto_k`` if the posterior is only an approximation.
     """
     table = convergence_table(posterior)
+    if "pareto_k" in sample_stats:
+        return Diagnosis("preview", _preview(float(sample_stats["pareto_k"])), table)
     level = table[table["quantity"].str.split("[").str[0].isin(MODEL_LEVEL)]
     worst, bulk, tail = (
         float(level["r_hat"].max()),
@@ -113,6 +116,20 @@ def convergence_table(posterior: "xr.Dataset") -> "pd.DataFrame":
             )
     table = pd.DataFrame(rows, columns=["quantity", "r_hat", "ess_bulk", "ess_tail"])
     return table.sort_values("ess_bulk", ignore_index=True)
+
+
+def _preview(pareto_k: float) -> tuple[str, ...]:
+    judged = (
+        f"the importance ratios have a tail of shape k = {pareto_k:.2f}, where at most "
+        f"{PARETO_K_GOOD} is wanted"
+    )
+    return (
+        "This is a preview: the posterior is approximated by independent normals (ADVI), whose "
+        "intervals are too narrow as a rule. Use sampler=nutpie for numbers to quote.",
+        f"The approximation may be near the posterior: {judged}."
+        if pareto_k <= PARETO_K_GOOD
+        else f"The approximation is far from the posterior: {judged}.",
+    )
 
 
 def _chains_agree(worst: float, quantity: str) -> str:

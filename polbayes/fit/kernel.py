@@ -29,6 +29,9 @@ ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, OWN = range(5)
 # Observation models.
 ORDINAL, LOGIT_NORMAL, BETA, BINOMIAL = range(4)
 
+# As far as this from 0 products of exponentials neither overflow nor vanish.
+_FAR = 300.0
+
 # Places in the array of slopes: with respect to the predictor, to the family's own parameter,
 # and from there on to the cutpoints at width 1 and to their distances.
 _ETA, _OWN, _CUTS = range(3)
@@ -50,7 +53,7 @@ def digamma(x: float) -> float:
 
 
 @numba.njit(cache=True)
-def prepare(kind: int, own: float, gaps: np.ndarray, ready: np.ndarray) -> None:
+def prepare(kind: int, own: float, gaps: np.ndarray, cuts: np.ndarray, ready: np.ndarray) -> None:
     """Write into `ready` what the cells with one value of the family's own parameter share.
 
     Parameters
@@ -59,10 +62,10 @@ def prepare(kind: int, own: float, gaps: np.ndarray, ready: np.ndarray) -> None:
         One of the numbers above.
     own
         The log threshold width, log sigma or log phi.
-    gaps
-        Distances of the cutpoints (ordinal families).
+    gaps, cuts
+        Distances of the cutpoints, and the cutpoints at width 1 (ordinal families).
     ready
-        At least ``3 + 2 * len(gaps)`` long.
+        At least ``3 + 3 * len(gaps)`` long.
     """
     ready[0] = math.exp(own)
     if kind == ORDINAL:
@@ -70,6 +73,8 @@ def prepare(kind: int, own: float, gaps: np.ndarray, ready: np.ndarray) -> None:
             missing = -math.expm1(-gaps[gap] * ready[0])
             ready[1 + 2 * gap] = math.log(missing)
             ready[2 + 2 * gap] = (1.0 - missing) / missing
+        for k in range(cuts.shape[0]):
+            ready[1 + 2 * gaps.shape[0] + k] = math.exp(cuts[k] * ready[0])
     elif kind == LOGIT_NORMAL:
         ready[1] = -own - 0.5 * math.log(2.0 * math.pi)
     elif kind == BETA:
@@ -83,20 +88,28 @@ def _ordinal(
     ready: np.ndarray,
     gaps: np.ndarray,
     cuts: np.ndarray,
-    counts: np.ndarray,
+    answers: np.ndarray,
+    cell: int,
     slopes: np.ndarray,
 ) -> float:
     """Score counts at ordered points, with cutpoints `cuts` times the width."""
-    width = ready[0]
+    width, edges = ready[0], 1 + 2 * gaps.shape[0]
     total, d_width = 0.0, 0.0
+    shrunk = math.exp(-eta)
     for k in range(cuts.shape[0]):
-        below, both = counts[k], counts[k] + counts[k + 1]
+        below = answers[cell, k]
+        both = below + answers[cell, k + 1]
         if both == 0.0:  # no answer is next to this cutpoint
             continue
         x = cuts[k] * width - eta
-        small = math.exp(-abs(x))
-        total += below * x - both * (max(x, 0.0) + math.log1p(small))
-        d_x = below - both * (1.0 if x > 0.0 else small) / (1.0 + small)
+        if abs(x) < _FAR and abs(eta) < _FAR:
+            odds = 1.0 + shrunk * ready[edges + k]  # 1 + exp(x), with one exponential a cell
+            total += below * x - both * math.log(odds)
+            d_x = below - both * (1.0 - 1.0 / odds)
+        else:
+            small = math.exp(-abs(x))
+            total += below * x - both * (max(x, 0.0) + math.log1p(small))
+            d_x = below - both * (1.0 if x > 0.0 else small) / (1.0 + small)
         slopes[_ETA] -= d_x
         slopes[_CUTS + k] += d_x * width
         d_width += d_x * cuts[k]
@@ -110,36 +123,41 @@ def _ordinal(
 
 
 @numba.njit(cache=True)
-def _logit_normal(eta: float, ready: np.ndarray, logs: np.ndarray, slopes: np.ndarray) -> float:
+def _logit_normal(
+    eta: float, ready: np.ndarray, answers: np.ndarray, cell: int, slopes: np.ndarray
+) -> float:
     """Return the log-density of logit(y) under a normal distribution."""
-    z = (logs[0] - logs[1] - eta) / ready[0]
+    z = (answers[cell, 0] - answers[cell, 1] - eta) / ready[0]
     slopes[_ETA] = z / ready[0]
     slopes[_OWN] = z * z - 1.0
     return ready[1] - 0.5 * z * z
 
 
 @numba.njit(cache=True)
-def _beta(eta: float, ready: np.ndarray, logs: np.ndarray, slopes: np.ndarray) -> float:
+def _beta(
+    eta: float, ready: np.ndarray, answers: np.ndarray, cell: int, slopes: np.ndarray
+) -> float:
     """Return the log-density of a beta distribution with mean logistic(eta)."""
     phi = ready[0]
     # Each share is computed by itself: 1 - mean would be 0 where the mean is nearly 1.
     mean, rest = 1.0 / (1.0 + math.exp(-eta)), 1.0 / (1.0 + math.exp(eta))
     # A sampler's first steps may go where a share is 0 to the last digit.
     a, b = max(phi * mean, 1e-300), max(phi * rest, 1e-300)
-    d_a, d_b = logs[0] - digamma(a) + ready[2], logs[1] - digamma(b) + ready[2]
+    log_y, log_rest = answers[cell, 0], answers[cell, 1]
+    d_a, d_b = log_y - digamma(a) + ready[2], log_rest - digamma(b) + ready[2]
     slopes[_ETA] = d_a * a * rest - d_b * b * mean
     slopes[_OWN] = d_a * a + d_b * b
-    density = (a - 1.0) * logs[0] + (b - 1.0) * logs[1]
+    density = (a - 1.0) * log_y + (b - 1.0) * log_rest
     return density + ready[1] - math.lgamma(a) - math.lgamma(b)
 
 
 @numba.njit(cache=True)
-def _binomial(eta: float, counts: np.ndarray, slopes: np.ndarray) -> float:
+def _binomial(eta: float, answers: np.ndarray, cell: int, slopes: np.ndarray) -> float:
     """Score counts of failures and successes with probability logistic(eta)."""
     small = math.exp(-abs(eta))
-    asked = counts[0] + counts[1]
-    slopes[_ETA] = counts[1] - asked * (1.0 if eta > 0.0 else small) / (1.0 + small)
-    return counts[1] * eta - asked * (max(eta, 0.0) + math.log1p(small))
+    asked = answers[cell, 0] + answers[cell, 1]
+    slopes[_ETA] = answers[cell, 1] - asked * (1.0 if eta > 0.0 else small) / (1.0 + small)
+    return answers[cell, 1] * eta - asked * (max(eta, 0.0) + math.log1p(small))
 
 
 @numba.njit(cache=True)
@@ -150,6 +168,7 @@ def cell_logp(
     gaps: np.ndarray,
     cuts: np.ndarray,
     answers: np.ndarray,
+    cell: int,
     slopes: np.ndarray,
 ) -> float:
     """Return the log-likelihood of one cell, without the multinomial coefficient.
@@ -162,20 +181,20 @@ def cell_logp(
         The predictor.
     cuts
         The cutpoints at width 1 (ordinal families).
-    answers
-        The cell's row of `answers_of`.
+    answers, cell
+        Answers of all cells (`polbayes.fit.operation.answers_of`), and which cell is meant.
     slopes
         Written to: the first two places are replaced, the others added to.
     """
     slopes[_ETA] = 0.0
     slopes[_OWN] = 0.0
     if kind == ORDINAL:
-        return _ordinal(eta, ready, gaps, cuts, answers, slopes)
+        return _ordinal(eta, ready, gaps, cuts, answers, cell, slopes)
     if kind == LOGIT_NORMAL:
-        return _logit_normal(eta, ready, answers, slopes)
+        return _logit_normal(eta, ready, answers, cell, slopes)
     if kind == BETA:
-        return _beta(eta, ready, answers, slopes)
-    return _binomial(eta, answers, slopes)
+        return _beta(eta, ready, answers, cell, slopes)
+    return _binomial(eta, answers, cell, slopes)
 
 
 @numba.njit(inline="always")
@@ -274,8 +293,13 @@ def evaluate(
     weight: np.ndarray,
     roles: np.ndarray,
     keying: np.ndarray,
+    steady: np.ndarray,
+    fresh: np.ndarray,
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Compute the log-likelihood and its gradients with respect to effects and gaps.
+
+    Cells are in an order in which most terms are the same in one cell after the other. The sums
+    of these steady terms are kept until one of them changes, and so are their slopes.
 
     Parameters
     ----------
@@ -283,35 +307,50 @@ def evaluate(
         All effects of the model, and the distances of the cutpoints (may be empty).
     kind, answers
         Observation model and ``[cell, column]`` answers (`polbayes.fit.operation.answers_of`).
-    index, weight, roles, keying
+    index, weight, roles, keying, steady, fresh
         See `polbayes.fit.layout.Gathering`.
     """
     r, cuts = roles, _unit_cuts(gaps)
     gradient = np.zeros(effects.shape[0])
     slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0])
-    ready = np.empty(3 + 2 * gaps.shape[0])
+    ready = np.empty(3 + 3 * gaps.shape[0])
+    base, due, since = np.zeros(5), np.zeros(5), 0
     total, scale, log_scale, own = 0.0, 1.0, 0.0, np.nan
     for cell in range(index.shape[0]):
-        asked = _sum(effects, index, weight, cell, r[0], r[1])
-        discriminated = _sum(effects, index, weight, cell, r[1], r[2])
-        believed = _sum(effects, index, weight, cell, r[2], r[3])
+        if fresh[cell]:
+            for role in range(5):
+                _scatter(gradient, due[role], index, weight, since, r[role], steady[role])
+                due[role] = 0.0
+                base[role] = _sum(effects, index, weight, cell, r[role], steady[role])
+            since = cell
+        asked = base[0] + _sum(effects, index, weight, cell, steady[0], r[1])
+        discriminated = base[1] + _sum(effects, index, weight, cell, steady[1], r[2])
+        believed = base[2] + _sum(effects, index, weight, cell, steady[2], r[3])
         before = log_scale, own
-        log_scale = _sum(effects, index, weight, cell, r[3], r[4])
-        own = _sum(effects, index, weight, cell, r[4], r[5])
+        log_scale = base[3] + _sum(effects, index, weight, cell, steady[3], r[4])
+        own = base[4] + _sum(effects, index, weight, cell, steady[4], r[5])
         if log_scale != before[0]:
             scale = math.exp(log_scale)
         if own != before[1]:
-            prepare(kind, own, gaps, ready)
+            prepare(kind, own, gaps, cuts, ready)
         eta = asked + keying[cell] * (scale * discriminated + believed)
-        total += cell_logp(kind, eta, ready, gaps, cuts, answers[cell], slopes)
+        total += cell_logp(kind, eta, ready, gaps, cuts, answers, cell, slopes)
         slope = slopes[_ETA]
-        _scatter(gradient, slope, index, weight, cell, r[0], r[1])
+        due[0] += slope
+        _scatter(gradient, slope, index, weight, cell, steady[0], r[1])
         slope *= keying[cell]
-        _scatter(gradient, slope, index, weight, cell, r[2], r[3])
+        due[2] += slope
+        _scatter(gradient, slope, index, weight, cell, steady[2], r[3])
         slope *= scale
-        _scatter(gradient, slope, index, weight, cell, r[1], r[2])
-        _scatter(gradient, slope * discriminated, index, weight, cell, r[3], r[4])
-        _scatter(gradient, slopes[_OWN], index, weight, cell, r[4], r[5])
+        due[1] += slope
+        _scatter(gradient, slope, index, weight, cell, steady[1], r[2])
+        slope *= discriminated
+        due[3] += slope
+        _scatter(gradient, slope, index, weight, cell, steady[3], r[4])
+        due[4] += slopes[_OWN]
+        _scatter(gradient, slopes[_OWN], index, weight, cell, steady[4], r[5])
+    for role in range(5):
+        _scatter(gradient, due[role], index, weight, since, r[role], steady[role])
     return total, gradient, _slopes_of_gaps(slopes, gaps.shape[0])
 
 
@@ -330,11 +369,11 @@ def pointwise(
     """
     cuts = _unit_cuts(gaps)
     slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0])
-    ready = np.empty(3 + 2 * gaps.shape[0])
+    ready = np.empty(3 + 3 * gaps.shape[0])
     logp = np.empty(eta.shape[0])
     for cell in range(eta.shape[0]):
-        prepare(kind, own[cell], gaps, ready)
-        logp[cell] = cell_logp(kind, eta[cell], ready, gaps, cuts, answers[cell], slopes)
+        prepare(kind, own[cell], gaps, cuts, ready)
+        logp[cell] = cell_logp(kind, eta[cell], ready, gaps, cuts, answers, cell, slopes)
     return logp
 
 
@@ -348,9 +387,11 @@ def evaluate_arrays(
     weight: np.ndarray,
     roles: np.ndarray,
     keying: np.ndarray,
+    steady: np.ndarray,
+    fresh: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Call `evaluate` with scalars as arrays without dimensions, as PyTensor has them."""
     total, gradient, of_gaps = evaluate(
-        effects, gaps, kind.item(), answers, index, weight, roles, keying
+        effects, gaps, kind.item(), answers, index, weight, roles, keying, steady, fresh
     )
     return np.array(total), gradient, of_gaps

@@ -6,6 +6,8 @@ the spec says; the posterior gets its names when it is read off.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,6 +29,9 @@ _ROLES: Mapping[str, tuple[int, float]] = {
     "phi": (4, 1.0),
     "validity": (0, 1.0),
 }
+
+# A term is not steady if it is another one in more than this share of the cells.
+_OFTEN = 0.5
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,8 @@ class Gathering:
     Parameters
     ----------
     index
-        ``[cell, term]`` position of the effect that enters; terms in the order of their roles.
+        ``[cell, term]`` position of the effect that enters; terms in the order of their roles, and
+        within a role those first that seldom change from one cell to the next.
     weight
         ``[cell or 1, term]`` what it is multiplied with.
     roles
@@ -123,6 +129,35 @@ class Gathering:
         weight = self.weight if len(self.weight) == 1 else self.weight[cells]
         keyed = self.keying[cells] if keying is None else keying
         return Gathering(self.index[cells], weight, self.roles, keyed)
+
+    @cached_property
+    def steady(self) -> np.ndarray:
+        """``[role]`` where the terms of a role begin that often change from cell to cell."""
+        often = _changes(self.index, self.weight).mean(axis=0) > _OFTEN
+        ranges = (range(first, stop) for first, stop in pairwise(self.roles))
+        return np.array([next((t for t in r if often[t]), r.stop) for r in ranges])
+
+    @cached_property
+    def fresh(self) -> np.ndarray:
+        """``[cell]`` whether a steady term differs from what it was in the cell before."""
+        role = np.searchsorted(self.roles, np.arange(self.index.shape[1]), side="right") - 1
+        kept = np.arange(self.index.shape[1]) < self.steady[role]
+        return np.asarray(_changes(self.index, self.weight)[:, kept].any(axis=1))
+
+    @property
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """All that `polbayes.fit.kernel.evaluate` wants of it, by the names it has there."""
+        names = ("index", "weight", "roles", "keying", "steady", "fresh")
+        return {name: getattr(self, name) for name in names}
+
+
+def _changes(index: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return ``[cell, term]`` whether a term enters otherwise than in the cell before."""
+    changed = np.ones(index.shape, dtype=bool)
+    changed[1:] = index[1:] != index[:-1]
+    if len(weight) > 1:
+        changed[1:] |= weight[1:] != weight[:-1]
+    return changed
 
 
 @dataclass(frozen=True)
@@ -220,14 +255,17 @@ def _gathering(
             continue
         for index, weight in _entries(block.group):
             columns.append((block.start + index, sign * weight, role))
-    columns.sort(key=lambda column: column[2])
+    index = np.stack([c[0] for c in columns], axis=1)
     weight = np.stack([c[1] for c in columns], axis=1)
+    often = _changes(index, weight).mean(axis=0) > _OFTEN
+    order = np.lexsort([often, [c[2] for c in columns]])
+    index, weight = index[:, order], np.ascontiguousarray(weight[:, order])
     if (weight == weight[:1]).all():
         weight = weight[:1].copy()
     return Gathering(
-        index=np.stack([c[0] for c in columns], axis=1).astype(np.uint32),
+        index=index.astype(np.uint32, order="C"),
         weight=weight,
-        roles=np.searchsorted([c[2] for c in columns], np.arange(6)),
+        roles=np.searchsorted(np.sort([c[2] for c in columns]), np.arange(6)),
         keying=keying.astype(float),
     )
 

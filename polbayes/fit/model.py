@@ -264,7 +264,7 @@ def _log_likelihood(
 
     # Shared variables are handed to the compiled function, not compiled into it.
     data = {"kind": np.asarray(kind), "answers": answers}
-    data |= {field: getattr(gathering, field) for field in ("index", "weight", "roles", "keying")}
+    data |= gathering.arrays
     arrays = [shared(value, name=f"{name}_{field}") for field, value in data.items()]
     logp: Any = LogLikelihood()(effects, gaps, *arrays)
     return logp[0]

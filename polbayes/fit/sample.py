@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError, unknown
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from polbayes.config import SamplerConfig
 
-BACKENDS = ("nutpie", "pymc")
+BACKENDS = ("nutpie", "pymc", "numpyro", "advi")
 
 
 def check_sampler(config: "SamplerConfig") -> None:
@@ -39,7 +40,7 @@ def check_sampler(config: "SamplerConfig") -> None:
 def sample(
     built: Built, config: "SamplerConfig", *, seed: int
 ) -> tuple["xr.Dataset", "xr.Dataset"]:
-    """Sample the posterior with NUTS.
+    """Sample the posterior with NUTS, or approximate it where the backend is ``advi``.
 
     Parameters
     ----------
@@ -54,11 +55,18 @@ def sample(
     -------
     posterior, sample_stats : xarray.Dataset
         With dimensions ``chain, draw`` first; warm-up draws are not kept.
+
+    Raises
+    ------
+    UserError
+        If a setting cannot work, or the backend is not installed.
     """
     check_sampler(config)
-    trace = (
-        _nutpie(built, config, seed) if config.backend == "nutpie" else _pymc(built, config, seed)
-    )
+    if config.backend == "advi":
+        from polbayes.fit.approximate import approximate
+
+        return approximate(built.model, config, seed=seed)
+    trace = _NUTS[config.backend](built, config, seed)
     return trace.posterior, trace.sample_stats
 
 
@@ -93,14 +101,13 @@ def _pymc(built: Built, config: "SamplerConfig", seed: int) -> Any:
     import pymc as pm
 
     logging.getLogger("pymc").setLevel(logging.WARNING)
-    starts = built.model.rvs_to_initial_values.values()
     with built.model:
         trace = pm.sample(
             draws=config.draws,
             tune=config.tune,
             chains=config.chains,
             random_seed=seed,
-            init="jitter+adapt_diag" if all(start is None for start in starts) else "adapt_diag",
+            init="adapt_diag" if _has_starts(built) else "jitter+adapt_diag",
             target_accept=config.target_accept,
             progressbar=sys.stderr.isatty(),
             compute_convergence_checks=False,
@@ -110,3 +117,43 @@ def _pymc(built: Built, config: "SamplerConfig", seed: int) -> Any:
         # PyMC, too, keeps an interruption to itself.
         raise KeyboardInterrupt
     return trace
+
+
+def _numpyro(built: Built, config: "SamplerConfig", seed: int) -> Any:
+    try:
+        import numpyro
+    except ImportError:
+        raise UserError(
+            "sampler.backend: numpyro is not installed; install 'polbayes[numpyro]', or use "
+            "sampler=nutpie."
+        ) from None
+    from pymc.sampling.jax import sample_jax_nuts
+
+    from polbayes.fit import kernel_jax  # noqa: F401 (teaches PyTensor the likelihood)
+
+    # One device a chain, or chains would run one after the other.
+    numpyro.set_host_device_count(config.chains)
+    return sample_jax_nuts(
+        config.draws,
+        tune=config.tune,
+        chains=config.chains,
+        random_seed=seed,
+        jitter=not _has_starts(built),
+        target_accept=config.target_accept,
+        model=built.model,
+        progressbar=sys.stderr.isatty(),
+        compute_convergence_checks=False,
+        nuts_sampler="numpyro",
+    )
+
+
+def _has_starts(built: Built) -> bool:
+    """Whether the model says where its chains start, with a distance between them."""
+    return any(start is not None for start in built.model.rvs_to_initial_values.values())
+
+
+_NUTS: Mapping[str, Callable[[Built, "SamplerConfig", int], Any]] = {
+    "nutpie": _nutpie,
+    "pymc": _pymc,
+    "numpyro": _numpyro,
+}

@@ -197,7 +197,7 @@ def _mode(
         for kind, answers, at in terms:
             widths = np.exp(x[inner:]) if kind == KINDS[spec.family] else np.empty(0)
             total, slopes, of_gaps = kernel.evaluate(
-                effects, widths, kind, answers, at.index, at.weight, at.roles, at.keying
+                effects, widths, kind, answers, *at.arrays.values()
             )
             value -= total
             gradient[:coefficients] -= layout.matrix.T @ slopes[:rows]

@@ -54,6 +54,7 @@ BANNERS = {
     "bad": "Do not use the estimates of this report",
     "caution": "Use the estimates of this report with caution",
     "good": "The estimates passed the checks of the sampler",
+    "preview": "A preview: the estimates of this report are not to be quoted",
 }
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-VERDICTS = ("good", "caution", "bad")
+VERDICTS = ("good", "caution", "bad", "preview")
 
 _INTERVAL = ("estimate", "lower", "upper")
 COLUMNS: Mapping[str, tuple[str, ...]] = {

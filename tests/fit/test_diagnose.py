@@ -119,3 +119,13 @@ def test_draws_that_are_not_numbers_are_never_good():
     posterior = posterior_of()
     posterior["theta"].values[2, :50] = np.nan
     assert diagnose(posterior, stats_of(posterior)).verdict == "bad"
+
+
+@pytest.mark.parametrize(("pareto_k", "says"), [(0.6, "may be near"), (0.9, "is far from")])
+def test_an_approximation_is_a_preview_however_its_draws_look(pareto_k, says):
+    posterior = posterior_of()
+    found = diagnose(posterior, stats_of(posterior).assign(pareto_k=pareto_k))
+    assert found.verdict == "preview"
+    assert "This is a preview" in found.sentences[0]
+    assert f"{says} the posterior" in found.sentences[1]
+    assert f"k = {pareto_k:.2f}" in found.sentences[1]

@@ -20,19 +20,27 @@ from polbayes.fit.kernel import (
     forward,
     pointwise,
 )
+from polbayes.fit.layout import Gathering
 from polbayes.fit.operation import LogLikelihood
 
 ROLES = (ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, OWN)
 
 
-def case(seed, *, effects=7, cells=11, terms=6, by_cell=True):
-    """Return random input; every role occurs where there are terms enough."""
+def case(seed, *, effects=7, cells=11, terms=6, by_cell=True, stay=1):
+    """Return random input; every role occurs where there are terms enough.
+
+    Every other term is the same in `stay` cells one after the other.
+    """
     rng = np.random.default_rng(seed)
     role = np.concatenate([rng.permutation(5), rng.integers(0, 5, max(terms - 5, 0))])[:terms]
+    index = rng.integers(0, effects, (cells, terms)).astype(np.uint32)
+    weight = rng.normal(0, 1, (cells if by_cell else 1, terms))
+    for values in (index, weight):
+        values[:, ::2] = np.repeat(values[::stay, ::2], stay, axis=0)[: len(values)]
     return (
         rng.normal(0, 0.7, effects),
-        rng.integers(0, effects, (cells, terms)).astype(np.uint32),
-        rng.normal(0, 1, (cells if by_cell else 1, terms)),
+        index,
+        weight,
         np.searchsorted(np.sort(role), np.arange(6)),
         rng.choice([-1.0, 1.0], cells),
     )
@@ -86,6 +94,7 @@ cases = st.builds(
     cells=st.integers(1, 12),
     terms=st.integers(1, 9),
     by_cell=st.booleans(),
+    stay=st.integers(1, 5),
 )
 
 
@@ -107,7 +116,9 @@ def test_value_and_slopes_are_those_of_scipy(given_case, kind, points, seed):
     effects, *rest = given_case
     effects = effects / 2
     gaps, answers = observed(kind, len(rest[0]), seed, points)
-    total, gradient, of_gaps = evaluate(effects, gaps, kind, answers, *rest)
+    total, gradient, of_gaps = evaluate(
+        effects, gaps, kind, answers, *Gathering(*rest).arrays.values()
+    )
 
     def of(at, distances):
         return by_scipy(kind, *plain(at, *rest), distances, answers).sum()
@@ -129,7 +140,9 @@ def test_cells_one_by_one_add_up(kind):
     np.testing.assert_allclose(
         found, by_scipy(kind, *plain(effects, *rest), gaps, answers), rtol=1e-9
     )
-    assert found.sum() == pytest.approx(evaluate(effects, gaps, kind, answers, *rest)[0])
+    assert found.sum() == pytest.approx(
+        evaluate(effects, gaps, kind, answers, *Gathering(*rest).arrays.values())[0]
+    )
 
 
 def test_a_cell_by_hand():
@@ -142,6 +155,17 @@ def test_a_cell_by_hand():
     assert own == pytest.approx([0.6])
 
 
+@pytest.mark.parametrize("eta", [-900.0, -350.0, 350.0, 900.0])
+def test_far_out_nothing_overflows(eta):
+    """With cutpoints -w/2 and w/2 of width w = 1, P(agree) is exp(eta - 1/2) far below 0."""
+    effects, one = np.array([eta]), np.array([[1.0]])
+    at = Gathering(np.zeros((1, 1), np.uint32), one, np.array([0, 1, 1, 1, 1, 1]), np.ones(1))
+    answers = np.array([[0.0, 0.0, 2.0]])
+    total, slopes, _ = evaluate(effects, np.ones(1), ORDINAL, answers, *at.arrays.values())
+    assert total == pytest.approx(2 * min(eta - 0.5, 0.0))
+    assert slopes == pytest.approx([2.0 if eta < 0 else 0.0])
+
+
 @pytest.fixture(scope="module", params=["FAST_COMPILE", "NUMBA"])
 def compiled(request):
     """Compile a smooth function of the log-likelihood, and its gradients."""
@@ -151,6 +175,7 @@ def compiled(request):
     inputs = [
         *(pt.dvector(), pt.dvector(), pt.lscalar(), pt.dmatrix()),
         *(pt.matrix(dtype="uint32"), pt.dmatrix(), pt.lvector(), pt.dvector()),
+        *(pt.lvector(), pt.vector(dtype="bool")),
     ]
     cost = pt.sin(LogLikelihood()(*inputs)[0] / 20)
     outputs = [cost, *pytensor.grad(cost, inputs[:2])]
@@ -164,7 +189,8 @@ def test_through_pytensor(compiled, seed, by_cell):
     effects, *rest = case(seed, by_cell=by_cell)
     effects = effects / 2  # where differences of logistics keep their digits
     gaps, answers = observed(ORDINAL, 11, seed)
-    value, gradient, of_gaps = compiled(effects, gaps, ORDINAL, answers, *rest)
+    arrays = Gathering(*rest).arrays.values()
+    value, gradient, of_gaps = compiled(effects, gaps, ORDINAL, answers, *arrays)
 
     def cost(at, distances):
         return np.sin(by_scipy(ORDINAL, *plain(at, *rest), distances, answers).sum() / 20)
@@ -181,6 +207,7 @@ def test_shapes_are_known_before_anything_is_computed():
     effects, *rest = case(0)
     gaps, answers = observed(ORDINAL, 11, 0)
     variable = pt.dvector()
-    _, gradient, of_gaps = LogLikelihood()(variable, gaps, ORDINAL, answers, *rest)
+    arrays = Gathering(*rest).arrays.values()
+    _, gradient, of_gaps = LogLikelihood()(variable, gaps, ORDINAL, answers, *arrays)
     shape = pytensor.function([variable], [gradient.shape[0], of_gaps.shape[0]])
     assert [int(n) for n in shape(effects)] == [len(effects), len(gaps)]

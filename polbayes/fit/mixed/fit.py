@@ -128,4 +128,7 @@ def _joined(stats: list["xr.Dataset"]) -> "xr.Dataset":
     diverging = stats[0]["diverging"]
     for other in stats[1:]:
         diverging = diverging | other["diverging"]
-    return diverging.to_dataset(name="diverging")
+    joined = diverging.to_dataset(name="diverging")
+    if "pareto_k" in stats[0]:  # an approximation is as good as where it is worst
+        joined["pareto_k"] = max(float(one["pareto_k"]) for one in stats)
+    return joined

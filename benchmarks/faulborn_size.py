@@ -1,0 +1,191 @@
+"""Time, memory and convergence of the ideology model at the size of Faulborn et al. (2025).
+
+Eleven respondents answer 89 items (27 of `wvs`, 62 of `pct`, one of them unscored and left out of
+the fit) in three wordings, with ten prefixes, three times; a third of the answers is missing. The
+answers are drawn from the model with all of its effects. Each fit runs in a process of its own
+with empty caches of compiled code, so that its time has compilation in it. Then the time of one
+gradient is measured with three and with thirty runs of the same design, in alternation.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polbayes.config import AnalysisConfig, SamplerConfig
+from polbayes.dataset import MISSING, NOT_ASKED, STATUS
+from polbayes.design import ModelInfo, design
+from polbayes.instruments import load_instrument
+from polbayes.prompts import load_prefixes
+
+PARTS = {
+    "theta": "~ 0 + dimension + (0 + dimension | model)",
+    "difficulty": "~ (1 | item)",
+    "discrimination": "~ (1 | item)",
+    "acquiescence": "~ 1 + (1 | model) + (1 | gr(model:prefix, by = model))",
+    "steer": "~ (1 | gr(model:prefix, by = model))",
+    "quirk": "~ (1 | model:item)",
+    "wording": "~ (1 | item:variant) + (1 | gr(model:item:variant, by = model))",
+    "threshold": "~ (1 | model)",
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is asked."""
+
+    models: int = 11
+    wvs: int = 27
+    pct: int = 62
+    prefixes: int = 10
+    runs: int = 3
+    missing: float = 1 / 3
+
+
+def simulate(size: Size, *, seed: int) -> Any:
+    """Draw a coded dataset from the ideology model with every effect in it."""
+    rng = np.random.default_rng(seed)
+    instruments = [load_instrument("wvs"), load_instrument("pct")]
+    items = [
+        item.item
+        for instrument, number in zip(instruments, (size.wvs, size.pct), strict=True)
+        for item in instrument.items[:number]
+    ]
+    data = design(
+        instruments,
+        load_prefixes(None, None)[: size.prefixes],
+        [ModelInfo(f"model{k + 1}", "{statement}") for k in range(size.models)],
+        items=items,
+        runs=size.runs,
+    ).sel(variant=["original", "reformulation", "opposite"])
+    m, i, v, p, r = (data.sizes[d] for d in ("model", "item", "variant", "prefix", "run"))
+    d = (data["dimension"].to_numpy() == "cultural").astype(int)
+    s = data["keying"].to_numpy()[None, :, :, None]
+    theta = rng.multivariate_normal([-0.4, -0.3], [[0.6, 0.3], [0.3, 0.6]], m)
+    disc = np.exp(rng.normal(0, 0.3, i))
+    believed = disc[None, :] * (theta[:, d] - rng.normal(0, 0.6, i)) + rng.normal(0, 0.5, (m, i))
+    steer = rng.normal(0, 1, (m, p)) * rng.uniform(0.1, 0.4, (m, 1))
+    asked_for = rng.normal(0.3, 0.6, m)[:, None] + rng.normal(0, 1, (m, p)) * rng.uniform(
+        0.1, 0.6, (m, 1)
+    )
+    wording = rng.normal(0, 0.3, (i, v)) + rng.normal(0, 1, (m, i, v)) * rng.uniform(
+        0.2, 0.8, (m, 1, 1)
+    )
+    eta = (
+        asked_for[:, None, None, :]
+        + wording[..., None]
+        + s * (believed[:, :, None, None] + steer[:, None, None, :])
+    )
+    width = np.exp(rng.normal(-0.3, 0.3, m))[:, None, None, None, None]
+    draw = eta[..., None] + rng.logistic(size=(m, i, v, p, r))
+    stance = np.sign(draw) * (np.abs(draw) > width)
+    there = (data["status"].to_numpy() != NOT_ASKED) & (rng.random(draw.shape) > size.missing)
+    shape = data["status"].dims
+    return data.assign(
+        status=(shape, np.where(there, STATUS["ok"], NOT_ASKED).astype(np.int8)),
+        stance=(shape, np.where(there, stance, MISSING).astype(np.int8)),
+    )
+
+
+def fit_once(seed: int, sampler: dict[str, Any], size: Size) -> None:
+    """Fit, and print one line of JSON: times, convergence and memory."""
+    import resource
+
+    from polbayes.fit.cells import gather_cells
+    from polbayes.fit.diagnose import diagnose
+    from polbayes.fit.fit import fit
+    from polbayes.fit.spec import parse_spec
+
+    data = simulate(size, seed=seed)
+    started = time.monotonic()
+    spec = parse_spec(AnalysisConfig(parts=PARTS))
+    cells = gather_cells(data, spec)
+    result = fit(spec, cells, SamplerConfig(**sampler), seed=seed)
+    seconds = time.monotonic() - started
+    diagnosis = diagnose(result.posterior, result.sample_stats)
+    quantity = diagnosis.table["quantity"].str.split("[").str[0]
+    table = diagnosis.table[~quantity.isin(["difficulty", "discrimination", "wording"])]
+    print(table.head(8).to_string(), file=sys.stderr)
+    print(
+        json.dumps(
+            {
+                "answers": float(cells.counts.sum()),
+                "cells": len(cells.frame),
+                "seconds": seconds,
+                "steps": float(result.sample_stats["n_steps"].mean()),
+                "divergences": int(result.sample_stats["diverging"].sum()),
+                "r_hat": float(table["r_hat"].max()),
+                "bulk": float(table["ess_bulk"].min()),
+                "tail": float(table["ess_tail"].min()),
+                "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+            }
+        )
+    )
+
+
+def in_empty_caches(*arguments: str) -> dict[str, Any]:
+    """Run this script again with no compiled code at hand; return what it prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        caches = {
+            "PYTENSOR_FLAGS": f"base_compiledir={folder}",
+            "NUMBA_CACHE_DIR": folder,
+        }
+        done = subprocess.run(
+            [sys.executable, __file__, *arguments],
+            env={**os.environ, **caches},
+            stdout=subprocess.PIPE,
+            check=True,
+            text=True,
+        )
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def gradients(seed: int) -> None:
+    """Time one evaluation of the likelihood and its gradient as the runs grow tenfold."""
+    from polbayes.fit import kernel
+    from polbayes.fit.cells import gather_cells
+    from polbayes.fit.layout import lay_out
+    from polbayes.fit.operation import answers_of
+    from polbayes.fit.spec import parse_spec
+    from polbayes.fit.terms import bind
+
+    spec, calls = parse_spec(AnalysisConfig(parts=PARTS)), []
+    for runs in (3, 30):
+        # Nothing is missing, so that the same cells are asked.
+        cells = gather_cells(simulate(Size(runs=runs, missing=0.0), seed=seed), spec)
+        layout = lay_out(bind(spec, cells), cells)
+        effects = np.random.default_rng(seed).normal(0, 0.3, layout.blocks[-1].stop)
+        at, answers = layout.answers, answers_of(spec.family, cells)
+        rest = (kernel.ORDINAL, answers, *at.arrays.values())
+        calls.append((runs, len(answers), effects, rest))
+    seconds: dict[int, list[float]] = {runs: [] for runs, *_ in calls}
+    for _ in range(200):
+        for runs, _, effects, rest in calls:
+            started = time.process_time()
+            kernel.evaluate(effects, np.array([1.0]), *rest)
+            seconds[runs].append(time.process_time() - started)
+    few, many = (np.median(values[1:]) for values in seconds.values())
+    print(f"one gradient of {calls[0][1]:,} cells, 3 runs: {1000 * few:.2f} ms")
+    print(f"ten times the runs: {many / few:.3f} of that")
+
+
+def main() -> None:
+    """Print the table."""
+    for seed in (1, 2):
+        result = in_empty_caches("fit", str(seed), json.dumps({"backend": "nutpie"}))
+        print(f"seed {seed}: " + ", ".join(f"{k} {v:,.4g}" for k, v in result.items()), flush=True)
+    gradients(1)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["fit"]:
+        further = Size(**json.loads(sys.argv[4])) if len(sys.argv) > 4 else Size()
+        fit_once(int(sys.argv[2]), json.loads(sys.argv[3]), further)
+    else:
+        main()

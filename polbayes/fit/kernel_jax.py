@@ -1,0 +1,84 @@
+"""The kernel of `polbayes.fit.kernel` written for JAX, which NumPyro samples with.
+
+Importing this module teaches PyTensor how to translate the operation.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import gammaln
+from pytensor.graph.basic import Apply, Constant
+from pytensor.graph.op import Op
+from pytensor.link.jax.dispatch.basic import jax_funcify
+
+from polbayes.fit import kernel
+from polbayes.fit.operation import LogLikelihood
+
+
+def log_likelihood(
+    kind: int,
+    effects: Any,
+    gaps: Any,
+    answers: Any,
+    index: Any,
+    weight: Any,
+    roles: Any,
+    keying: Any,
+    *_: Any,
+) -> Any:
+    """Return the log-likelihood of all cells, as `polbayes.fit.kernel.evaluate` defines it.
+
+    Parameters
+    ----------
+    kind
+        Observation model.
+    effects, gaps, answers, index, weight, roles, keying
+        See `polbayes.fit.kernel.evaluate`.
+    """
+    entering = effects[index] * weight
+    role = jnp.searchsorted(roles, jnp.arange(index.shape[1]), side="right") - 1
+    sums = entering @ (role[:, None] == jnp.arange(5)).astype(entering.dtype)
+    asked, discriminated, believed, log_scale, own = sums.T
+    eta = asked + keying * (jnp.exp(log_scale) * discriminated + believed)
+    if kind == kernel.ORDINAL:
+        return _ordinal(eta, own, gaps, answers)
+    if kind == kernel.LOGIT_NORMAL:
+        z = (answers[:, 0] - answers[:, 1] - eta) * jnp.exp(-own)
+        return jnp.sum(-own - 0.5 * jnp.log(2.0 * jnp.pi) - 0.5 * z * z)
+    if kind == kernel.BETA:
+        return _beta(eta, own, answers)
+    return jnp.sum(answers[:, 1] * eta - answers.sum(axis=1) * jnp.logaddexp(0.0, eta))
+
+
+def _ordinal(eta: Any, own: Any, gaps: Any, counts: Any) -> Any:
+    unit = jnp.concatenate([jnp.zeros(1), jnp.cumsum(gaps)])
+    unit = unit - (unit[gaps.shape[0] // 2] + unit[(gaps.shape[0] + 1) // 2]) / 2.0
+    width = jnp.exp(own)[:, None]
+    x = unit * width - eta[:, None]
+    below, above = counts[:, :-1], counts[:, 1:]
+    total = jnp.sum(below * x - (below + above) * jnp.logaddexp(0.0, x))
+    return total + jnp.sum(counts[:, 1:-1] * jnp.log(-jnp.expm1(-gaps * width)))
+
+
+def _beta(eta: Any, own: Any, logs: Any) -> Any:
+    phi = jnp.exp(own)
+    a = jnp.maximum(phi * jax.nn.sigmoid(eta), 1e-300)
+    b = jnp.maximum(phi * jax.nn.sigmoid(-eta), 1e-300)
+    density = (a - 1.0) * logs[:, 0] + (b - 1.0) * logs[:, 1]
+    return jnp.sum(density + gammaln(phi) - gammaln(a) - gammaln(b))
+
+
+@jax_funcify.register(LogLikelihood)
+def _in_jax(op: Op, node: Apply, **kwargs: Any) -> Any:
+    which = node.inputs[2]
+    kind = int(which.data if isinstance(which, Constant) else which.get_value())  # type: ignore
+
+    def evaluate(effects: Any, gaps: Any, _: Any, *rest: Any) -> tuple[Any, Any, Any]:
+        def value(effects: Any, gaps: Any) -> Any:
+            return log_likelihood(kind, effects, gaps, *rest)
+
+        total, slopes = jax.value_and_grad(value, argnums=(0, 1))(effects, gaps)
+        return (total, *slopes)
+
+    return evaluate
