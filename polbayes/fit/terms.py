@@ -264,8 +264,9 @@ def _common_sets(common: str) -> list[tuple[str, ...]]:
 
 def _refines(fine: np.ndarray, coarse: np.ndarray) -> bool:
     """Whether every level of `fine` lies in one level of `coarse`."""
-    pairs = np.unique(np.stack([fine, coarse], axis=1), axis=0)
-    return len(pairs) == len(np.unique(fine))
+    last = np.zeros(fine.max() + 1, dtype=coarse.dtype)
+    last[fine] = coarse
+    return bool((last[fine] == coarse).all())
 
 
 def _check_keying(spec: Spec, frame: "pd.DataFrame") -> None:
