@@ -254,6 +254,14 @@ def _unit_cuts(gaps: np.ndarray) -> np.ndarray:
 
 
 @numba.njit(cache=True)
+def workspace(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the cutpoints at width 1, and the arrays that `cell_logp` and `prepare` write to."""
+    cuts = _unit_cuts(gaps)
+    slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0])
+    return cuts, slopes, np.empty(3 + 2 * gaps.shape[0])
+
+
+@numba.njit(cache=True)
 def _slopes_of_gaps(slopes: np.ndarray, size: int) -> np.ndarray:
     """Turn slopes with respect to unit cutpoints into slopes with respect to their distances."""
     of_cuts, gradient = slopes[_CUTS : _CUTS + size + 1], slopes[_CUTS + size + 1 :].copy()
@@ -286,10 +294,8 @@ def evaluate(
     index, weight, roles, keying
         See `polbayes.fit.layout.Gathering`.
     """
-    r, cuts = roles, _unit_cuts(gaps)
-    gradient = np.zeros(effects.shape[0])
-    slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0])
-    ready = np.empty(3 + 2 * gaps.shape[0])
+    r, gradient = roles, np.zeros(effects.shape[0])
+    cuts, slopes, ready = workspace(gaps)
     total, scale, log_scale, own = 0.0, 1.0, 0.0, np.nan
     for cell in range(index.shape[0]):
         asked = _sum(effects, index, weight, cell, r[0], r[1])
@@ -328,9 +334,7 @@ def pointwise(
     gaps, kind, answers
         See `evaluate`.
     """
-    cuts = _unit_cuts(gaps)
-    slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0])
-    ready = np.empty(3 + 2 * gaps.shape[0])
+    cuts, slopes, ready = workspace(gaps)
     logp = np.empty(eta.shape[0])
     for cell in range(eta.shape[0]):
         prepare(kind, own[cell], gaps, ready)
