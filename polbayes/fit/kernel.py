@@ -337,7 +337,8 @@ def pointwise(
     cuts, slopes, ready = workspace(gaps)
     logp = np.empty(eta.shape[0])
     for cell in range(eta.shape[0]):
-        prepare(kind, own[cell], gaps, ready)
+        if cell == 0 or own[cell] != own[cell - 1]:
+            prepare(kind, own[cell], gaps, ready)
         logp[cell] = cell_logp(kind, eta[cell], ready, gaps, cuts, answers[cell], slopes)
     return logp
 
