@@ -28,6 +28,7 @@ common overrides:
   seed=2                    another seed
   task=dry_run              show prompts and counts, ask nothing
   task=explain              print the model's equation and priors
+  task=prior                print what the priors expect of the answers
 
 Everything in conf/ can be overridden in this way; --config-dir adds a folder of your own
 configs, laid out like conf/. Running a command again resumes it, or does nothing when it is
@@ -86,6 +87,8 @@ def _run(arguments: list[str]) -> int:
         command += ["--config-dir", config_dir]
     if config.task == "explain":
         print(plan.explain(config))
+    elif config.task == "prior":
+        print(plan.prior(config))
     elif config.task == "dry_run":
         print(plan.dry_run(config))
     else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 STAGES = ("probe", "code", "measure", "fit", "report")
-TASKS = ("run", "explain", "dry_run")
+TASKS = ("run", "explain", "prior", "dry_run")
 
 
 @dataclass
