@@ -74,7 +74,12 @@ class Loo:
         return self.bands["k_bad"] + self.bands["k_very_bad"]
 
     def row(self) -> dict[str, object]:
-        """Return the summary, one row of ``loo.csv``."""
+        """Return the summary, one row of ``loo.csv``.
+
+        ``probability`` is the geometric mean of the probabilities that the answers of a cell get
+        from all other cells, ``guess`` that of guessing by each model's own shares; both are
+        missing for answers that are numbers.
+        """
         return {
             "part": self.part,
             "elpd_loo": self.elpd,
@@ -84,7 +89,37 @@ class Loo:
             "answers": int(self.cells["n"].sum()),
             **self.bands,
             "integrated": int(self.cells["integrated"].sum()),
+            "probability": self._probability(),
+            "guess": self._guess(),
         }
+
+    def _counts(self) -> np.ndarray | None:
+        """Return ``[cell, point]`` counts; None for answers that are numbers."""
+        text = self.cells["observed"].astype(str)
+        if not text.str.contains(" ").all():
+            return None
+        return text.str.split(" ", expand=True).to_numpy(dtype=float)
+
+    def _probability(self) -> float:
+        """Return the geometric mean probability of an answer, predicted from other cells."""
+        from scipy.special import gammaln
+
+        counts = self._counts()
+        if counts is None:
+            return float("nan")
+        ways = gammaln(counts.sum(axis=1) + 1).sum() - gammaln(counts + 1).sum()
+        return float(np.exp((self.elpd - ways) / counts.sum()))
+
+    def _guess(self) -> float:
+        """Return the same for guesses by how often each model gives each answer."""
+        counts = self._counts()
+        if counts is None:
+            return float("nan")
+        model = np.unique(self.cells["model"], return_inverse=True)[1]
+        total = np.zeros((model.max() + 1, counts.shape[1]))
+        np.add.at(total, model, counts)
+        share = total / total.sum(axis=1, keepdims=True)
+        return float(np.exp((total * np.log(np.where(total > 0, share, 1.0))).sum() / total.sum()))
 
 
 def _se(values: np.ndarray) -> float:

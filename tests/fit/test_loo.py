@@ -99,6 +99,19 @@ def test_cells_and_summaries(small):
     assert row["answers"] == 60
 
 
+def test_probabilities_of_an_answer_by_hand():
+    """Two cells: 2 agree and 1 disagrees (3 ways), and 4 agree (1 way)."""
+    elpd = [np.log(3 * 0.6**2 * 0.4), np.log(0.8**4)]
+    cells = pd.DataFrame({"model": ["a", "b"], "observed": ["1 2", "0 4"], "n": [3, 4]})
+    cells = cells.assign(elpd=elpd, p_loo=0.1, pareto_k=0.2, integrated=False)
+    row = Loo("answers", cells).row()
+    assert row["probability"] == pytest.approx((0.6**2 * 0.4 * 0.8**4) ** (1 / 7))
+    assert row["guess"] == pytest.approx(((2 / 3) ** 2 / 3) ** (1 / 7))
+    numbers = Loo("answers", cells.assign(observed=["0.25", "0.5"])).row()
+    assert np.isnan(numbers["probability"])
+    assert np.isnan(numbers["guess"])
+
+
 def test_bands_of_k():
     k = [-0.2, 0.5, 0.51, 0.7, 0.71, 1.0, 1.2, np.inf]
     loo = Loo("answers", pd.DataFrame({"pareto_k": k}))
