@@ -28,6 +28,9 @@ common overrides:
   seed=2                    another seed
   task=dry_run              show prompts and counts, ask nothing
   task=explain              print the model's equation and priors
+  task=prior                print what the priors expect of the answers
+  task=compare_specs specs=[ideology,mine]
+                            compare models of a finished run by how well they predict
 
 Everything in conf/ can be overridden in this way; --config-dir adds a folder of your own
 configs, laid out like conf/. Running a command again resumes it, or does nothing when it is
@@ -86,8 +89,14 @@ def _run(arguments: list[str]) -> int:
         command += ["--config-dir", config_dir]
     if config.task == "explain":
         print(plan.explain(config))
+    elif config.task == "prior":
+        print(plan.prior(config))
     elif config.task == "dry_run":
         print(plan.dry_run(config))
+    elif config.task == "compare_specs":
+        from polbayes.spec_comparison import compare_specs_of_run
+
+        print(compare_specs_of_run(config, text, overrides, config_dir))
     else:
         run.run(config, text, command=command)
     return 0

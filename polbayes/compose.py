@@ -94,6 +94,27 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     return config, text
 
 
+def with_analysis(
+    overrides: Sequence[str], config_dir: str | None, name: str
+) -> tuple[RunConfig, str]:
+    """Compose the config of a run again with another analysis.
+
+    Parameters
+    ----------
+    overrides, config_dir
+        As for `compose`.
+    name
+        Of a file in the group ``analysis``.
+
+    Raises
+    ------
+    UserError
+        If there is no such analysis.
+    """
+    others = [one for one in overrides if not one.startswith("analysis=")]
+    return compose([*others, f"analysis={name}"], config_dir)
+
+
 def _own_folder(config_dir: str | None) -> Path | None:
     if config_dir is None:
         return None
@@ -163,6 +184,7 @@ def _check_lists(config: RunConfig) -> None:
         "models": config.models,
         "prefixes.only": config.prefixes.only,
         "coding.coders": config.coding.coders,
+        "specs": config.specs,
     }
     for key, names in lists.items():
         for name in names or ():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 STAGES = ("probe", "code", "measure", "fit", "report")
-TASKS = ("run", "explain", "dry_run")
+TASKS = ("run", "explain", "prior", "dry_run", "compare_specs")
 
 
 @dataclass
@@ -202,7 +202,10 @@ class SamplerConfig:
 
 @dataclass
 class RunConfig:
-    """Everything that a run is made from."""
+    """Everything that a run is made from.
+
+    `specs` are the analyses that ``task=compare_specs`` compares, by name.
+    """
 
     name: str = "unnamed"
     title: str = ""
@@ -211,6 +214,7 @@ class RunConfig:
     seed: int = 1
     run_dir: str = "outputs/${name}"
     stages: list[str] = field(default_factory=lambda: list(STAGES))
+    specs: list[str] | None = None
     instruments: list[str] = field(default_factory=list)
     items: list[str] | None = None
     variants: list[str] | None = None

@@ -153,14 +153,34 @@ def _as_if_answered(data: "xr.Dataset") -> "xr.Dataset":
 
 def explain(config: RunConfig) -> str:
     """Return the equation and the priors of a config's analysis spec, bound to its design."""
-    from polbayes.coding.responses import code_responses
     from polbayes.fit.analysis import explain_analysis
 
     planned = plan(config)
-    data = planned.design
-    imported = config.imported is not None
-    data = code_responses(data, config.coding.coders) if imported else _as_if_answered(data)
-    return explain_analysis(planned.spec, data, answered=imported)
+    return explain_analysis(planned.spec, _answers(planned), answered=config.imported is not None)
+
+
+def prior(config: RunConfig) -> str:
+    """Return what the priors of a config's analysis spec imply for answers to its design.
+
+    Raises
+    ------
+    UserError
+        If the analysis is not one of the ideology model.
+    """
+    from polbayes.fit.analysis import prior_analysis
+
+    planned = plan(config)
+    level, seed = config.analysis.level, config.seed
+    return prior_analysis(planned.spec, _answers(planned), level=level, seed=seed)
+
+
+def _answers(planned: Plan) -> "xr.Dataset":
+    """Return the imported answers, or a design in which every question was answered."""
+    from polbayes.coding.responses import code_responses
+
+    if planned.config.imported is None:
+        return _as_if_answered(planned.design)
+    return code_responses(planned.design, planned.config.coding.coders)
 
 
 _PLURAL = {dim: f"{dim}es" if dim.endswith("x") else f"{dim}s" for dim in CELL_DIMS}

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from polbayes.fit.mixed.spec import MixedSpec
+    from polbayes.fit.spec import Spec
 
 _log = logging.getLogger("polbayes")
 
@@ -59,7 +61,7 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
     if manifest.stages or any((folder / "journal").glob("*.jsonl")):
         # Before anything was answered there is nothing that another config could spoil.
         check_config(folder, text, config.stages)
-    keys = stage_keys(yaml.safe_load(text), _inputs(config), _fit_inputs(config))
+    keys = keys_of(config, text)
     todo = [s for s in STAGES if s in config.stages and not manifest.is_done(s, keys[s])]
     if not todo:
         _say(f"{folder}: finished before, nothing to do; see {folder / 'report' / 'index.html'}")
@@ -79,6 +81,17 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         _say(f"{stage}: done in {seconds} s")
     if "report" in todo:
         _say(f"report: {folder / 'report' / 'index.html'}")
+
+
+def keys_of(config: RunConfig, text: str) -> dict[str, str]:
+    """Return for every stage of a config a hash of what determines its result.
+
+    Parameters
+    ----------
+    config, text
+        The checked config, and the same as YAML.
+    """
+    return stage_keys(yaml.safe_load(text), _inputs(config), _fit_inputs(config))
 
 
 def _check_stages(todo: Sequence[str], manifest: Manifest, keys: Mapping[str, str]) -> None:
@@ -214,16 +227,40 @@ def _write_tables(tables: "Mapping[str, pd.DataFrame]", folder: Path) -> list[st
 
 
 def _fit(job: Job) -> tuple[list[str], dict[str, Any]]:
+    return fit_into(job.folder, job.plan.spec, open_responses(job.folder), job.plan.config)
+
+
+def fit_into(
+    folder: Path, spec: "Spec | MixedSpec", data: "xr.Dataset", config: RunConfig
+) -> tuple[list[str], dict[str, Any]]:
+    """Fit a spec and write ``posterior.nc`` and ``estimates/``.
+
+    Parameters
+    ----------
+    folder
+        Where to.
+    spec
+        The spec.
+    data
+        A coded dataset.
+    config
+        Has the sampler, the level of the intervals and the seed.
+
+    Returns
+    -------
+    outputs : list of str
+        The files, relative to the folder.
+    about : dict
+        Verdict, notes and the model as text.
+    """
     from polbayes.fit.analysis import fit_analysis
 
-    config = job.plan.config
-    data = open_responses(job.folder)
     level, seed = config.analysis.level, config.seed
-    result = fit_analysis(job.plan.spec, data, config.sampler, level=level, seed=seed)
-    result.save(job.folder / "posterior.nc")
+    result = fit_analysis(spec, data, config.sampler, level=level, seed=seed)
+    result.save(folder / "posterior.nc")
     diagnosis = result.diagnosis
     tables = {**result.tables, "diagnostics": diagnosis.table}
-    outputs = _write_tables(tables, job.folder / "estimates")
+    outputs = _write_tables(tables, folder / "estimates")
     about = {
         "verdict": diagnosis.verdict,
         "sentences": list(diagnosis.sentences),

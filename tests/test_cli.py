@@ -154,3 +154,18 @@ def test_a_dry_run_shows_prompts_and_asks_nothing(capsys, tmp_path, monkeypatch)
     assert out.startswith(f"{2 * 27 * 3 * 2 * 3} questions: 2 models, 27 items")
     assert out.count("--- ") == 4
     assert list(tmp_path.iterdir()) == []
+
+
+def test_prior_says_what_is_expected_of_the_answers(capsys):
+    code, out, err = called(capsys, WVS, "respondents=simulated", "task=prior")
+    assert code == 0, err
+    (row,) = [line for line in out.splitlines() if line.startswith("bias of a model, one dim")]
+    numbers = [float(word) for word in row.split() if word.lstrip("-").replace(".", "").isdigit()]
+    median, low_half, high_half, low, high = numbers
+    assert -1 < low < low_half < median < high_half < high < 1
+
+
+def test_a_mixed_model_has_no_prior_to_be_seen(capsys):
+    code, out, err = called(capsys, WVS, "analysis=mixed_stance", "task=prior")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: task: prior is for the ideology model;")

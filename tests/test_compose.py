@@ -222,5 +222,5 @@ def frozen(row):
 
 def test_every_key_that_changes_a_result_has_a_stage():
     """The others say what to do now and where, not what comes out."""
-    assert set(vars(RunConfig())) - set(STAGE_OF_KEY) == {"task", "run_dir", "stages"}
+    assert set(vars(RunConfig())) - set(STAGE_OF_KEY) == {"task", "run_dir", "stages", "specs"}
     assert set(STAGE_OF_KEY.values()) == set(STAGES)

@@ -140,6 +140,39 @@ def explain_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, answered: bo
     return "\n".join([text, "", "priors", *priors])
 
 
+def prior_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, level: float, seed: int) -> str:
+    """Say what the priors of a spec imply for the answers (`polbayes.fit.prior_check`).
+
+    Parameters
+    ----------
+    spec
+        The spec.
+    data
+        A coded dataset, or a design with made-up answers.
+    level
+        Probability of the intervals, in (0, 1).
+    seed
+        Fixes the draws.
+
+    Raises
+    ------
+    UserError
+        If the spec is that of a mixed model, or the data cannot identify it.
+    """
+    if isinstance(spec, MixedSpec):
+        raise UserError(
+            "task: prior is for the ideology model; task=explain prints the priors of a mixed one."
+        )
+    from polbayes.fit.cells import gather_cells
+    from polbayes.fit.model import build
+    from polbayes.fit.prior_check import prior_predictive, prior_text
+    from polbayes.fit.terms import bind
+
+    cells = gather_cells(data, spec)
+    built = build(spec, cells, bind(spec, cells))
+    return prior_text(prior_predictive(built, level=level, seed=seed))
+
+
 def fit_analysis(
     spec: Spec | MixedSpec,
     data: "xr.Dataset",
@@ -174,16 +207,21 @@ def fit_analysis(
     from polbayes.fit.diagnose import diagnose
     from polbayes.fit.equation import equation, prior_lines
     from polbayes.fit.fit import fit
+    from polbayes.fit.loo import leave_one_out, loo_tables
+    from polbayes.fit.predictive import coverage, posterior_predictive
     from polbayes.fit.summary import summarise
 
     cells = gather_cells(data, spec)
     result = fit(spec, cells, sampler, seed=seed)
+    predictive = posterior_predictive(result.built, result.drawn, level=level, seed=seed)
+    checks = {"predictive": predictive, "predictive_coverage": coverage(predictive)}
+    checks |= loo_tables(leave_one_out(result.built, result.drawn))
     about_items = data[["dimension", "direction"]].reset_coords()[["dimension", "direction"]]
     items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
     return Fitted(
         posterior=result.posterior,
         sample_stats=result.sample_stats,
-        tables=summarise(result.posterior, level=level, items=items),
+        tables=summarise(result.posterior, level=level, items=items) | checks,
         diagnosis=diagnose(result.posterior, result.sample_stats),
         notes=cells.notes,
         equation=equation(spec, result.parts),

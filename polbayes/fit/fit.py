@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from polbayes.errors import UserError
 from polbayes.files import replacing
 from polbayes.fit.cells import Cells
-from polbayes.fit.model import build
+from polbayes.fit.model import Built, build
 from polbayes.fit.readout import read_off
 from polbayes.fit.sample import sample
 from polbayes.fit.spec import Spec
@@ -31,13 +31,21 @@ class Fit:
         See `polbayes.fit.readout.read_off`.
     sample_stats
         The sampler's own statistics, ``[chain, draw]``.
-    parts
-        The spec bound to the data.
+    built
+        The model, with the spec's parts bound to the data.
+    drawn
+        The draws of the model's own variables.
     """
 
     posterior: "xr.Dataset"
     sample_stats: "xr.Dataset"
-    parts: Mapping[str, BoundPart]
+    built: Built
+    drawn: "xr.Dataset"
+
+    @property
+    def parts(self) -> Mapping[str, BoundPart]:
+        """The spec bound to the data."""
+        return self.built.parts
 
     def save(self, path: Path) -> None:
         """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
@@ -67,7 +75,7 @@ def fit(spec: Spec, cells: Cells, config: "SamplerConfig", *, seed: int) -> Fit:
     with postponed():
         built = build(spec, cells, parts)
     drawn, stats = sample(built, config, seed=seed)
-    return Fit(read_off(built, drawn), stats, parts)
+    return Fit(read_off(built, drawn), stats, built, drawn)
 
 
 def save_posterior(posterior: "xr.Dataset", sample_stats: "xr.Dataset", path: Path) -> None:

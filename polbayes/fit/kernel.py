@@ -273,6 +273,14 @@ def _unit_cuts(gaps: np.ndarray) -> np.ndarray:
 
 
 @numba.njit(cache=True)
+def workspace(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the cutpoints at width 1, and the arrays that `cell_logp` and `prepare` write to."""
+    cuts = _unit_cuts(gaps)
+    slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0])
+    return cuts, slopes, np.empty(3 + 3 * gaps.shape[0])
+
+
+@numba.njit(cache=True)
 def _slopes_of_gaps(slopes: np.ndarray, size: int) -> np.ndarray:
     """Turn slopes with respect to unit cutpoints into slopes with respect to their distances."""
     of_cuts, gradient = slopes[_CUTS : _CUTS + size + 1], slopes[_CUTS + size + 1 :].copy()
@@ -310,10 +318,8 @@ def evaluate(
     index, weight, roles, keying, steady, fresh
         See `polbayes.fit.layout.Gathering`.
     """
-    r, cuts = roles, _unit_cuts(gaps)
-    gradient = np.zeros(effects.shape[0])
-    slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0])
-    ready = np.empty(3 + 3 * gaps.shape[0])
+    r, gradient = roles, np.zeros(effects.shape[0])
+    cuts, slopes, ready = workspace(gaps)
     base, due, since = np.zeros(5), np.zeros(5), 0
     total, scale, log_scale, own = 0.0, 1.0, 0.0, np.nan
     for cell in range(index.shape[0]):
@@ -367,12 +373,11 @@ def pointwise(
     gaps, kind, answers
         See `evaluate`.
     """
-    cuts = _unit_cuts(gaps)
-    slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0])
-    ready = np.empty(3 + 3 * gaps.shape[0])
+    cuts, slopes, ready = workspace(gaps)
     logp = np.empty(eta.shape[0])
     for cell in range(eta.shape[0]):
-        prepare(kind, own[cell], gaps, cuts, ready)
+        if cell == 0 or own[cell] != own[cell - 1]:
+            prepare(kind, own[cell], gaps, cuts, ready)
         logp[cell] = cell_logp(kind, eta[cell], ready, gaps, cuts, answers, cell, slopes)
     return logp
 

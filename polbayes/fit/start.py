@@ -27,6 +27,10 @@ _LEAST_SCALE, _LARGEST_SCALE = 0.1, 3.0
 # scale does. This changes how fast the posterior is explored, not the posterior.
 _CENTRE_FROM = 0.9
 
+# Coefficients, effects and logarithms of scales are looked for within this distance of 0: where
+# all answers are the same number, the likelihood has no bound as the residual scale goes to 0.
+_FARTHEST = 50.0
+
 # Step of second differences of a cell's log-likelihood.
 _STEP = 1e-2
 
@@ -205,7 +209,9 @@ def _mode(
             gradient[inner:][: len(widths)] -= of_gaps * widths
         return value, gradient
 
-    return np.asarray(minimize(loss, x, jac=True, method="L-BFGS-B", options={"maxiter": 100}).x)
+    bounds = [(-_FARTHEST, _FARTHEST)] * len(x)
+    found = minimize(loss, x, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 100})
+    return np.asarray(found.x)
 
 
 def around(value: np.ndarray, spread: "np.ndarray | float" = 1.0) -> Any:

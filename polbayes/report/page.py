@@ -13,6 +13,7 @@ from polbayes.report.numbers import count
 from polbayes.report.results import POSTERIOR, Results
 from polbayes.report.sections.acquiescence import acquiescence
 from polbayes.report.sections.bias import bias
+from polbayes.report.sections.checks import checks
 from polbayes.report.sections.coefficients import coefficients
 from polbayes.report.sections.consistency import consistency
 from polbayes.report.sections.diagnostics import diagnostics
@@ -41,13 +42,20 @@ SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
     "The statements": items,
     "Usable answers": validity,
     "Diagnostics": diagnostics,
+    "Does the model fit": checks,
     "What was asked": asked,
     "The model": model,
     "Cite and rerun": rerun,
 }
 
 # What only one of the two kinds of analysis can have; the other does not miss it.
-_IDEOLOGY = ("Where the models stand", "Who is left of whom", "Prefix effects", "The statements")
+_IDEOLOGY = (
+    "Where the models stand",
+    "Who is left of whom",
+    "Prefix effects",
+    "The statements",
+    "Does the model fit",
+)
 _MIXED = ("Coefficients",)
 
 BANNERS = {

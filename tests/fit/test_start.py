@@ -143,3 +143,13 @@ def test_how_effects_are_drawn_follows_what_the_data_know(coded, bound, full_par
     assert found["acquiescence", ("model",)] == {True}
     assert found["acquiescence", ("model", "prefix")] == {True}
     assert found["wording", ("item", "variant")] == {False}
+
+
+def test_answers_that_are_all_the_same_number(coded, bound):
+    """The likelihood grows without bound as the residual scale goes to 0; the start does not."""
+    settings = {"family": "logit_normal", "response": "r_plus", "items": ITEMS}
+    same = np.full((2, 10, 2, 2, 1), 0.5)
+    parts = {"theta": "~ 1", "acquiescence": "~ 1", "sigma": "~ 1"}
+    _, start = started(coded, bound, parts, 1, r_plus=same, **settings)
+    assert np.isfinite(start.coefficients).all()
+    assert start.coefficients[-1] < -2

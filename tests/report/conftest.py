@@ -133,6 +133,7 @@ def make_tables(models: list[str], data: xr.Dataset) -> dict[str, pd.DataFrame]:
                 "ess_tail": [3100.0, 1020.0],
             }
         ),
+        **_of_the_fit(models, prefixes, items, rng),
         **_orders(models, theta),
         **_of_wordings(models, rng),
         **_of_asking(models, prefixes, items, rng),
@@ -222,6 +223,45 @@ def _items(items: list[str], data: xr.Dataset, rng: np.random.Generator) -> pd.D
         discrimination_lower=0.6 * table["discrimination"],
         discrimination_upper=1.5 * table["discrimination"],
     )
+
+
+def _grid_of(statistic: str, **labels: Any) -> pd.DataFrame:
+    index = pd.MultiIndex.from_product(labels.values(), names=labels.keys())
+    return index.to_frame(index=False).assign(statistic=statistic)
+
+
+def _of_the_fit(
+    models: list[str], prefixes: list[str], items: list[str], rng: np.random.Generator
+) -> dict[str, pd.DataFrame]:
+    sides = (-1, 1)
+    groups = pd.concat(
+        [
+            _grid_of("agreement_by_keying", model=models, keying=sides),
+            _grid_of("agreement_by_prefix", model=models, prefix=prefixes),
+            _grid_of("agreement_by_item", item=items, keying=sides),
+            _grid_of("neutral", model=models),
+        ],
+        ignore_index=True,
+    )
+    table = groups.assign(n=50, observed=rng.uniform(0.1, 0.9, len(groups)))
+    table = table.assign(estimate=table["observed"] + rng.normal(0, 0.03, len(groups)))
+    table = _interval(table, 0.06).assign(p=0.4, level=0.9)
+    half = _interval(table, 0.03)
+    table = table.assign(lower_50=half["lower"], upper_50=half["upper"])
+    coverage = [(name, 6, 0.6, 0.95, 0.9) for name in [*table["statistic"].unique(), "all"]]
+    cells = pd.DataFrame({"model": models, "item": items[0], "variant": "original"})
+    cells = cells.assign(prefix=prefixes[0], observed="1 0 2", n=3, elpd=-2.1, p_loo=0.2)
+    loo = {"part": "answers", "elpd_loo": -123.4, "se": 5.6, "p_loo": 17.8, "cells": 90}
+    loo |= {"answers": 180, "k_good": 80, "k_ok": 10, "k_bad": 0, "k_very_bad": 0}
+    loo |= {"integrated": 0, "probability": 0.623, "guess": 0.41}
+    return {
+        "predictive": table,
+        "predictive_coverage": pd.DataFrame(
+            coverage, columns=["statistic", "groups", "inside_50", "inside", "level"]
+        ),
+        "loo": pd.DataFrame([loo]),
+        "loo_cells": cells.assign(pareto_k=0.3, integrated=False, part="answers"),
+    }
 
 
 def _orders(models: list[str], theta: pd.DataFrame) -> dict[str, pd.DataFrame]:

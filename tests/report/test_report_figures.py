@@ -19,6 +19,7 @@ from polbayes.report.figures.items import plot_items
 from polbayes.report.figures.leaning_forest import plot_leaning_forest
 from polbayes.report.figures.leaning_map import plot_leaning_map
 from polbayes.report.figures.pairwise import plot_pairwise
+from polbayes.report.figures.predictive import plot_predictive
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
 from polbayes.report.figures.prefix_shift import plot_prefix_shift
 from polbayes.report.figures.ranks import plot_ranks
@@ -382,3 +383,26 @@ def test_the_least_stable_item_is_at_the_top() -> None:
     figure = plot_instability(estimates([("x", 0.2), ("y", 0.9), ("z", NAN)], "item"))
     assert row_names(figure.axes[0]) == ["y", "x", "z"]
     assert drawn(figure.axes[0])[:2] == [0.9, 0.2]
+
+
+def test_predicted_shares_have_a_panel_each_and_misses_are_crosses() -> None:
+    rows = [
+        ("agreement_by_keying", 0.3, 0.5),
+        ("agreement_by_keying", 0.9, 0.5),
+        ("agreement_by_item", 0.4, 0.4),
+        ("neutral", 0.4, 0.4),
+    ]
+    table = estimates(
+        [(name, observed, at) for name, observed, at in rows], "statistic", "observed"
+    )
+    figure = plot_predictive(table, what="share agreeing")
+    keying, item = figure.axes
+    points = [
+        (line.get_marker(), *map(float, np.concatenate([line.get_xdata(), line.get_ydata()])))
+        for line in keying.lines
+        if line.get_linestyle() == "None"
+    ]
+    assert points == [("o", 0.5, 0.3), ("X", 0.5, 0.9)]  # intervals from 0.3 to 0.7
+    assert "statement" in item.get_title(loc="left").lower()
+    assert keying.get_ylabel() == "share agreeing, as observed"
+    draws(figure)

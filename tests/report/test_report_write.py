@@ -28,6 +28,7 @@ POSTERIOR_FIGURES = {
     "sensitivity",
     "acquiescence",
     "items",
+    "predictive",
 }
 CLASSICAL_FIGURES = {
     "bias_by_prefix",
@@ -91,6 +92,7 @@ def test_all_sections_are_there_in_order(page: Page) -> None:
         "items",
         "validity",
         "diagnostics",
+        "fit",
         "prompts",
         "model",
         "rerun",

@@ -1,0 +1,317 @@
+"""Answers that the model would give, beside those that were given.
+
+Of every replicated set of answers the same statistics are taken as of the observed one (Gelman,
+Meng and Stern 1996): what does not lie where the replicates lie is what the model misses.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.fit.cells import Cells, levels
+from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
+from polbayes.fit.model import Built
+from polbayes.fit.pointwise import Draws, draws_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+REPLICATES = 400
+LABELS = ("model", "prefix", "item", "keying")
+# Where an answer probability leaves hardly any doubt.
+_EXTREME = 0.05
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One set of answers, observed or replicated, summed within cells.
+
+    Parameters
+    ----------
+    agree, disagree
+        ``[cell]`` answers that agree and that disagree; for answer probabilities R+ and 1 - R+.
+    extreme
+        ``[cell]`` answers that leave hardly any doubt; of answer probabilities only.
+    n
+        ``[cell]`` answers with a stance.
+    asked
+        ``[cell]`` answers, usable or not.
+    """
+
+    agree: np.ndarray
+    disagree: np.ndarray
+    extreme: np.ndarray
+    n: np.ndarray
+    asked: np.ndarray
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A share of answers in each of some groups of cells.
+
+    Parameters
+    ----------
+    name
+        Name in the tables.
+    what
+        ``agree``, ``neutral``, ``extreme`` or ``usable`` for a share of answers; ``wordings``
+        for how far the wordings of an item are apart.
+    labels
+        ``[group]`` what the groups are.
+    index
+        ``[cell]`` group; for ``wordings`` the wording of an item by a model.
+    item, model
+        For ``wordings``, ``[wording]`` item and ``[item]`` group.
+    """
+
+    name: str
+    what: str
+    labels: "pd.DataFrame"
+    index: np.ndarray
+    item: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
+    model: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
+
+    @property
+    def group(self) -> np.ndarray:
+        """``[cell]`` group."""
+        return self.model[self.item[self.index]] if len(self.item) else self.index
+
+
+def statistics(built: Built) -> list[Statistic]:
+    """List the statistics that a model's answers can be checked by."""
+    frame, family = built.cells.frame, built.spec.family
+    wanted: list[tuple[str, str, tuple[str, ...]]] = [
+        ("agreement_by_keying", "agree", ("model", "keying")),
+        ("agreement_by_prefix", "agree", ("model", "prefix")),
+        ("agreement_by_item", "agree", ("item", "keying")),
+    ]
+    if len(built.cells.points) % 2:
+        wanted.append(("neutral", "neutral", ("model",)))
+    if family in ("logit_normal", "beta"):
+        wanted.append(("extreme", "extreme", ("model",)))
+    if built.layout.validity is not None:
+        wanted.append(("usable", "usable", ("model",)))
+        wanted.append(("usable_by_item", "usable", ("item",)))
+    out = []
+    for name, what, by in wanted:
+        index, table = levels(frame, by)
+        out.append(Statistic(name, what, table, index))
+    if (frame.groupby("item")["variant"].nunique() > 1).any():
+        wording, wordings = levels(frame, ("model", "item", "variant"))
+        item, items = levels(wordings, ("model", "item"))
+        model, models = levels(items, ("model",))
+        out.append(Statistic("between_wordings", "wordings", models, wording, item, model))
+    return out
+
+
+def evaluate(statistic: Statistic, answers: Answers, frame: "pd.DataFrame") -> np.ndarray:
+    """Return ``[group]`` a statistic of a set of answers; NaN where a group has no answer."""
+    if statistic.what == "wordings":
+        return _between_wordings(statistic, answers, frame)
+    part, whole = answers.agree, answers.n
+    if statistic.what == "neutral":
+        part = answers.n - answers.agree - answers.disagree
+    elif statistic.what == "extreme":
+        part = answers.extreme
+    elif statistic.what == "usable":
+        part, whole = answers.n, answers.asked
+    size = len(statistic.labels)
+    with np.errstate(invalid="ignore"):  # 0 / 0 where nothing was answered
+        share: np.ndarray = np.bincount(statistic.index, part, size) / np.bincount(
+            statistic.index, whole, size
+        )
+    return share
+
+
+def _between_wordings(statistic: Statistic, answers: Answers, frame: "pd.DataFrame") -> np.ndarray:
+    """Return ``[model]`` the standard deviation between the wordings of an item.
+
+    Of the share agreeing less the share disagreeing, with the sign turned for wordings of
+    opposite meaning; the root of the variance (n - 1) averaged over items.
+    """
+    turned = frame["keying"].to_numpy(dtype=float) * frame["direction"].to_numpy(dtype=float)
+    n = np.bincount(statistic.index, answers.n)
+    there = n > 0
+    item, items = statistic.item[there], len(statistic.model)
+    surplus = np.bincount(statistic.index, turned * (answers.agree - answers.disagree))
+    net = surplus[there] / n[there]
+    wordings = np.bincount(item, minlength=items)
+    mean = np.bincount(item, net, items) / np.maximum(wordings, 1)
+    several = wordings > 1
+    squares = np.bincount(item, (net - mean[item]) ** 2, items)
+    variance = squares[several] / (wordings[several] - 1)
+    size = len(statistic.labels)
+    with np.errstate(invalid="ignore"):  # 0 / 0 for a model without two wordings of an item
+        average = np.bincount(statistic.model[several], variance, size) / np.bincount(
+            statistic.model[several], minlength=size
+        )
+    return np.asarray(np.sqrt(average))
+
+
+def observed_answers(cells: Cells) -> Answers:
+    """Return the answers that were given."""
+    if cells.counts.size:
+        return _of_counts(cells.counts, cells.asked)
+    return _of_values(cells.value)
+
+
+def _of_counts(counts: np.ndarray, asked: np.ndarray) -> Answers:
+    half = counts.shape[1] // 2
+    agree, disagree = counts[:, -half:].sum(axis=1), counts[:, :half].sum(axis=1)
+    return Answers(agree, disagree, np.zeros(len(counts)), counts.sum(axis=1), asked)
+
+
+def _of_values(value: np.ndarray) -> Answers:
+    one = np.ones(len(value))
+    extreme = ((value < _EXTREME) | (value > 1 - _EXTREME)).astype(float)
+    return Answers(value, 1 - value, extreme, one, one)
+
+
+def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
+    """Yield for each draw answers to the same questions.
+
+    As many answers a cell as were usable; where the spec has a part for validity, as many as
+    that makes usable of those that were asked.
+
+    Parameters
+    ----------
+    built
+        The model.
+    draws
+        The draws, one replicate each.
+    seed
+        Fixes the replicates.
+    """
+    from scipy.special import expit
+
+    from polbayes.fit.kernel import forward
+
+    rng, cells, family = np.random.default_rng(seed), built.cells, built.spec.family
+    g, validity = built.layout.answers, built.layout.validity
+    for effects, gaps in zip(draws.effects, draws.gaps, strict=True):
+        eta, own = forward(effects, g.index, g.weight, g.roles, g.keying)
+        n = cells.answered.astype(int)
+        if validity is not None:
+            v = validity
+            usable = expit(forward(effects, v.index, v.weight, v.roles, v.keying)[0])
+            n = rng.binomial(cells.asked.astype(int), usable)
+        if family in ("cumulative", "bernoulli"):
+            p = ordinal_probabilities(eta, cutpoints(gaps, np.exp(own)))
+            counts = rng.multinomial(n, p / p.sum(axis=1, keepdims=True))
+            yield _of_counts(counts.astype(float), cells.asked)
+        else:
+            yield _of_values(_continuous(family, eta, own, rng))
+
+
+def _continuous(
+    family: str, eta: np.ndarray, own: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    from scipy.special import expit
+
+    if family == "logit_normal":
+        return np.asarray(expit(rng.normal(eta, np.exp(own))))
+    phi = np.exp(own)
+    return rng.beta(np.maximum(phi * expit(eta), 1e-9), np.maximum(phi * expit(-eta), 1e-9))
+
+
+def replicated(
+    built: Built, draws: Draws, wanted: Sequence[Statistic], *, seed: int
+) -> list[np.ndarray]:
+    """Return for each statistic ``[draw, group]`` its values in replicated answers."""
+    values: list[list[np.ndarray]] = [[] for _ in wanted]
+    for answers in replicates(built, draws, seed=seed):
+        for statistic, rows in zip(wanted, values, strict=True):
+            rows.append(evaluate(statistic, answers, built.cells.frame))
+    return [np.stack(rows) for rows in values]
+
+
+def thinned(draws: Draws, most: int) -> Draws:
+    """Return at most so many draws, evenly spread."""
+    at = np.unique(np.linspace(0, len(draws.effects) - 1, most).astype(int))
+    return Draws(draws.effects[at], draws.gaps[at], draws.scales[at])
+
+
+def posterior_predictive(
+    built: Built, drawn: "xr.Dataset", *, level: float = 0.9, seed: int, most: int = REPLICATES
+) -> "pd.DataFrame":
+    """Compare the observed answers with replicates from the posterior.
+
+    Parameters
+    ----------
+    built
+        The model.
+    drawn
+        Its draws, ``[chain, draw, ...]``.
+    level
+        Probability of the wider interval.
+    seed
+        Fixes the replicates.
+    most
+        Draws that are used, evenly spread.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a statistic and group: ``statistic``, the labels of the group (`LABELS`, empty
+        where they do not apply), ``n`` answers, ``observed``, ``estimate`` (median of the
+        replicates), ``lower``, ``upper``, ``lower_50``, ``upper_50``, ``p`` (share of replicates
+        above what was observed, those equal to it counted half) and ``level``.
+    """
+    import pandas as pd
+
+    wanted = statistics(built)
+    values = replicated(built, thinned(draws_of(drawn), most), wanted, seed=seed)
+    given = observed_answers(built.cells)
+    tables = []
+    for statistic, rows in zip(wanted, values, strict=True):
+        observed = evaluate(statistic, given, built.cells.frame)
+        whole = given.asked if statistic.what == "usable" else given.n
+        above = (rows > observed).mean(axis=0) + (rows == observed).mean(axis=0) / 2
+        n = np.bincount(statistic.group, whole, len(statistic.labels)).astype(int)
+        table = statistic.labels.assign(n=n, observed=observed, **_intervals(rows, level), p=above)
+        there = np.isfinite(observed) & np.isfinite(table["estimate"].to_numpy())
+        tables.append(table[there].assign(statistic=statistic.name))
+    whole_table = pd.concat(tables, ignore_index=True).assign(level=level)
+    numbers = [c for c in whole_table if c not in ("statistic", *LABELS)]
+    return whole_table.reindex(columns=["statistic", *LABELS, *numbers])
+
+
+def _intervals(rows: np.ndarray, level: float) -> dict[str, np.ndarray]:
+    """Return median and equal-tailed intervals of ``[draw, group]`` values."""
+    inner, outer = ((0.25, 0.75), ((1 - level) / 2, (1 + level) / 2))
+    out = {}
+    with np.errstate(invalid="ignore"):
+        missing = np.isnan(rows).any(axis=0)
+    filled = np.where(missing, 0.0, rows)
+    names = ("estimate", "lower", "upper", "lower_50", "upper_50")
+    for name, at in zip(names, (0.5, *outer, *inner), strict=True):
+        out[name] = np.where(missing, np.nan, np.quantile(filled, at, axis=0))
+    return out
+
+
+def coverage(predictive: "pd.DataFrame") -> "pd.DataFrame":
+    """Count how many observed values lie within the intervals of the replicates.
+
+    Parameters
+    ----------
+    predictive
+        As from `posterior_predictive`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``statistic, groups, inside_50, inside, level``, the two shares, ends counted as inside;
+        last a row ``all``.
+    """
+    import pandas as pd
+
+    rows = []
+    groups = [*predictive.groupby("statistic", sort=False), ("all", predictive)]
+    for name, part in groups:
+        half = part["observed"].between(part["lower_50"], part["upper_50"])
+        most = part["observed"].between(part["lower"], part["upper"])
+        rows.append((name, len(part), half.mean(), most.mean(), part["level"].iloc[0]))
+    return pd.DataFrame(rows, columns=["statistic", "groups", "inside_50", "inside", "level"])

@@ -1,0 +1,99 @@
+"""Observed shares of agreement against those that the fitted model would give."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.report.figures.style import (
+    FAINT,
+    PALE,
+    SERIES,
+    WIDTH,
+    neutral_style,
+    new_figure,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PANELS: Mapping[str, str] = {
+    "agreement_by_keying": "Model and side\nof the statement",
+    "agreement_by_prefix": "Model and prefix",
+    "agreement_by_item": "Statement and\nits side",
+}
+INSIDE, OUTSIDE = SERIES[0], SERIES[1]
+_FEW = 40
+
+
+def plot_predictive(predictive: "pd.DataFrame", *, what: str) -> "Figure":
+    """Draw observed against predicted agreement, a panel for each way of grouping answers.
+
+    Parameters
+    ----------
+    predictive
+        Columns ``statistic, observed, estimate, lower, upper``, shares in [0, 1].
+    what
+        What the shares are, for the axes.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One axes for each of `PANELS` that there is. A point on the diagonal is predicted as it
+        was observed; points whose interval misses it are drawn as crosses.
+    """
+    present = [name for name in PANELS if (predictive["statistic"] == name).any()]
+    with neutral_style():
+        figure = new_figure(max(WIDTH * len(present) / 3, 0.5 * WIDTH), 4.3)
+        grid = figure.subplots(1, len(present), squeeze=False, sharex=True, sharey=True)
+        for axes, name in zip(grid.flat, present, strict=True):
+            _panel(axes, predictive[predictive["statistic"] == name])
+            axes.set_title(PANELS[name])
+            axes.set_xlabel(f"{what}, as the model predicts")
+        grid.flat[0].set_ylabel(f"{what}, as observed")
+        _legend(figure)
+    return figure
+
+
+def _panel(axes: "Axes", rows: "pd.DataFrame") -> None:
+    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.9, zorder=1)
+    inside = rows["observed"].between(rows["lower"], rows["upper"])
+    small = len(rows) > _FEW
+    for part, colour, marker in ((rows[inside], INSIDE, "o"), (rows[~inside], OUTSIDE, "X")):
+        observed = part["observed"].to_numpy(dtype=float)
+        low, high = (part[end].to_numpy(dtype=float) for end in ("lower", "upper"))
+        axes.hlines(
+            observed, low, high, color=colour, linewidth=1.0 if small else 1.8, alpha=0.5, zorder=2
+        )
+        axes.plot(
+            part["estimate"].to_numpy(dtype=float),
+            observed,
+            linestyle="none",
+            marker=marker,
+            markersize=3.5 if small else 5.5,
+            color=colour,
+            markeredgecolor="white",
+            markeredgewidth=0.3,
+            zorder=3 if marker == "o" else 4,
+        )
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
+    ticks, names = np.linspace(0, 1, 5), ["0%", "25%", "50%", "75%", "100%"]
+    axes.set_xticks(ticks, names)
+    axes.set_yticks(ticks, names)
+    axes.grid(color=PALE, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _legend(figure: "Figure") -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=colour, marker=marker, label=name)
+        for colour, marker, name in (
+            (INSIDE, "o", "observed within the interval"),
+            (OUTSIDE, "X", "outside of it"),
+        )
+    ]
+    figure.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False)

@@ -1,0 +1,235 @@
+"""Whether the fitted model would give answers like those that were given."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from polbayes.report.blocks import (
+    Block,
+    Bullets,
+    Column,
+    Fold,
+    Grid,
+    Paragraph,
+    Picture,
+    Section,
+    grid,
+    number_column,
+)
+from polbayes.report.figures.predictive import PANELS, plot_predictive
+from polbayes.report.numbers import count, interval, number, share
+from polbayes.report.prose import listed
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STATISTICS: Mapping[str, str] = {
+    "agreement_by_keying": "agreement by model and side of the statement",
+    "agreement_by_prefix": "agreement by model and prefix",
+    "agreement_by_item": "agreement by statement and side",
+    "neutral": "neutral answers by model",
+    "extreme": "answers with a probability below 0.05 or above 0.95, by model",
+    "usable": "usable answers by model",
+    "usable_by_item": "usable answers by statement",
+    "between_wordings": "differences between the wordings of a statement, by model",
+}
+_SIDES = {-1: "left-leaning", 1: "right-leaning"}
+# The replicates come from a model that has seen the answers, so that hardly fewer than the
+# nominal share of observed values can lie within the intervals by chance.
+_SLACK = 0.1
+# A share of cells above which LOO as a whole is not to be relied on.
+_MANY = 0.05
+
+
+def checks(results: Results) -> Section | None:
+    """Compare what was observed with what the fitted model predicts."""
+    predictive, coverage = results.table("predictive"), results.table("predictive_coverage")
+    loo = results.table("loo")
+    if (predictive is None or coverage is None) and loo is None:
+        return None
+    reading = (
+        "A model that fits would, asked the same questions again, give answers like those that "
+        "were given. Answers were drawn from the fitted model many times over, and the shares in "
+        f"them are compared with the observed ones. In the figure the line is the {_level(results)}"
+        " interval of the drawn shares; where it crosses the diagonal, the model reproduces what "
+        "was observed. A model that fits is not thereby true, but what it cannot reproduce it "
+        "has no word on. Left and right do not enter, except that statements are grouped by side.",
+    )
+    entries: list[tuple[str, str]] = []
+    blocks: list[Block] = []
+    if predictive is not None and coverage is not None:
+        entries += _replicates(coverage, results.level)
+        blocks += _predicted(predictive, coverage, results)
+    if loo is not None:
+        entries += [entry for row in loo.to_dict("records") for entry in _left_out(row)]
+        left_out: tuple[Block, ...] = (_loo(loo),)
+        if results.table("loo_cells") is not None:
+            left_out += (Paragraph("The same, cell by cell.", csv="loo_cells"),)
+        blocks.append(Fold("Leaving out one cell at a time, as a table", left_out))
+    return Section("fit", "Does the model fit?", reading, (Bullets(tuple(entries)), *blocks))
+
+
+def _level(results: Results) -> str:
+    return f"{results.level:.0%}"
+
+
+def _replicates(coverage: "pd.DataFrame", level: float) -> list[tuple[str, str]]:
+    parts = coverage[coverage["statistic"] != "all"]
+    (whole,) = coverage[coverage["statistic"] == "all"].to_dict("records")
+    found = (
+        f"Of {count(whole['groups'])} shares {share(whole['inside'])} lie within the {level:.0%} "
+        f"interval of the answers drawn from the model, and {share(whole['inside_50'])} within "
+        "the 50% interval."
+    )
+    missed = parts[parts["inside"] < level - _SLACK]
+    if missed.empty and whole["inside"] >= level - _SLACK:
+        return [("The model reproduces the answers. ", found)]
+    names = [
+        f"{STATISTICS.get(row['statistic'], row['statistic'])} ({share(row['inside'])} inside)"
+        for row in missed.to_dict("records")
+    ]
+    told = f"It misses {listed(names)}. " if names else ""
+    return [
+        (
+            "The model does not reproduce everything. ",
+            f"{found} {told}About these the estimates say less than their intervals suggest; the "
+            "crosses in the figure and the first rows of the table show where.",
+        )
+    ]
+
+
+def _left_out(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    what = "answer" if row["part"] == "answers" else "usable or unusable answer"
+    cells, unreliable = row["cells"], row["k_bad"] + row["k_very_bad"]
+    figure = f"elpd {number(row['elpd_loo'], 1)}, standard error {number(row['se'], 1)}"
+    if row["probability"] == row["probability"]:
+        told = (
+            f"Predicted from all other cells, the {what} that was given has a probability of "
+            f"{share(row['probability'])} on average (geometric mean); guessing by how often "
+            f"each model gives it would have {share(row['guess'])} ({figure})."
+        )
+    else:
+        told = f"The density of the answers, each predicted from all other cells: {figure}."
+    entries = [("Answers that the model has not seen. ", told)]
+    if row["integrated"]:
+        entries.append(
+            (
+                "",
+                f"In {count(row['integrated'])} of {count(cells)} cells an effect that no other "
+                "cell knows of was averaged over its distribution.",
+            )
+        )
+    return [*entries, ("", _reliability(unreliable, cells))]
+
+
+def _reliability(unreliable: int, cells: int) -> str:
+    if not unreliable:
+        return (
+            "This can be relied on: no cell weighs so much on the estimates that they could not "
+            "be corrected for its absence (Pareto k is at most 0.7 everywhere)."
+        )
+    share_of = f"{count(unreliable)} of {count(cells)} cells ({share(unreliable / cells)})"
+    few = unreliable <= _MANY * cells
+    return (
+        f"In {share_of} this is not reliable (Pareto k above 0.7): each is nearly all that is "
+        "known of some effect, so that the estimates without it cannot be had from those with "
+        "it, and its prediction is likely too favourable. "
+        + (
+            "They are few; differences between models that rest on them should not be believed."
+            if few
+            else "They are many: do not compare models by this figure."
+        )
+    )
+
+
+def _predicted(
+    predictive: "pd.DataFrame", coverage: "pd.DataFrame", results: Results
+) -> list[Block]:
+    blocks: list[Block] = []
+    drawn = predictive[predictive["statistic"].isin(PANELS)]
+    if not drawn.empty:
+        numbers = {"extreme"} & set(predictive["statistic"])
+        what = "mean R⁺" if numbers else "share agreeing"
+        blocks.append(
+            Picture(
+                name="predictive",
+                caption=(
+                    f"Observed against predicted agreement with {_level(results)} intervals of "
+                    "answers drawn from the model."
+                ),
+                alt="Scatter plots of observed against predicted shares; numbers in the table.",
+                figure=plot_predictive(drawn, what=what),
+                csv=("predictive",),
+            )
+        )
+    tables = (_shares(predictive), _coverage(coverage, results.level))
+    return [*blocks, Fold("Observed and predicted shares, as tables", tables)]
+
+
+def _coverage(coverage: "pd.DataFrame", level: float) -> Grid:
+    return grid(
+        coverage,
+        [
+            Column("Shares", lambda row: STATISTICS.get(row["statistic"], row["statistic"]), False),
+            Column("Number", lambda row: count(row["groups"])),
+            Column("Within the 50% interval", lambda row: share(row["inside_50"])),
+            Column(f"Within the {level:.0%} interval", lambda row: share(row["inside"])),
+        ],
+        caption="How many of the observed shares lie within the intervals.",
+        csv="predictive_coverage",
+        posterior=True,
+    )
+
+
+def _shares(predictive: "pd.DataFrame") -> Grid:
+    level = float(predictive["level"].iloc[0]) if "level" in predictive else 0.9
+    outside = (predictive["observed"] - predictive["upper"]).clip(lower=0) + (
+        predictive["lower"] - predictive["observed"]
+    ).clip(lower=0)
+    ordered = predictive.iloc[(-outside).argsort(kind="stable")]
+    return grid(
+        ordered,
+        [
+            Column("Share", lambda row: STATISTICS.get(row["statistic"], row["statistic"]), False),
+            Column("Of", _group, numeric=False),
+            number_column("observed", "Observed"),
+            number_column("estimate", "Predicted"),
+            Column(f"{level:.0%} interval", lambda row: interval(row["lower"], row["upper"])),
+        ],
+        caption="Observed and predicted shares, those furthest outside their interval first.",
+        csv="predictive",
+        posterior=True,
+        searchable=True,
+    )
+
+
+def _group(row: Mapping[str, Any]) -> str:
+    parts = [str(row[name]) for name in ("model", "prefix", "item") if row[name] == row[name]]
+    if row["keying"] == row["keying"]:
+        parts.append(_SIDES.get(int(row["keying"]), ""))
+    return ", ".join(part for part in parts if part)
+
+
+def _loo(loo: "pd.DataFrame") -> Grid:
+    return grid(
+        loo,
+        [
+            Column("Of", lambda row: str(row["part"]), numeric=False),
+            number_column("elpd_loo", "elpd", 1),
+            number_column("se", "Standard error", 1),
+            number_column("p_loo", "Effective parameters", 1),
+            *(
+                Column(header, lambda row, name=name: count(row[name]))  # type: ignore[misc]
+                for name, header in (
+                    ("cells", "Cells"),
+                    ("k_good", "k to 0.5"),
+                    ("k_ok", "to 0.7"),
+                    ("k_bad", "to 1"),
+                    ("k_very_bad", "above 1"),
+                )
+            ),
+        ],
+        caption="PSIS-LOO: expected log predictive density of the counts in each cell.",
+        csv="loo",
+        posterior=True,
+    )

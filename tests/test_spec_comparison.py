@@ -1,0 +1,114 @@
+"""Comparing specs on the answers of a run, from the command line."""
+
+import pandas as pd
+import pytest
+
+from polbayes.cli import _main
+
+pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
+
+PARTS = {
+    "tiny": '  theta: "~ 0 + dimension + (0 + dimension | model)"\n  acquiescence: "~ 1"\n',
+    "with_yes": (
+        '  theta: "~ 0 + dimension + (0 + dimension | model)"\n'
+        '  acquiescence: "~ 1 + (1 | model)"\n'
+    ),
+}
+SMALL = [
+    "+experiment=wvs_prefixes",
+    "respondents=simulated",
+    "models=[left,right,yes_sayer]",
+    "items=[wvs-01,wvs-02,wvs-14,wvs-15]",
+    "prefixes.only=[baseline,likert]",
+    "sampler.chains=2",
+    "sampler.tune=150",
+    "sampler.draws=200",
+    "seed=3",
+]
+
+
+def spec(parts, *, response="stance", family="cumulative"):
+    return f"response: {response}\nfamily: {family}\nparts:\n{parts}level: 0.9\n"
+
+
+@pytest.fixture(scope="module")
+def configs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("configs")
+    (folder / "analysis").mkdir()
+    files = {name: spec(parts) for name, parts in PARTS.items()}
+    files["agree"] = spec(PARTS["tiny"], response="agree", family="bernoulli")
+    for name, text in files.items():
+        (folder / "analysis" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(configs, tmp_path_factory):
+    """Return a run that was asked, coded and fitted."""
+    where = tmp_path_factory.mktemp("run") / "small"
+    arguments = [*SMALL, "--config-dir", str(configs), f"run_dir={where}", "analysis=tiny"]
+    assert _main([*arguments, "stages=[probe,code,fit]"]) == 0
+    return where
+
+
+@pytest.fixture
+def called(configs, capsys):
+    def call(folder, *more):
+        capsys.readouterr()
+        code = _main([*SMALL, "--config-dir", str(configs), f"run_dir={folder}", *more])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def test_specs_are_compared_and_nothing_is_fitted_twice(folder, called):
+    task = ["task=compare_specs", "specs=[tiny,with_yes]"]
+    code, out, err = called(folder, *task)
+    assert code == 0, err
+    # One respondent agrees with nearly everything, which only one of the specs can say.
+    lines = out.splitlines()
+    assert lines[2].startswith("with_yes")
+    assert "tiny predicts worse than the best" in out
+    table = pd.read_csv(folder / "comparisons" / "specs.csv")
+    assert table["spec"].tolist() == ["with_yes", "tiny"]
+    assert table["difference"][1] < -4
+    assert (table["part"] == "answers").all()
+    # 3 models, 4 items, 3 wordings, 2 prefixes: 72 cells, less those without a usable answer.
+    cells = pd.read_csv(folder / "estimates" / "loo_cells.csv")
+    assert table["cells"].tolist() == [len(cells)] * 2
+    assert 60 < len(cells) <= 72
+    assert table["elpd_loo"][1] == pytest.approx(cells["elpd"].sum())
+    (own,) = (folder / "comparisons" / "fits").iterdir()  # that of tiny is the run's
+    assert {path.name for path in own.iterdir()} == {"posterior.nc", "estimates", "fit.json"}
+    before = {path: path.stat().st_mtime_ns for path in own.rglob("*")}
+    again, repeated, _ = called(folder, *task)
+    assert (again, repeated) == (0, out)
+    assert {path: path.stat().st_mtime_ns for path in own.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["specs=[tiny,agree]"], "specs: agree and tiny are not fitted to the same answers"),
+        (["specs=[tiny,with_yess]"], "unknown analysis 'with_yess'; did you mean 'with_yes'?"),
+        (["specs=[tiny]"], "specs: name at least two different files"),
+        ([], "specs: name at least two different files"),
+        (["specs=[tiny,tiny]"], "specs: name at least two different files"),
+        (["specs=[tiny,mixed_stance]"], "specs: mixed_stance is a mixed model"),
+        (["specs=[tiny,with_yes]", "seed=4"], "holds a run with seed=3, not 4"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_sentence(folder, called, more, says):
+    code, out, err = called(folder, "task=compare_specs", *more)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_a_run_that_was_not_made(called, tmp_path):
+    code, _, err = called(tmp_path / "none", "task=compare_specs", "specs=[tiny,with_yes]")
+    assert code == 2
+    assert "has no coded answers of this config" in err
+    assert not (tmp_path / "none").exists()
