@@ -218,8 +218,15 @@ def _fit(job: Job) -> tuple[list[str], dict[str, Any]]:
 
     config = job.plan.config
     data = open_responses(job.folder)
-    level, seed = config.analysis.level, config.seed
-    result = fit_analysis(job.plan.spec, data, config.sampler, level=level, seed=seed)
+    result = fit_analysis(
+        job.plan.spec,
+        data,
+        config.sampler,
+        level=config.analysis.level,
+        seed=config.seed,
+        rope=config.analysis.rope,
+        precision=config.analysis.precision,
+    )
     result.save(job.folder / "posterior.nc")
     diagnosis = result.diagnosis
     tables = {**result.tables, "diagnostics": diagnosis.table}
