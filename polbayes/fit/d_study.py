@@ -130,7 +130,7 @@ def reliability(scores: Scores, study: Study, *, level: float) -> "pd.DataFrame"
         for name, draws in precision(scores, dimension, [None]).items():
             place = {"dimension": dimension, "measure": name, "model": None}
             rows.append(place | _interval(draws[:, 0], level) | about)
-        by_model = sum(source.by_model for source in scores.sources)
+        by_model = sum(s.by_model for s in scores.sources if not scores.is_fixed(s))
         for k, model in enumerate(study.models):
             root = np.sqrt(np.asarray(by_model)[:, k, at])
             own = {
@@ -165,7 +165,8 @@ def d_study(
         ``own`` (whether these are the numbers of the run, rounded), each of `MEASURES` with
         ``_lower`` and ``_upper``, ``p_reached`` (the probability that the wanted precision is
         reached), ``cheapest`` (whether it is the cheapest design that reaches it with the
-        wanted probability) and ``level``. Cheaper designs come first.
+        wanted probability), ``level``, and what is wanted: ``measure, wanted, probability``.
+        Cheaper designs come first.
     """
     import pandas as pd
 
@@ -194,17 +195,24 @@ def d_study(
         table.insert(0, "dimension", dimension)
         table = table.sort_values(["questions", *NUMBERS], ignore_index=True)
         tables.append(_with_cheapest(table, config.probability))
-    return pd.concat(tables, ignore_index=True).assign(level=level) if tables else pd.DataFrame()
+    if not tables:
+        return pd.DataFrame()
+    return pd.concat(tables, ignore_index=True).assign(
+        level=level, measure=config.measure, wanted=config.wanted, probability=config.probability
+    )
 
 
 def varied(scores: Scores, study: Study) -> tuple[str, ...]:
     """Return the numbers of a plan whose effect is known, because the run varied them.
 
     Without several wordings, or without an effect of wordings in the spec, nothing is known
-    about what other wordings would do. Answer probabilities are the same in every run.
+    about what other wordings would do. Fixed prefixes are all asked. Answer probabilities are
+    the same in every run.
     """
     there = frozenset().union(*(s.facets for s in scores.sources[:-1] if s.planned))
     known = [n for n in ("items", "wordings", "prefixes") if FACET_OF[n] in there]
+    if scores.fixed_prefixes:
+        known = [n for n in known if n != "prefixes"]
     return tuple(n for n in known if study.levels[n] > 1) + (("runs",) if study.repeatable else ())
 
 

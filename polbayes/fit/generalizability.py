@@ -112,6 +112,10 @@ class Scores:
     slope: np.ndarray
     fixed_prefixes: bool = False
 
+    def is_fixed(self, source: Source) -> bool:
+        """Tell whether a source is no error because the prefixes are fixed."""
+        return self.fixed_prefixes and source.facets == {"prefix"}
+
     def thinned(self, most: int) -> "Scores":
         """Return the same from at most so many draws, evenly spread over them."""
         kept = slice(None, None, -(-len(self.universe) // most))
@@ -169,8 +173,7 @@ def error(
     for source in scores.sources:
         if relative and not source.relative:
             continue
-        fixed = scores.fixed_prefixes and source.facets == {"prefix"}
-        own = 0.0 if fixed else source.own[:, at]
+        own = 0.0 if scores.is_fixed(source) else source.own[:, at]
         shares = [
             None
             if plan is None or not source.planned

@@ -114,9 +114,7 @@ def test_more_of_anything_never_measures_worse(variances, numbers, which, fixed)
     kinds = [{"item"}, {"prefix"}, {"item", "variant"}, {"item", "variant", "prefix", RUN}]
     universe, *rest = [v + 0.01 for v in variances]
     sources = [source("x", facets, v) for facets, v in zip(kinds, rest[:4], strict=True)]
-    sources += [
-        source("y", f, v, relative=False) for f, v in zip(kinds[:3], rest[4:], strict=True)
-    ]
+    sources += [source("y", f, v, relative=False) for f, v in zip(kinds[:3], rest[4:], strict=True)]
     measured = scores(universe, *sources, fixed_prefixes=fixed)
     more = [n + (k == which) for k, n in enumerate(numbers)]
     before, after = (coefficients(measured, Plan(*n)) for n in (numbers, more))
