@@ -165,8 +165,8 @@ def d_study(
         ``own`` (whether these are the numbers of the run, rounded), each of `MEASURES` with
         ``_lower`` and ``_upper``, ``p_reached`` (the probability that the wanted precision is
         reached), ``cheapest`` (whether it is the cheapest design that reaches it with the
-        wanted probability), ``level``, and what is wanted: ``measure, wanted, probability``.
-        Cheaper designs come first.
+        wanted probability), ``level``, and what is wanted: ``measure, wanted, probability,
+        prefixes_are``. Cheaper designs come first.
     """
     import pandas as pd
 
@@ -198,7 +198,11 @@ def d_study(
     if not tables:
         return pd.DataFrame()
     return pd.concat(tables, ignore_index=True).assign(
-        level=level, measure=config.measure, wanted=config.wanted, probability=config.probability
+        level=level,
+        measure=config.measure,
+        wanted=config.wanted,
+        probability=config.probability,
+        prefixes_are=config.prefixes,
     )
 
 
