@@ -27,6 +27,8 @@ POSTERIOR_FIGURES = {
     "prefix_acquiescence",
     "sensitivity",
     "acquiescence",
+    "variance_shares",
+    "d_study",
     "items",
 }
 CLASSICAL_FIGURES = {
