@@ -43,8 +43,8 @@ def test_pairs_are_counted_by_their_decision(make_results: Any) -> None:
     table.loc[~of_pairs, "decision"] = "right"  # counted nowhere
     blocks = contrast_blocks(make_results(tables={**results.tables, "contrasts": table}))
     said = texts(blocks)
-    assert "Of 3 pairs of models on all questions together, 1 differ" in said
-    assert "1 are the same in practice, and 1 are open" in said
+    assert "Pairs of models on all questions together: 1 different in practice" in said
+    assert "practice, 1 the same in practice, 1 open." in said
     assert "0.10" in said
     assert "5 of 100 answers" in said
     pairs, centre = grids(blocks)
@@ -55,7 +55,7 @@ def test_pairs_are_counted_by_their_decision(make_results: Any) -> None:
 
 def test_nothing_is_concluded_from_bad_draws(make_results: Any) -> None:
     results = make_results(verdict="bad")
-    assert "Of 3 pairs" not in texts(contrast_blocks(results))
+    assert "Pairs of models" not in texts(contrast_blocks(results))
     assert correlation_blocks(results) == []
     advice = precision(results)
     assert advice is not None

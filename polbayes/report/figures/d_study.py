@@ -12,6 +12,7 @@ from polbayes.report.figures.style import (
     neutral_style,
     new_figure,
 )
+from polbayes.report.numbers import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,8 @@ def plot_d_study(designs: "pd.DataFrame", *, title: str) -> "Figure":
     matplotlib.figure.Figure
         One axes, with a line for each number that was varied around those of the run.
     """
+    from matplotlib.ticker import LogLocator, NullLocator
+
     with neutral_style():
         figure = new_figure(0.75 * WIDTH, 3.6)
         axes = figure.subplots()
@@ -44,7 +47,9 @@ def plot_d_study(designs: "pd.DataFrame", *, title: str) -> "Figure":
         axes.set_xscale("log")
         axes.set_xlabel("questions of each model")
         axes.set_ylabel(title)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace(",", "\u2009"))
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(lambda value, _: count(value))
         axes.grid(color=PALE, linewidth=0.6)
         axes.set_axisbelow(True)
         axes.legend(frameon=False, fontsize=8.5)

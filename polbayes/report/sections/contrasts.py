@@ -58,10 +58,9 @@ def _counted(pairs: "pd.DataFrame") -> str:
     decided = known["decision"].isin(["left", "right"]).sum()
     equal, undecided = ((known["decision"] == word).sum() for word in ("equal", "open"))
     where = " on all questions together" if total else ""
-    noun = "pair" if len(known) == 1 else "pairs"
     return (
-        f"Of {len(known)} {noun} of models{where}, {decided} differ in practice, {equal} are the "
-        f"same in practice, and {undecided} are open."
+        f"Pairs of models{where}: {decided} different in practice, {equal} the same in practice, "
+        f"{undecided} open."
     )
 
 
