@@ -76,15 +76,22 @@ def _realised(block: Block, drawn: "xr.Dataset", weights: Weights) -> np.ndarray
 
 def _answers(built: Built, drawn: "xr.Dataset", weights: Weights) -> dict[str, np.ndarray]:
     """Average the moments of answers: ``[chain, draw, model, dimension]`` each."""
+    from scipy.sparse import csr_array
+
+    size = len(weights.models) * len(weights.dimensions)
+    cells = np.arange(len(weights.weight))
+    table = csr_array((weights.weight, (weights.group, cells)), shape=(size, len(cells)))
     gaps = drawn["gap"].to_numpy().reshape(-1, drawn["gap"].shape[-1]) if "gap" in drawn else None
-    found: dict[str, list[np.ndarray]] = {"slope": [], "variance": [], "noise": []}
+    names = ("slope", "variance", "noise")
+    found = []
     for draw, (eta, own) in enumerate(predictors(built, drawn)):
         gap = np.empty(0) if gaps is None else gaps[draw]
         moments = answer_moments(built.spec.family, eta, own, gap)
-        for name, means in found.items():
-            means.append(weights.mean(getattr(moments, name)))
-    shape = (drawn.sizes["chain"], drawn.sizes["draw"])
-    return {
-        f"answer_{name}": np.stack(means).reshape(*shape, *means[0].shape)
-        for name, means in found.items()
-    }
+        found.append(table @ np.stack([getattr(moments, name) for name in names], axis=1))
+    asked = np.bincount(weights.group, weights.weight, minlength=size) > 0
+    means = np.where(asked[:, None], np.stack(found), np.nan)
+    shape = (
+        *(drawn.sizes["chain"], drawn.sizes["draw"]),
+        *(len(weights.models), len(weights.dimensions)),
+    )
+    return {f"answer_{name}": means[..., k].reshape(shape) for k, name in enumerate(names)}

@@ -90,6 +90,8 @@ def test_all_sections_are_there_in_order(page: Page) -> None:
         "sensitivity",
         "consistency",
         "acquiescence",
+        "variance",
+        "precision",
         "items",
         "validity",
         "diagnostics",
