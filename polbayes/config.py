@@ -158,6 +158,45 @@ class MeasureConfig:
 
 
 @dataclass
+class GridConfig:
+    """The numbers that a D-study combines; None for a range around those of the run."""
+
+    items: list[int] | None = None
+    wordings: list[int] | None = None
+    prefixes: list[int] | None = None
+    runs: list[int] | None = None
+
+
+@dataclass
+class PrecisionConfig:
+    """How precise a study is to be, and what it may ask (`polbayes.fit.d_study`).
+
+    Parameters
+    ----------
+    measure
+        ``dependability``, ``generalizability``, or a standard error of a model's place:
+        ``se_bias``, ``se_theta``, and the same with ``_relative`` for comparisons of models.
+    wanted
+        At least that much of a coefficient, at most that much of a standard error.
+    probability
+        With which posterior probability a design must reach it.
+    prefixes
+        ``random`` where those asked stand for others, ``fixed`` where only they matter.
+    cost
+        Of one question.
+    grid
+        The designs to compare.
+    """
+
+    measure: str = "dependability"
+    wanted: float = 0.8
+    probability: float = 0.8
+    prefixes: str = "random"
+    cost: float = 1.0
+    grid: GridConfig = field(default_factory=GridConfig)
+
+
+@dataclass
 class AnalysisConfig:
     """The analysis spec: see `polbayes.fit.spec` and, with the part ``mu``, `polbayes.fit.mixed`.
 
@@ -173,6 +212,11 @@ class AnalysisConfig:
         Coordinate values to keep.
     level
         Coverage of the intervals.
+    rope
+        Differences of the bias measure up to this are practically none. 0.1 is what the bias
+        moves by when 5 of 100 answers change from one side to the other.
+    precision
+        How precise a study is to be.
     by
         Variable for each of whose levels a mixed model is fitted separately.
     table
@@ -185,6 +229,8 @@ class AnalysisConfig:
     priors: dict[str, str] = field(default_factory=dict)
     select: dict[str, Any] = field(default_factory=dict)
     level: float = 0.9
+    rope: float = 0.1
+    precision: PrecisionConfig = field(default_factory=PrecisionConfig)
     by: str | None = None
     table: str | None = None
 

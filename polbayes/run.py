@@ -255,8 +255,15 @@ def fit_into(
     """
     from polbayes.fit.analysis import fit_analysis
 
-    level, seed = config.analysis.level, config.seed
-    result = fit_analysis(spec, data, config.sampler, level=level, seed=seed)
+    result = fit_analysis(
+        spec,
+        data,
+        config.sampler,
+        level=config.analysis.level,
+        seed=config.seed,
+        rope=config.analysis.rope,
+        precision=config.analysis.precision,
+    )
     result.save(folder / "posterior.nc")
     diagnosis = result.diagnosis
     tables = {**result.tables, "diagnostics": diagnosis.table}

@@ -57,6 +57,17 @@ def test_every_shipped_analysis_is_a_spec(name):
             assert spec.prior(part, group.name, "sd").positive
 
 
+@pytest.mark.parametrize("name", [n for n in all_of("analysis") if n.startswith("ideology")])
+def test_what_is_wanted_of_a_study_can_be_set_for_every_ideology_spec(name):
+    changes = ["rope=0.05", "precision.measure=se_bias", "precision.wanted=0.04"]
+    changes += ["precision.grid.items=[10,20]", "precision.prefixes=fixed"]
+    config, _ = compose([WVS, f"analysis={name}", *(f"analysis.{c}" for c in changes)])
+    assert config.analysis.rope == 0.05
+    assert config.analysis.precision.measure == "se_bias"
+    assert config.analysis.precision.grid.items == [10, 20]
+    assert config.analysis.precision.probability == 0.8
+
+
 @pytest.mark.parametrize("group", ["sampler", "elicitation"])
 def test_every_shipped_choice_composes(group):
     for name in all_of(group):

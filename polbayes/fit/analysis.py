@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from polbayes.config import AnalysisConfig, SamplerConfig
+    from polbayes.config import AnalysisConfig, PrecisionConfig, SamplerConfig
     from polbayes.fit.diagnose import Diagnosis
 
 _EXACT = "exact"
@@ -75,6 +75,7 @@ def parse_analysis(config: "AnalysisConfig", sampler: "SamplerConfig") -> Spec |
                 "sampler=nutpie."
             )
         check_sampler(sampler)
+        _check_conclusions(config)
         return parse_spec(config)
     spec = parse_mixed(config)
     if sampler.backend == _EXACT:
@@ -84,6 +85,14 @@ def parse_analysis(config: "AnalysisConfig", sampler: "SamplerConfig") -> Spec |
         sampler = replace(sampler, backend="nutpie")
     check_sampler(sampler)
     return spec
+
+
+def _check_conclusions(config: "AnalysisConfig") -> None:
+    from polbayes.fit.d_study import check_precision
+
+    if not config.rope > 0:
+        raise UserError(f"analysis.rope: must be a positive number, not {config.rope}.")
+    check_precision(config.precision)
 
 
 def check_analysis(spec: Spec | MixedSpec, design: "xr.Dataset") -> None:
@@ -180,6 +189,8 @@ def fit_analysis(
     *,
     level: float,
     seed: int,
+    rope: float = 0.1,
+    precision: "PrecisionConfig | None" = None,
 ) -> Fitted:
     """Fit a spec to a coded dataset, diagnose and summarise.
 
@@ -195,6 +206,8 @@ def fit_analysis(
         Probability of the intervals, in (0, 1).
     seed
         Fixes the draws.
+    rope, precision
+        For `polbayes.fit.conclusions.conclude`, of the ideology model.
 
     Raises
     ------
@@ -203,7 +216,9 @@ def fit_analysis(
     """
     if isinstance(spec, MixedSpec):
         return _fit_mixed(spec, data, sampler, level=level, seed=seed)
+    from polbayes.config import PrecisionConfig
     from polbayes.fit.cells import gather_cells
+    from polbayes.fit.conclusions import conclude
     from polbayes.fit.diagnose import diagnose
     from polbayes.fit.equation import equation, prior_lines
     from polbayes.fit.fit import fit
@@ -218,10 +233,20 @@ def fit_analysis(
     checks |= loo_tables(leave_one_out(result.built, result.drawn))
     about_items = data[["dimension", "direction"]].reset_coords()[["dimension", "direction"]]
     items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
+    tables = summarise(result.posterior, level=level, items=items)
+    tables |= conclude(
+        result.posterior,
+        spec,
+        result.parts,
+        cells,
+        level=level,
+        rope=rope,
+        precision=precision or PrecisionConfig(),
+    )
     return Fitted(
         posterior=result.posterior,
         sample_stats=result.sample_stats,
-        tables=summarise(result.posterior, level=level, items=items) | checks,
+        tables=tables | checks,
         diagnosis=diagnose(result.posterior, result.sample_stats),
         notes=cells.notes,
         equation=equation(spec, result.parts),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from polbayes.errors import UserError
 from polbayes.files import replacing
 from polbayes.fit.cells import Cells
+from polbayes.fit.components import with_variances
 from polbayes.fit.model import Built, build
 from polbayes.fit.readout import read_off
 from polbayes.fit.sample import sample
@@ -28,7 +29,7 @@ class Fit:
     Parameters
     ----------
     posterior
-        See `polbayes.fit.readout.read_off`.
+        See `polbayes.fit.readout.read_off` and `polbayes.fit.components.with_variances`.
     sample_stats
         The sampler's own statistics, ``[chain, draw]``.
     built
@@ -75,7 +76,8 @@ def fit(spec: Spec, cells: Cells, config: "SamplerConfig", *, seed: int) -> Fit:
     with postponed():
         built = build(spec, cells, parts)
     drawn, stats = sample(built, config, seed=seed)
-    return Fit(read_off(built, drawn), stats, built, drawn)
+    posterior = with_variances(read_off(built, drawn), built, drawn)
+    return Fit(posterior, stats, built, drawn)
 
 
 def save_posterior(posterior: "xr.Dataset", sample_stats: "xr.Dataset", path: Path) -> None:

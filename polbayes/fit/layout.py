@@ -253,7 +253,7 @@ def _gathering(
             assert common is not None
             columns.append((block.start + common.index, np.full(len(keying), sign), role))
             continue
-        for index, weight in _entries(block.group):
+        for index, weight in entries(block.group):
             columns.append((block.start + index, sign * weight, role))
     index = np.stack([c[0] for c in columns], axis=1)
     weight = np.stack([c[1] for c in columns], axis=1)
@@ -270,8 +270,11 @@ def _gathering(
     )
 
 
-def _entries(group: BoundGroup) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return for each entry of a term the index within its block and the weight, by cell."""
+def entries(group: BoundGroup) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return for each entry of a term the index within its block and the weight, by cell.
+
+    Coefficients of which each cell has one alone, with weight 1, are one entry together.
+    """
     cells, width = len(group.index), len(group.columns)
     if group.matrix is None:
         return [(group.index, np.ones(cells))]

@@ -20,12 +20,14 @@ from polbayes.report.sections.diagnostics import diagnostics
 from polbayes.report.sections.headline import headline
 from polbayes.report.sections.items import items
 from polbayes.report.sections.model import model
+from polbayes.report.sections.precision import precision
 from polbayes.report.sections.prefixes import prefixes
 from polbayes.report.sections.prompts import asked
 from polbayes.report.sections.ranking import ranking
 from polbayes.report.sections.rerun import rerun
 from polbayes.report.sections.sensitivity import sensitivity
 from polbayes.report.sections.validity import validity
+from polbayes.report.sections.variance import variance
 from polbayes.report.visible import visible
 
 _FOLDER = Path(__file__).resolve().parent
@@ -39,6 +41,8 @@ SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
     "Prompt sensitivity": sensitivity,
     "Consistency": consistency,
     "Acquiescence": acquiescence,
+    "Where the differences come from": variance,
+    "How many questions are enough": precision,
     "The statements": items,
     "Usable answers": validity,
     "Diagnostics": diagnostics,
@@ -50,11 +54,8 @@ SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
 
 # What only one of the two kinds of analysis can have; the other does not miss it.
 _IDEOLOGY = (
-    "Where the models stand",
-    "Who is left of whom",
-    "Prefix effects",
-    "The statements",
-    "Does the model fit",
+    *("Where the models stand", "Who is left of whom", "Prefix effects", "The statements"),
+    *("Where the differences come from", "How many questions are enough", "Does the model fit"),
 )
 _MIXED = ("Coefficients",)
 

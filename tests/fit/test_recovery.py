@@ -7,7 +7,9 @@ from polbayes.config import AnalysisConfig, SamplerConfig
 from polbayes.design import ModelInfo, design
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
+from polbayes.fit.shares import variance_shares
 from polbayes.fit.spec import parse_spec
+from polbayes.fit.study import study
 
 # Numba says of some compiled functions that it does not keep them for the next process.
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
@@ -24,15 +26,21 @@ ITEMS = tuple(
 RUNS = 6
 
 
-def simulated(coded, seed):
-    """Draw answers with numpy alone, straight from the equation."""
-    rng = np.random.default_rng(seed)
+def planted(rng):
+    """Draw the effects of items, wordings and prefixes."""
     difficulty = rng.normal(0, 0.3, len(ITEMS))
     for d in (0, 1):
         difficulty[6 * d : 6 * d + 6] -= difficulty[6 * d : 6 * d + 6].mean()
     wording = rng.normal(0, 0.2, (len(ITEMS), 2))
     steer = rng.normal(0, 0.3, (len(MODELS), len(PREFIXES)))
     steer -= steer.mean(axis=1, keepdims=True)
+    return difficulty, wording, steer
+
+
+def simulated(coded, seed):
+    """Draw answers with numpy alone, straight from the equation."""
+    rng = np.random.default_rng(seed)
+    difficulty, wording, steer = planted(rng)
     eta = np.empty((len(MODELS), len(ITEMS), 2, len(PREFIXES), RUNS))
     for m, i, v, p, r in np.ndindex(eta.shape):
         _, dimension, direction, _ = ITEMS[i]
@@ -56,10 +64,15 @@ SPEC = AnalysisConfig(
 )
 
 
-def test_planted_order_and_sign_come_back(coded):
+@pytest.fixture(scope="module")
+def recovered(coded):
     spec = parse_spec(SPEC)
     cells = gather_cells(simulated(coded, 1), spec)
-    result = fit(spec, cells, SamplerConfig(chains=2, tune=300, draws=300), seed=1)
+    return fit(spec, cells, SamplerConfig(chains=2, tune=300, draws=300), seed=1), cells
+
+
+def test_planted_order_and_sign_come_back(recovered):
+    result, _ = recovered
     theta = result.posterior["theta"]
     assert list(theta["dimension"].values) == ["economic", "cultural"]
     low, high = theta.quantile([0.05, 0.95], ("chain", "draw"))
@@ -80,6 +93,26 @@ def test_planted_order_and_sign_come_back(coded):
     assert float(bias.sel(model="left")) < -0.2 < 0.2 < float(bias.sel(model="right"))
     assert not result.posterior.isnull().to_array().any()
     assert int(result.sample_stats["diverging"].sum()) <= 3
+
+
+def test_planted_shares_of_variance_come_back(recovered):
+    result, cells = recovered
+    difficulty, wording, steer = planted(np.random.default_rng(1))
+    variances = {
+        "theta: model": np.var(list(THETA.values()), axis=0, ddof=1),
+        "difficulty: item": difficulty.reshape(2, 6).var(axis=1, ddof=1),
+        "acquiescence: model": np.full(2, np.var(list(ACQUIESCENCE.values()), ddof=1)),
+        "steer: model:prefix": np.full(2, (steer**2).sum() / steer.shape[0] / 2),
+        "wording: item:variant": (wording.reshape(2, 12) ** 2).mean(axis=1),
+        "repetition": np.full(2, np.pi**2 / 3),
+    }
+    total = sum(variances.values())
+    table = variance_shares(result.posterior, study(result.parts, cells), level=0.98)
+    table = table[table["model"].isna()].set_index(["dimension", "component"])
+    for name, values in variances.items():
+        for dimension, share in zip(("economic", "cultural"), values / total, strict=True):
+            row = table.loc[dimension, name]
+            assert row["lower"] < share < row["upper"], (dimension, name)
 
 
 @pytest.mark.slow

@@ -137,7 +137,87 @@ def make_tables(models: list[str], data: xr.Dataset) -> dict[str, pd.DataFrame]:
         **_orders(models, theta),
         **_of_wordings(models, rng),
         **_of_asking(models, prefixes, items, rng),
+        **_conclusions(models, prefixes, rng),
     }
+
+
+def _conclusions(
+    models: list[str], prefixes: list[str], rng: np.random.Generator
+) -> dict[str, pd.DataFrame]:
+    region = {"rope": 0.1, "p_left": 0.7, "p_left_of_rope": 0.6, "p_inside": 0.3}
+    region |= {"p_right_of_rope": 0.1, "decision": "open", "measure": "bias"}
+    rows = []
+    for dimension in (*DIMENSIONS, "total"):
+        for k, a in enumerate(models):
+            about = {"dimension": dimension, "model_a": a}
+            rows.append(about | {"against": "centre", "model_b": None})
+            rows += [about | {"against": "model", "model_b": b} for b in models[k + 1 :]]
+    contrasts = pd.DataFrame(rows).assign(**region)
+    shifts = pd.MultiIndex.from_product([models, prefixes], names=["model", "prefix"])
+    correlation = pd.DataFrame(
+        {
+            "first": "economic",
+            "second": "cultural",
+            "of": ["population", "models"],
+            "n_models": len(models),
+            "prior_lower": [-0.73, np.nan],
+            "prior_upper": [0.73, np.nan],
+        }
+    )
+    tables = {
+        "contrasts": contrasts,
+        "prefix_contrasts": shifts.to_frame(index=False).assign(**region),
+        "correlation": correlation,
+    }
+    tables = {
+        name: _interval(table.assign(estimate=rng.uniform(-0.4, 0.4, len(table))), 0.2)
+        for name, table in tables.items()
+    }
+    return {**tables, **_precision(models)}
+
+
+def _precision(models: list[str]) -> dict[str, pd.DataFrame]:
+    sources = ["theta: model", "quirk: model:item", "repetition", "odd: kind"]
+    shares = pd.MultiIndex.from_product(
+        [[None, *models], (*DIMENSIONS, "total"), sources],
+        names=["model", "dimension", "component"],
+    ).to_frame(index=False)
+    shares = _interval(shares.assign(estimate=0.25, variance=1.0), 0.05)
+    own = pd.MultiIndex.from_product(
+        [[None, *models], (*DIMENSIONS, "total"), ["dependability", "se_theta"]],
+        names=["model", "dimension", "measure"],
+    ).to_frame(index=False)
+    return {
+        "variance_shares": shares,
+        "reliability": _interval(own.assign(estimate=0.7), 0.1),
+        "d_study": make_designs(),
+    }
+
+
+def make_designs(**changes: Any) -> pd.DataFrame:
+    """Designs with 10 or 20 items and 1, 2 or 4 prefixes; the error is 1 / prefixes + 1 / items."""
+    rows = []
+    for dimension in (*DIMENSIONS, "total"):
+        for items in (10, 20):
+            for prefixes in (1, 2, 4):
+                error = 1 / prefixes + 1 / items
+                row = {"dimension": dimension, "items": items, "wordings": 3, "runs": 1}
+                row |= {"prefixes": prefixes, "questions": 3 * items * prefixes}
+                row |= {"own": items == 10 and prefixes == 2, "dependability": 1 / (1 + error)}
+                row |= {"se_theta": np.sqrt(error), "se_bias": 0.3 * np.sqrt(error)}
+                rows.append(row | {"p_reached": 1 / (1 + error) > 0.7})
+    table = pd.DataFrame(rows).sort_values("questions", ignore_index=True)
+    table = table.assign(
+        dependability_lower=table["dependability"] - 0.1,
+        dependability_upper=table["dependability"] + 0.1,
+        cost=2.0 * table["questions"],
+        cheapest=(table["items"] == 10) & (table["prefixes"] == 4),
+        measure="dependability",
+        wanted=0.7,
+        probability=0.8,
+        prefixes_are="random",
+    )
+    return table.assign(p_reached=table["p_reached"].astype(float), **changes)
 
 
 def _of_wordings(models: list[str], rng: np.random.Generator) -> dict[str, pd.DataFrame]:

@@ -27,6 +27,8 @@ POSTERIOR_FIGURES = {
     "prefix_acquiescence",
     "sensitivity",
     "acquiescence",
+    "variance_shares",
+    "d_study",
     "items",
     "predictive",
 }
@@ -89,6 +91,8 @@ def test_all_sections_are_there_in_order(page: Page) -> None:
         "sensitivity",
         "consistency",
         "acquiescence",
+        "variance",
+        "precision",
         "items",
         "validity",
         "diagnostics",

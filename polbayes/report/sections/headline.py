@@ -17,6 +17,7 @@ from polbayes.report.blocks import (
 from polbayes.report.figures.leaning_map import placed, plot_leaning_map
 from polbayes.report.prose import listed, reading_of_words, summary
 from polbayes.report.results import Results
+from polbayes.report.sections.contrasts import correlation_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +42,12 @@ def headline(results: Results) -> Section | None:
         f"Every number comes with its {level} interval: given the model and the answers, the "
         f"true value lies inside with a probability of {level}. " + reading_of_words(results.level),
     )
-    blocks = (*_map(theta, level), *_sentences(results, theta), _numbers(results, theta))
+    blocks = (
+        *_map(theta, level),
+        *_sentences(results, theta),
+        *correlation_blocks(results),
+        _numbers(results, theta),
+    )
     return Section("leaning", title, reading, blocks)
 
 

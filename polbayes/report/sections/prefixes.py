@@ -18,6 +18,7 @@ from polbayes.report.figures.prefix_shift import plot_prefix_shift
 from polbayes.report.figures.style import DISAGREE_AGREE, LEFT_LOW
 from polbayes.report.results import Results
 from polbayes.report.sections.bias import level_of, overall
+from polbayes.report.sections.contrasts import prefix_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +69,7 @@ def prefixes(results: Results) -> Section | None:
             f"average; bold numbers are those whose {results.level:.0%} interval leaves out 0."
         )
         blocks += _effects(effects, results)
+        blocks += prefix_blocks(results)
     if by_prefix is not None:
         blocks += _by_prefix(by_prefix, results)
     shifts = results.table("prefix_shift")

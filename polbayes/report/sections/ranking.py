@@ -19,6 +19,7 @@ from polbayes.report.figures.pairwise import plot_pairwise
 from polbayes.report.figures.ranks import plot_ranks
 from polbayes.report.results import Results
 from polbayes.report.sections.consistency import order_agreement
+from polbayes.report.sections.contrasts import contrast_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,7 @@ def ranking(results: Results) -> Section | None:
         blocks += _ranks(ranks, order)
     if pairwise is not None:
         blocks += _pairs(pairwise, order)
+    blocks += contrast_blocks(results)
     blocks += order_agreement(results)
     reading = (
         "The first figure sorts the models from left (top) to right (bottom), on each "

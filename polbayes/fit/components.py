@@ -1,0 +1,97 @@
+"""Variances of the effects in every draw, and how answers follow the latent scale."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.fit.layout import Block, entries
+from polbayes.fit.model import Built
+from polbayes.fit.moments import answer_moments
+from polbayes.fit.readout import predictors
+from polbayes.fit.spec import POSITIONS
+from polbayes.fit.study import Weights, weigh
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def with_variances(posterior: "xr.Dataset", built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
+    """Add to a posterior what variance shares and reliability are computed from.
+
+    Parameters
+    ----------
+    posterior
+        As `polbayes.fit.readout.read_off` names it.
+    built, drawn
+        The model and its draws.
+
+    Returns
+    -------
+    xarray.Dataset
+        The posterior with further variables, all with ``chain, draw`` first:
+        ``effect_variance[component, model, dimension]``, the variance of the effects of each
+        term but theta's, as they are in the draw (Gelman 2005), among a model's answers on a
+        dimension; and ``answer_slope``, ``answer_variance`` and ``answer_noise[model,
+        dimension]``, the moments of `polbayes.fit.moments` averaged over the model's answers.
+    """
+    weights = weigh(built.cells)
+    coords = {"model": list(weights.models), "dimension": list(weights.dimensions)}
+    out = _answers(built, drawn, weights)
+    dims: tuple[str, ...] = ("chain", "draw", "model", "dimension")
+    variables: dict[str, Any] = {name: (dims, values) for name, values in out.items()}
+    blocks = [
+        b
+        for b in built.layout.blocks
+        if b.group is not None and b.part != "theta" and POSITIONS[b.part] in ("asked", "believed")
+    ]
+    if blocks:
+        values = np.stack([_realised(block, drawn, weights) for block in blocks], axis=2)
+        dims = ("chain", "draw", "component", "model", "dimension")
+        variables["effect_variance"] = (dims, values)
+        coords["component"] = [f"{b.part}: {b.group.term.name}" for b in blocks if b.group]
+    new = posterior.assign_coords(
+        {name: np.array(labels, dtype=object) for name, labels in coords.items()}
+    )
+    return new.assign(variables)
+
+
+def _realised(block: Block, drawn: "xr.Dataset", weights: Weights) -> np.ndarray:
+    """Return ``[chain, draw, model, dimension]`` the mean square of a term's effects.
+
+    The divisor is the number of effects that are free, as in a variance about a mean.
+    """
+    group = block.group
+    assert group is not None
+    size = len(weights.models) * len(weights.dimensions)
+    square = drawn["effects"].to_numpy()[..., block.start : block.stop] ** 2
+    total = np.zeros((*square.shape[:2], size))
+    for effect, factor in entries(group):
+        table = np.zeros((block.size, size))
+        np.add.at(table, (effect, weights.group), weights.weight * factor**2)
+        total += square @ table
+    asked = np.bincount(weights.group, weights.weight, minlength=size) > 0
+    total = np.where(asked, total * block.size / max(len(block.free), 1), np.nan)
+    return total.reshape(*square.shape[:2], len(weights.models), len(weights.dimensions))
+
+
+def _answers(built: Built, drawn: "xr.Dataset", weights: Weights) -> dict[str, np.ndarray]:
+    """Average the moments of answers: ``[chain, draw, model, dimension]`` each."""
+    from scipy.sparse import csr_array
+
+    size = len(weights.models) * len(weights.dimensions)
+    cells = np.arange(len(weights.weight))
+    table = csr_array((weights.weight, (weights.group, cells)), shape=(size, len(cells)))
+    gaps = drawn["gap"].to_numpy().reshape(-1, drawn["gap"].shape[-1]) if "gap" in drawn else None
+    names = ("slope", "variance", "noise")
+    found = []
+    for draw, (eta, own) in enumerate(predictors(built, drawn)):
+        gap = np.empty(0) if gaps is None else gaps[draw]
+        moments = answer_moments(built.spec.family, eta, own, gap)
+        found.append(table @ np.stack([getattr(moments, name) for name in names], axis=1))
+    asked = np.bincount(weights.group, weights.weight, minlength=size) > 0
+    means = np.where(asked[:, None], np.stack(found), np.nan)
+    shape = (
+        *(drawn.sizes["chain"], drawn.sizes["draw"]),
+        *(len(weights.models), len(weights.dimensions)),
+    )
+    return {f"answer_{name}": means[..., k].reshape(shape) for k, name in enumerate(names)}

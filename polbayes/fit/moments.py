@@ -1,0 +1,68 @@
+"""What one answer is expected to be, how much it varies, and how it follows the predictor."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from polbayes.fit.likelihood import cutpoints
+
+# Nodes and weights to average over the residual of the logit-normal family.
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Moments of one answer on [-1, 1]: the side that it takes, or ``2 R - 1``.
+
+    Parameters
+    ----------
+    net
+        ``[cell]`` expected value, P(agree) - P(disagree) for ordinal answers.
+    slope
+        ``[cell]`` derivative of `net` by the predictor.
+    variance
+        ``[cell]`` variance of one answer.
+    noise
+        ``[cell]`` variance of one answer on the latent scale, around the predictor.
+    """
+
+    net: np.ndarray
+    slope: np.ndarray
+    variance: np.ndarray
+    noise: np.ndarray
+
+
+def answer_moments(family: str, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> Moments:
+    """Return the moments of one answer in every cell.
+
+    Ordinal answers come from a latent logistic variable, whose variance is pi^2 / 3. The
+    logit of a beta variable with mean mu and precision phi has variance
+    trigamma(mu phi) + trigamma((1 - mu) phi).
+
+    Parameters
+    ----------
+    family
+        The observation model.
+    eta, own
+        ``[cell]`` predictor and the family's own parameter (log width, log sigma, log phi).
+    gaps
+        Distances of the cutpoints.
+    """
+    from scipy.special import expit, polygamma
+
+    if family in ("cumulative", "bernoulli"):
+        cuts = cutpoints(gaps, np.exp(own))
+        agree = expit(eta - cuts[len(cuts) // 2])
+        disagree = expit(cuts[(len(cuts) - 1) // 2] - eta)
+        net = agree - disagree
+        slope = agree * (1 - agree) + disagree * (1 - disagree)
+        return Moments(net, slope, agree + disagree - net**2, np.full_like(net, np.pi**2 / 3))
+    if family == "logit_normal":
+        sides = np.tanh((eta[..., None] + np.exp(own)[..., None] * _NODES) / 2)
+        net, square = sides @ _WEIGHTS, sides**2 @ _WEIGHTS
+        return Moments(net, (1 - square) / 2, square - net**2, np.exp(2 * own) * np.ones_like(net))
+    net, phi = np.tanh(eta / 2), np.exp(own)
+    share = (1 + net) / 2
+    noise = polygamma(1, share * phi) + polygamma(1, (1 - share) * phi)
+    return Moments(net, (1 - net**2) / 2, (1 - net**2) / (1 + phi), noise)

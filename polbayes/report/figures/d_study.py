@@ -1,0 +1,96 @@
+"""How the precision grows with the number of questions."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.figures.style import (
+    FAINT,
+    INK,
+    MARKERS,
+    PALE,
+    SERIES,
+    WIDTH,
+    neutral_style,
+    new_figure,
+)
+from polbayes.report.numbers import count
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NUMBERS = ("items", "wordings", "prefixes", "runs")
+
+
+def plot_d_study(designs: "pd.DataFrame", *, title: str) -> "Figure":
+    """Draw precision against the number of questions, one line for each way to ask more.
+
+    Parameters
+    ----------
+    designs
+        Of one dimension: ``items, wordings, prefixes, runs, questions, own, measure, wanted``,
+        and the column that ``measure`` names with its ``_lower`` and ``_upper``.
+    title
+        What is measured, in words.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One axes, with a line for each number that was varied around those of the run.
+    """
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    with neutral_style():
+        figure = new_figure(0.75 * WIDTH, 3.6)
+        axes = figure.subplots()
+        _draw(axes, designs)
+        axes.set_xscale("log")
+        axes.set_xlabel("questions of each model")
+        axes.set_ylabel(title)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(lambda value, _: count(value))
+        axes.grid(color=PALE, linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.legend(frameon=False, fontsize=8.5)
+    return figure
+
+
+def one_at_a_time(designs: "pd.DataFrame", name: str) -> "pd.DataFrame":
+    """Return the designs that differ from the run's in one number at most, in its order."""
+    (own,) = designs[designs["own"]][list(NUMBERS)].to_dict(orient="records")
+    same = [designs[other] == own[other] for other in NUMBERS if other != name]
+    rows = designs[same[0] & same[1] & same[2]]
+    return rows.sort_values(name, kind="stable")
+
+
+def _draw(axes: "Axes", designs: "pd.DataFrame") -> None:
+    measure, wanted = str(designs["measure"].iloc[0]), float(designs["wanted"].iloc[0])
+    axes.axhline(wanted, color=INK, linewidth=0.9, linestyle="--", label="wanted")
+    for k, name in enumerate(NUMBERS):
+        rows = one_at_a_time(designs, name)
+        if len(rows) < 2:
+            continue
+        x = rows["questions"].to_numpy(dtype=float)
+        axes.fill_between(
+            x,
+            rows[f"{measure}_lower"].to_numpy(dtype=float),
+            rows[f"{measure}_upper"].to_numpy(dtype=float),
+            color=SERIES[k],
+            alpha=0.1,
+            linewidth=0,
+        )
+        y = rows[measure].to_numpy(dtype=float)
+        axes.plot(x, y, color=SERIES[k], marker=MARKERS[k], markersize=5, label=f"other {name}")
+    own = designs[designs["own"]]
+    place = own["questions"].to_numpy(dtype=float), own[measure].to_numpy(dtype=float)
+    axes.plot(
+        *place,
+        linestyle="none",
+        marker="o",
+        markersize=11,
+        color=FAINT,
+        markerfacecolor="none",
+        markeredgewidth=1.6,
+        label="this run",
+    )

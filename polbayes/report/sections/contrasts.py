@@ -1,0 +1,157 @@
+"""Which differences between models, and from the centre, matter in practice."""
+
+from typing import TYPE_CHECKING, Any
+
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Fold,
+    Paragraph,
+    chance_column,
+    estimate_columns,
+    grid,
+    text_column,
+)
+from polbayes.report.numbers import interval, number
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+IN_PRACTICE = {
+    "left": "left, beyond the margin",
+    "right": "right, beyond the margin",
+    "equal": "none that matters",
+    "open": "open",
+}
+
+
+def contrast_blocks(results: Results) -> list[Block]:
+    """Show the contrasts of the bias, and say how many of them are decided."""
+    table = results.table("contrasts")
+    if table is None:
+        return []
+    bias = table[table["measure"] == "bias"]
+    pairs, centre = (bias[bias["against"] == against] for against in ("model", "centre"))
+    rope = number(float(bias["rope"].max()))
+    about = (
+        f"Does a difference matter? Here two models count as the same in practice where their bias "
+        f"differs by at most {rope} on the scale from −1 to 1, which is what changing sides in "
+        f"{100 * float(bias['rope'].max()) / 2:.3g} of 100 answers does. A difference is decided "
+        f"where its whole {results.level:.0%} interval lies on one side of that margin or inside "
+        "it (Kruschke 2018), and otherwise open."
+    )
+    blocks: list[Block] = [Paragraph(about)]
+    if results.verdict != "bad" and len(pairs):
+        blocks.append(Paragraph(_counted(pairs)))
+    if len(pairs):
+        blocks.append(Fold("Differences between models, as a table", (_pairs(pairs, results),)))
+    blocks.append(Fold("Distances from the centre, as a table", (_centre(centre, results),)))
+    return blocks
+
+
+def _counted(pairs: "pd.DataFrame") -> str:
+    """Say how many pairs are decided, on the widest measure there is."""
+    total = (pairs["dimension"] == "total").any()
+    rows = pairs[pairs["dimension"] == "total"] if total else pairs
+    known = rows[rows["estimate"].notna()]
+    decided = known["decision"].isin(["left", "right"]).sum()
+    equal, undecided = ((known["decision"] == word).sum() for word in ("equal", "open"))
+    where = " on all questions together" if total else ""
+    return (
+        f"Pairs of models{where}: {decided} different in practice, {equal} the same in practice, "
+        f"{undecided} open."
+    )
+
+
+def decision_column(header: str = "In practice") -> Column:
+    """Show the decision in words."""
+    return Column(header, lambda row: IN_PRACTICE.get(row["decision"], "–"), numeric=False)
+
+
+def _pairs(pairs: "pd.DataFrame", results: Results) -> Block:
+    return grid(
+        pairs,
+        [
+            text_column("model_a", "Model A"),
+            text_column("model_b", "Model B"),
+            text_column("dimension", "Dimension"),
+            *estimate_columns("Bias of A minus that of B", results.level),
+            chance_column("p_left_of_rope", "Probability that A is left of B by more"),
+            chance_column("p_inside", "… the same in practice"),
+            chance_column("p_right_of_rope", "… that A is right of B by more"),
+            decision_column("Difference in practice"),
+        ],
+        caption="Differences of the bias; negative: A is left of B.",
+        csv="contrasts",
+        posterior=True,
+    )
+
+
+def _centre(centre: "pd.DataFrame", results: Results) -> Block:
+    return grid(
+        centre,
+        [
+            text_column("model_a", "Model"),
+            text_column("dimension", "Dimension"),
+            *estimate_columns("Bias (negative = left)", results.level),
+            chance_column("p_left_of_rope", "Probability of left by more than the margin"),
+            chance_column("p_inside", "… of the centre, in practice"),
+            chance_column("p_right_of_rope", "… of right by more"),
+            decision_column("Distance in practice"),
+        ],
+        caption="Bias against a centre that is as wide as the margin.",
+        csv="contrasts",
+        posterior=True,
+    )
+
+
+def prefix_blocks(results: Results) -> list[Block]:
+    """Show whether a prefix moves the leaning by a distance that matters."""
+    table = results.table("prefix_contrasts")
+    if table is None:
+        return []
+    layout = grid(
+        table,
+        [
+            text_column("model", "Model"),
+            text_column("prefix", "Prefix"),
+            *estimate_columns("Effect on the bias (negative = to the left)", results.level),
+            chance_column("p_inside", "Probability that it does not matter in practice"),
+            decision_column("Shift in practice"),
+        ],
+        caption="Effects of the prefixes on leaning, on the scale of the bias, as differences from "
+        f"the model's own average; up to {number(float(table['rope'].max()))} counts as none.",
+        csv="prefix_contrasts",
+        posterior=True,
+    )
+    return [Fold("Does a prefix move the leaning in practice?", (layout,))]
+
+
+def correlation_blocks(results: Results) -> list[Block]:
+    """Say how leanings on one dimension go with those on another."""
+    table = results.table("correlation")
+    if table is None or results.verdict == "bad":
+        return []
+    text = " ".join(_correlated(row, results.level) for row in table.to_dict(orient="records"))
+    return [Paragraph(text, csv="correlation")]
+
+
+def _correlated(row: dict[Any, Any], level: float) -> str:
+    where = f"{row['first']} and {row['second']} leaning"
+    found = f"{number(row['estimate'])} ({level:.0%} interval {_span(row['lower'], row['upper'])})"
+    if row["of"] == "models":
+        return (
+            f"Among the {row['n_models']} models themselves, the correlation of {where} is {found}."
+        )
+    before = _span(row["prior_lower"], row["prior_upper"])
+    share = (row["upper"] - row["lower"]) / (row["prior_upper"] - row["prior_lower"])
+    little = ", so that the answers of these models say little about it" if share > 0.7 else ""
+    return (
+        f"In the population that the models stand for, the correlation of {where} is estimated at "
+        f"{found}; before any answer the interval was {before}{little}."
+    )
+
+
+def _span(lower: float, upper: float) -> str:
+    return interval(lower, upper).strip("[]").replace(", ", " to ")

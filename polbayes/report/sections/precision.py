@@ -1,0 +1,223 @@
+"""How precise the run is, and how many questions another would need."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from polbayes.report.blocks import (
+    Block,
+    Bullets,
+    Column,
+    Fold,
+    Paragraph,
+    Picture,
+    Section,
+    chance_column,
+    estimate_columns,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.figures.d_study import NUMBERS, one_at_a_time, plot_d_study
+from polbayes.report.numbers import count, number, share
+from polbayes.report.prose import listed
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEASURES: Mapping[str, str] = {
+    "dependability": "dependability",
+    "generalizability": "generalizability",
+    "se_bias": "standard error of a model's bias",
+    "se_theta": "standard error of a model's latent leaning",
+    "se_bias_relative": "standard error of a comparison of models, bias",
+    "se_theta_relative": "standard error of a comparison of models, latent leaning",
+}
+ONE = {"items": "statement", "wordings": "wording", "prefixes": "prefix", "runs": "repetition"}
+MANY = {
+    "items": "statements",
+    "wordings": "wordings",
+    "prefixes": "prefixes",
+    "runs": "repetitions",
+}
+LITTLE = 0.05
+
+
+def precision(results: Results) -> Section | None:
+    """Show the reliability of the run, and what other designs would give and cost."""
+    own, designs = results.table("reliability"), results.table("d_study")
+    if own is None or designs is None:
+        return None
+    return Section(
+        "precision",
+        "How many questions are enough",
+        _reading(designs),
+        (*_sentences(own, designs, results), *_figure(designs), *_tables(own, designs, results)),
+    )
+
+
+def _reading(designs: "pd.DataFrame") -> tuple[str, ...]:
+    prefixes = (
+        "the prefixes are taken to be all that matter"
+        if designs["prefixes_are"].iloc[0] == "fixed"
+        else "so are the prefixes"
+    )
+    return (
+        "Would other statements, other wordings and other prefixes have shown the same? Two "
+        "coefficients answer that, from 0 (not at all) to 1 (exactly). Generalizability is about "
+        "the differences between models: it is the correlation that one may expect with a study "
+        "of the same size that asks other statements like these. Dependability is about where "
+        "each model stands, and also counts what moves all models together. The standard "
+        "error says the same in units of the leaning. They are larger than the intervals of the "
+        "sections above, which are about the statements and prefixes that were asked.",
+        f"The statements and wordings are taken for a sample of those that might be asked; "
+        f"{prefixes}. From how much they differ follows what asking more of "
+        "each would bring. Planned studies have as many statements of the left as of the right.",
+    )
+
+
+def _shown(table: "pd.DataFrame") -> str:
+    """Return the widest dimension."""
+    there = table["dimension"].tolist()
+    return "total" if "total" in there else str(there[0])
+
+
+def _sentences(own: "pd.DataFrame", designs: "pd.DataFrame", results: Results) -> list[Block]:
+    if results.verdict == "bad":
+        return [Paragraph("No advice is given here, because the estimates are not to be used.")]
+    entries = []
+    for dimension in dict.fromkeys(designs["dimension"]):
+        rows = designs[designs["dimension"] == dimension]
+        name = "All questions" if dimension == "total" else f"{dimension.capitalize()} questions"
+        entries.append((name, f"{_now(own, rows, results.level)} {_cheapest(rows)}"))
+    widest = designs[designs["dimension"] == _shown(designs)]
+    return [Bullets(tuple(entries)), Paragraph(_buys(widest))]
+
+
+def _now(own: "pd.DataFrame", rows: "pd.DataFrame", level: float) -> str:
+    measure = str(rows["measure"].iloc[0])
+    here = own[(own["dimension"] == rows["dimension"].iloc[0]) & (own["measure"] == measure)]
+    (row,) = here[here["model"].isna()].to_dict(orient="records")
+    return (
+        f"the {MEASURES[measure]} is {number(row['estimate'])} ({level:.0%} interval "
+        f"{number(row['lower'])} to {number(row['upper'])})."
+    )
+
+
+def _cheapest(rows: "pd.DataFrame") -> str:
+    first = rows.iloc[0]
+    measure, wanted = str(first["measure"]), number(first["wanted"])
+    most = measure.startswith("se_")
+    limit = f"{'at most' if most else 'at least'} {wanted}"
+    aim = f"{limit} with a probability of {first['probability']:.0%}"
+    best = rows[rows["cheapest"]]
+    if best.empty:
+        top = rows.loc[rows["p_reached"].idxmax()]
+        return (
+            f"None of the {len(rows)} designs compared brings it to {aim}; "
+            f"{_asking(top)} comes closest, with {top['p_reached']:.0%}."
+        )
+    row = best.iloc[0]
+    cost = "" if row["cost"] == row["questions"] else f", at a cost of {number(row['cost'])} each"
+    return (
+        f"The cheapest of {len(rows)} designs that brings it to {aim} asks {_asking(row)}: "
+        f"{count(row['questions'])} questions of each model{cost}."
+    )
+
+
+def _asking(row: Mapping[str, Any]) -> str:
+    parts = [
+        f"{count(row[name])} {(ONE if row[name] == 1 else MANY)[name]}"
+        for name in ("items", "wordings", "prefixes")
+    ]
+    times = "once" if row["runs"] == 1 else f"{count(row['runs'])} times"
+    return f"{parts[0]} in {parts[1]} with {parts[2]}, {times}"
+
+
+def _buys(rows: "pd.DataFrame") -> str:
+    """Say what twice as many of each would bring, and what is not known."""
+    (own,) = rows[rows["own"]].to_dict(orient="records")
+    gains, little, unknown = [], [], []
+    for name in NUMBERS:
+        double = one_at_a_time(rows, name).query(f"{name} == {2 * own[name]}")
+        if double.empty:
+            unknown.append(MANY[name])
+            continue
+        gain = 1 - float(double["se_theta"].iloc[0]) / own["se_theta"]
+        if gain < LITTLE:
+            little.append(MANY[name])
+        gains.append(f"twice as many {MANY[name]} by {share(gain)}")
+    text = f"Starting from this run's {_asking(own)}, the standard error would fall "
+    text = text + f"with {listed(gains)}." if gains else ""
+    if little:
+        text += f" Asking more {listed(little)} buys little."
+    if unknown:
+        text += (
+            f" About other numbers of {listed(unknown)} nothing can be said, because this run or "
+            "its analysis did not vary them."
+        )
+    return text.strip()
+
+
+def _figure(designs: "pd.DataFrame") -> list[Block]:
+    rows = designs[designs["dimension"] == _shown(designs)]
+    if all(len(one_at_a_time(rows, name)) < 2 for name in NUMBERS):
+        return []
+    what = MEASURES[str(rows["measure"].iloc[0])]
+    return [
+        Picture(
+            name="d_study",
+            caption=f"How the {what} changes with the number of questions, when one of the numbers "
+            "of this run is changed and the others stay. Flat lines buy little. Bands are "
+            "posterior intervals.",
+            alt=f"Lines of the {what} by number of questions; the numbers are in the table below.",
+            figure=plot_d_study(rows, title=what),
+            csv=("d_study",),
+        )
+    ]
+
+
+def _tables(own: "pd.DataFrame", designs: "pd.DataFrame", results: Results) -> list[Block]:
+    here = grid(
+        own,
+        [
+            text_column("dimension", "Dimension"),
+            Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False),
+            text_column("model", "Model"),
+            *estimate_columns("Estimate", results.level),
+        ],
+        caption="How precise this run is.",
+        csv="reliability",
+        posterior=True,
+    )
+    measure = str(designs["measure"].iloc[0])
+    best = designs[_on_frontier(designs)]
+    others = grid(
+        best,
+        [
+            text_column("dimension", "Dimension"),
+            *(number_column(name, MANY[name].capitalize(), 0) for name in NUMBERS),
+            number_column("questions", "Questions of each model", 0),
+            number_column("cost", "Cost"),
+            *estimate_columns(MEASURES[measure].capitalize(), results.level, prefix=measure),
+            number_column("se_bias", "Standard error of the bias"),
+            chance_column("p_reached", "Probability that it is as wanted"),
+        ],
+        caption="Designs that none with as many or fewer questions betters.",
+        csv="d_study",
+        posterior=True,
+    )
+    return [
+        Fold("The precision of this run, as a table", (here,)),
+        Fold("Other designs", (others,)),
+    ]
+
+
+def _on_frontier(designs: "pd.DataFrame") -> "pd.Series":
+    """Tell which designs are better than all that ask as many or fewer questions."""
+    measure = str(designs["measure"].iloc[0])
+    good = -designs[measure] if measure.startswith("se_") else designs[measure]
+    kept = good == good.groupby([designs["dimension"], designs["questions"]]).transform("max")
+    before = good.where(kept).groupby(designs["dimension"]).cummax()
+    above = before.groupby(designs["dimension"]).shift().fillna(float("-inf"))
+    return kept & (good > above)

@@ -1,0 +1,102 @@
+"""Where the differences between answers come from."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Fold,
+    Paragraph,
+    Picture,
+    Section,
+    estimate_columns,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.figures.variance import plot_variance
+from polbayes.report.numbers import share
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SOURCES: Mapping[str, str] = {
+    "theta: model": "Leaning of the model",
+    "difficulty: item": "Statement",
+    "discrimination: item": "Statement, how sharply it divides",
+    "quirk: model:item": "Statement, for this model",
+    "acquiescence: model": "Agreeing with anything",
+    "acquiescence: model:prefix": "Prefix, effect on agreeing",
+    "steer: model:prefix": "Prefix, effect on leaning",
+    "wording: item:variant": "Wording",
+    "wording: model:item:variant": "Wording, for this model",
+    "repetition": "Asked again, or unexplained",
+}
+"""What the sources of variance are called, in the order of the figure."""
+
+
+def variance(results: Results) -> Section | None:
+    """Show the shares of variance, over all models and within each."""
+    table = results.table("variance_shares")
+    if table is None:
+        return None
+    reading = (
+        "Two answers differ because two models lean differently, because one statement is easier "
+        "to agree with for the right than another, because of the wording or the prefix, or for no "
+        "reason that was varied: the same question, asked again, gets another answer. The bars "
+        "divide the variance of single answers, on the latent scale and turned so that negative is "
+        "left, among these sources; they sum to 100%.",
+        "What a source does to one answer is not what it does to a model's leaning, which is "
+        "estimated from many: agreeing with anything cancels between statements of both sides, and "
+        "wordings average out. The next section is about that.",
+    )
+    every = table[table["model"].isna()]
+    own = table[table["model"].notna()]
+    blocks: list[Block] = []
+    if len(every):
+        blocks.append(
+            Picture(
+                name="variance_shares",
+                caption="Shares of the variance of single answers, with "
+                f"{results.level:.0%} intervals.",
+                alt="Bars of the shares by source; the numbers are in the table below.",
+                figure=plot_variance(every, SOURCES),
+                csv=("variance_shares",),
+            )
+        )
+        if results.verdict != "bad":
+            blocks.append(Paragraph(_in_words(every)))
+        blocks.append(Fold("Shares of variance as a table", (_numbers(every, results),)))
+    if len(own):
+        blocks.append(Fold("Within the answers of each model", (_numbers(own, results, by=True),)))
+    return Section("variance", "Where the differences come from", reading, tuple(blocks))
+
+
+def named(component: str) -> str:
+    """Return what a source is called; one of another spec by its term."""
+    return SOURCES.get(component, component)
+
+
+def _in_words(every: "pd.DataFrame") -> str:
+    """Name the largest sources of the widest measure."""
+    total = (every["dimension"] == "total").any()
+    rows = every[every["dimension"] == ("total" if total else every["dimension"].iloc[0])]
+    largest = rows.sort_values("estimate", ascending=False, kind="stable").head(3)
+    parts = [f"{named(r.component).lower()} ({share(r.estimate)})" for r in largest.itertuples()]
+    return f"The largest sources are: {', '.join(parts)}."
+
+
+def _numbers(table: "pd.DataFrame", results: Results, *, by: bool = False) -> Block:
+    columns = [text_column("model", "Model")] if by else []
+    columns += [
+        text_column("dimension", "Dimension"),
+        Column("Source", lambda row: named(row["component"]), numeric=False),
+        *estimate_columns("Share of the variance", results.level),
+        number_column("variance", "Variance"),
+    ]
+    caption = (
+        "Shares of the variance of the answers of each model." if by else "Shares of variance."
+    )
+    return grid(table, columns, caption=caption, csv="variance_shares", posterior=True)
