@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polbayes.attributes import check_given
 from polbayes.dataset import NOT_ASKED, STANCE, STATUS
 from polbayes.errors import UserError, unknown
 from polbayes.fit.spec import Spec
@@ -121,6 +122,7 @@ def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
         frame = frame[frame[name].isin(values)]
     if frame.empty:
         raise UserError("analysis.select: the selection leaves no cell of the data.")
+    check_given(data, sorted(used_variables(spec)), sorted(set(frame["model"])))
     return frame.reset_index(drop=True)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.fit.cells import Cells, levels
+from polbayes.fit.coefficients import read_coefficients
 from polbayes.fit.layout import Gathering
 from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
 from polbayes.fit.model import Built
@@ -40,7 +41,8 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
         ``difficulty`` and ``discrimination[item]``, ``wording[item, variant]``,
         ``wording_scale[model]``, ``prefix_scale[model, prefix_effect]``,
         ``bias[model, dimension]`` and ``bias_total[model]`` on [-1, 1] (negative = left),
-        ``scale[scale_name]`` and ``gap[middle_point]``; each where the spec has it.
+        ``scale[scale_name]`` and ``gap[middle_point]``, and what
+        `polbayes.fit.coefficients.read_coefficients` names; each where the spec has it.
     """
     reader = _Reader(built, drawn)
     out: dict[str, xr.DataArray] = {}
@@ -61,6 +63,7 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
     out |= _wordings(built, reader)
     out |= _scales(built, reader)
     out |= bias_measure(built, drawn)
+    out |= read_coefficients(built, drawn)
     return reader.dataset(out)
 
 

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polbayes.fit.coefficients import coefficient_tables
+
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
@@ -30,7 +32,8 @@ def summarise(
     -------
     dict
         ``theta``, ``bias_posterior``, ``pairwise``, ``ranks`` and, where the spec has them,
-        ``acquiescence``, ``prefix_effects``, ``sensitivity``, ``items`` and ``wordings``.
+        ``acquiescence``, ``prefix_effects``, ``sensitivity``, ``items``, ``wordings``,
+        ``coefficients`` and ``group_effects``.
         Columns ``estimate`` (posterior mean), ``sd``, ``lower``, ``upper``, ``level``, and
         ``p_left``, the probability of lying left of 0.
     """
@@ -52,6 +55,7 @@ def summarise(
     tables |= _stacked("sensitivity", scales, level)
     if "difficulty" in posterior:
         tables["items"] = _items(posterior, items, level)
+    tables |= coefficient_tables(posterior, level)
     if "wording" in posterior:
         tables["wordings"] = interval_table(posterior["wording"], level).dropna(subset="estimate")
     return tables

@@ -19,6 +19,7 @@ from polbayes.report.sections.diagnostics import diagnostics
 from polbayes.report.sections.headline import headline
 from polbayes.report.sections.items import items
 from polbayes.report.sections.model import model
+from polbayes.report.sections.predictors import predictors
 from polbayes.report.sections.prefixes import prefixes
 from polbayes.report.sections.prompts import asked
 from polbayes.report.sections.ranking import ranking
@@ -32,6 +33,7 @@ _FOLDER = Path(__file__).resolve().parent
 SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
     "Where the models stand": headline,
     "Who is left of whom": ranking,
+    "Kinds of models": predictors,
     "Coefficients": coefficients,
     "Bias": bias,
     "Prefix effects": prefixes,
@@ -49,6 +51,8 @@ SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
 # What only one of the two kinds of analysis can have; the other does not miss it.
 _IDEOLOGY = ("Where the models stand", "Who is left of whom", "Prefix effects", "The statements")
 _MIXED = ("Coefficients",)
+# What a spec asks for expressly.
+_IF_ASKED_FOR = ("Kinds of models",)
 
 BANNERS = {
     "bad": "Do not use the estimates of this report",
@@ -71,7 +75,8 @@ def sections(results: Results) -> tuple[list[Section], list[str]]:
     made = {name: make(results) for name, make in SECTIONS.items()}
     present = [section for section in made.values() if section is not None]
     foreign = _IDEOLOGY if results.mixed else _MIXED
-    absent = [n for n, section in made.items() if section is None and n not in foreign]
+    unmissed = {*foreign, *_IF_ASKED_FOR}
+    absent = [n for n, section in made.items() if section is None and n not in unmissed]
     return present, absent
 
 

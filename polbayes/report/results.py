@@ -137,4 +137,5 @@ class Results:
     @property
     def mixed(self) -> bool:
         """Whether an ordinary mixed model was fitted, and not the ideology model."""
-        return self.table("coefficients") is not None or self.table("group_sds") is not None
+        parts = (self.table("coefficients"), self.table("group_sds"))
+        return self.table("theta") is None and any(part is not None for part in parts)
