@@ -31,7 +31,7 @@ _TAKEN = frozenset(
         *("source", "points", "axis", "answer_level", "prefix_text", "prefix_answer"),
         *("option", "option_stance", "stance_class", "status", "completion", "truncated"),
         *("option_prob", "p_agree", "p_disagree", "r_plus", "stance", "stance_prob", "rating"),
-        *("coder", "message", "agree", "words", "chain", "draw", "level"),
+        *("coder", "message", "agree", "words", "chain", "draw", "level", "from_run"),
     }
 )
 

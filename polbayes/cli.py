@@ -11,6 +11,7 @@ polbayes measures the political leaning of language models.
 
 usage: polbayes +experiment=NAME [KEY=VALUE ...] [--config-dir DIR]
        polbayes +experiment=NAME --cfg     print the config and stop
+       polbayes task=compare runs=[FOLDER,FOLDER]
        polbayes --help | --version
 
 experiments:
@@ -28,6 +29,7 @@ common overrides:
   seed=2                    another seed
   task=dry_run              show prompts and counts, ask nothing
   task=explain              print the model's equation and priors
+  task=compare runs=[A,B]   compare finished runs by their folders
 
 Everything in conf/ can be overridden in this way; --config-dir adds a folder of your own
 configs, laid out like conf/. Running a command again resumes it, or does nothing when it is
@@ -88,6 +90,10 @@ def _run(arguments: list[str]) -> int:
         print(plan.explain(config))
     elif config.task == "dry_run":
         print(plan.dry_run(config))
+    elif config.task == "compare":
+        from polbayes.compare.task import compare
+
+        compare(config, command=command)
     else:
         run.run(config, text, command=command)
     return 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 STAGES = ("probe", "code", "measure", "fit", "report")
-TASKS = ("run", "explain", "dry_run")
+TASKS = ("run", "explain", "dry_run", "compare")
 
 
 @dataclass
@@ -213,7 +213,7 @@ class SamplerConfig:
 
 @dataclass
 class RunConfig:
-    """Everything that a run is made from."""
+    """Everything that a run is made from; `runs` are those that ``task=compare`` compares."""
 
     name: str = "unnamed"
     title: str = ""
@@ -221,6 +221,7 @@ class RunConfig:
     task: str = "run"
     seed: int = 1
     run_dir: str = "outputs/${name}"
+    runs: list[str] = field(default_factory=list)
     stages: list[str] = field(default_factory=lambda: list(STAGES))
     instruments: list[str] = field(default_factory=list)
     items: list[str] | None = None

@@ -14,6 +14,7 @@ from polbayes.report.results import POSTERIOR, Results
 from polbayes.report.sections.acquiescence import acquiescence
 from polbayes.report.sections.bias import bias
 from polbayes.report.sections.coefficients import coefficients
+from polbayes.report.sections.comparison import comparison
 from polbayes.report.sections.consistency import consistency
 from polbayes.report.sections.diagnostics import diagnostics
 from polbayes.report.sections.headline import headline
@@ -31,6 +32,7 @@ from polbayes.report.visible import visible
 _FOLDER = Path(__file__).resolve().parent
 
 SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
+    "What was compared": comparison,
     "Where the models stand": headline,
     "Who is left of whom": ranking,
     "Kinds of models": predictors,
@@ -52,7 +54,7 @@ SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
 _IDEOLOGY = ("Where the models stand", "Who is left of whom", "Prefix effects", "The statements")
 _MIXED = ("Coefficients",)
 # What a spec asks for expressly.
-_IF_ASKED_FOR = ("Kinds of models",)
+_IF_ASKED_FOR = ("What was compared", "Kinds of models")
 
 BANNERS = {
     "bad": "Do not use the estimates of this report",
@@ -74,7 +76,9 @@ def sections(results: Results) -> tuple[list[Section], list[str]]:
     """
     made = {name: make(results) for name, make in SECTIONS.items()}
     present = [section for section in made.values() if section is not None]
-    foreign = _IDEOLOGY if results.mixed else _MIXED
+    foreign: tuple[str, ...] = _IDEOLOGY if results.mixed else _MIXED
+    if results.unlinked:
+        foreign = (*_IDEOLOGY, *_MIXED, "Prompt sensitivity", "Acquiescence", "The model")
     unmissed = {*foreign, *_IF_ASKED_FOR}
     absent = [n for n, section in made.items() if section is None and n not in unmissed]
     return present, absent

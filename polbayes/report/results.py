@@ -23,6 +23,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "coefficients": ("term", *_INTERVAL),
     "group_sds": ("group", "varying", *_INTERVAL),
     "group_effects": ("group", "varying", "level", *_INTERVAL),
+    "compared_runs": ("run", "folder", "title", "models", "items", "answers", "asked", "verdict"),
+    "comparison": ("respondent", "model", "run", "quantity", "dimension", *_INTERVAL),
+    "drift": ("before", "after", "quantity", "dimension", *_INTERVAL, "p_left", "p_right"),
     "diagnostics": ("quantity", "r_hat", "ess_bulk", "ess_tail"),
     "bias": ("model", "dimension", "measure", *_INTERVAL),
     "bias_by_prefix": ("model", "prefix", *_INTERVAL),
@@ -55,6 +58,8 @@ POSTERIOR = frozenset(
         "coefficients",
         "group_sds",
         "group_effects",
+        "drift",
+        "comparison",
     }
 )
 """The tables that stand or fall with the sampler's diagnostics."""
@@ -133,6 +138,11 @@ class Results:
         """Return the table of that name, or None where it is absent or empty."""
         table = self.tables.get(name)
         return None if table is None or table.empty else table
+
+    @property
+    def unlinked(self) -> bool:
+        """Whether runs are compared whose scales are not linked, so that nothing was fitted."""
+        return self.table("comparison") is not None and self.table("theta") is None
 
     @property
     def mixed(self) -> bool:
