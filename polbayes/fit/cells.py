@@ -210,7 +210,10 @@ def _points(spec: Spec, data: "xr.Dataset") -> tuple[tuple[int, ...], tuple[str,
 
 def _order(data: "xr.Dataset") -> dict[str, list[str]]:
     names = ("model", "item", "variant", "prefix")
-    return {d: [str(v) for v in data[d].values] for d in names} | {"dimension": list(DIMENSIONS)}
+    return {d: [str(v) for v in data[d].values] for d in names} | {
+        "dimension": list(DIMENSIONS),
+        "instrument": list(dict.fromkeys(str(v) for v in data["instrument"].values)),
+    }
 
 
 def _continuous(frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset") -> Cells:

@@ -104,7 +104,7 @@ def _units(part: str, spec: Spec, frame: "pd.DataFrame", index: np.ndarray) -> n
     """
     if POSITIONS[part] == "discrimination":
         names = ["dimension"]
-        if "instrument" in _part_variables(spec, "theta"):
+        if "instrument" in part_variables(spec, "theta"):
             names.append("instrument")
         unit = levels(frame, names)[0]
         if refines(index, unit):
@@ -124,8 +124,16 @@ def attributes_of(frame: "pd.DataFrame") -> set[str]:
     return {str(n) for n in by_model.index[by_model == 1] if frame[n].nunique() > 1}
 
 
-def _part_variables(spec: Spec, part: str) -> set[str]:
-    """Return all variables in the formula of a part."""
+def part_variables(spec: Spec, part: str) -> set[str]:
+    """Return all variables in the formula of a part.
+
+    Parameters
+    ----------
+    spec
+        The analysis spec.
+    part
+        Name of a part that it has.
+    """
     formula = spec.parts[part]
     names = {n for one in _common_sets(formula.common) for n in one}
     for group in formula.groups:

@@ -15,7 +15,9 @@ ESS_GOOD, ESS_BAD = 400.0, 100.0
 # What a reader draws conclusions about; the single wordings and cells are not.
 MODEL_LEVEL = (
     "theta",
+    "theta_instrument",
     "bias",
+    "bias_instrument",
     "bias_total",
     "acquiescence",
     "prefix_acquiescence",

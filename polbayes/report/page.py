@@ -18,6 +18,7 @@ from polbayes.report.sections.comparison import comparison
 from polbayes.report.sections.consistency import consistency
 from polbayes.report.sections.diagnostics import diagnostics
 from polbayes.report.sections.headline import headline
+from polbayes.report.sections.instruments import instruments
 from polbayes.report.sections.items import items
 from polbayes.report.sections.model import model
 from polbayes.report.sections.predictors import predictors
@@ -37,6 +38,7 @@ SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
     "Who is left of whom": ranking,
     "Kinds of models": predictors,
     "Coefficients": coefficients,
+    "Instruments": instruments,
     "Bias": bias,
     "Prefix effects": prefixes,
     "Prompt sensitivity": sensitivity,
@@ -54,7 +56,7 @@ SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
 _IDEOLOGY = ("Where the models stand", "Who is left of whom", "Prefix effects", "The statements")
 _MIXED = ("Coefficients",)
 # What a spec asks for expressly.
-_IF_ASKED_FOR = ("What was compared", "Kinds of models")
+_IF_ASKED_FOR = ("What was compared", "Kinds of models", "Instruments")
 
 BANNERS = {
     "bad": "Do not use the estimates of this report",
