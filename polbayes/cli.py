@@ -11,6 +11,7 @@ polbayes measures the political leaning of language models.
 
 usage: polbayes +experiment=NAME [KEY=VALUE ...] [--config-dir DIR]
        polbayes +experiment=NAME --cfg     print the config and stop
+       polbayes task=compare runs=[FOLDER,FOLDER]
        polbayes --help | --version
 
 experiments:
@@ -31,6 +32,7 @@ common overrides:
   task=prior                print what the priors expect of the answers
   task=compare_specs specs=[ideology,mine]
                             compare models of a finished run by how well they predict
+  task=compare runs=[A,B]   compare finished runs by their folders
 
 Everything in conf/ can be overridden in this way; --config-dir adds a folder of your own
 configs, laid out like conf/. Running a command again resumes it, or does nothing when it is
@@ -97,6 +99,10 @@ def _run(arguments: list[str]) -> int:
         from polbayes.spec_comparison import compare_specs_of_run
 
         print(compare_specs_of_run(config, text, overrides, config_dir))
+    elif config.task == "compare":
+        from polbayes.compare.task import compare
+
+        compare(config, command=command)
     else:
         run.run(config, text, command=command)
     return 0

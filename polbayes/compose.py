@@ -74,6 +74,8 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
         with initialize_config_dir(version_base="1.3", config_dir=str(folder("conf").resolve())):
             composed = hydra_compose("config", overrides=[*overrides, *searched])
         merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
+        if OmegaConf.is_missing(composed, "name") and composed.task == "compare":
+            composed.name = merged.name = comparison_name(composed.runs)
         if OmegaConf.is_missing(composed, "name"):
             raise UserError(
                 "no experiment was chosen; add +experiment=NAME with one of "
@@ -139,10 +141,18 @@ def experiments() -> dict[str, str]:
     return found
 
 
+def comparison_name(runs: Sequence[Any]) -> str:
+    """Name a comparison after the folders of its runs."""
+    words = [re.sub(r"[^\w.-]+", "_", Path(str(run)).name) for run in runs]
+    return "_".join(["compare", *words])
+
+
 def _check(config: RunConfig) -> None:
     _check_lists(config)
     if config.task not in TASKS:
         raise unknown("task", config.task, TASKS, where="task")
+    if config.runs and config.task != "compare":
+        raise UserError("runs: is for task=compare, which compares finished runs.")
     for stage in config.stages:
         if stage not in STAGES:
             raise unknown("stage", stage, STAGES, where="stages")
@@ -152,6 +162,19 @@ def _check(config: RunConfig) -> None:
         raise UserError("run_dir: is empty; name the folder that the results go to.")
     if not config.stages:
         raise UserError(f"stages: the list is empty; name some of {', '.join(STAGES)}.")
+    if config.task != "compare":
+        _check_asked(config)
+    if config.measures.bootstrap < 100:
+        raise UserError("measures.bootstrap: at least 100 draws are needed for an interval.")
+    if not 0 <= config.measures.strong <= 1:
+        raise UserError(f"measures.strong: must lie between 0 and 1, not {config.measures.strong}.")
+    for key, level in (("measures", config.measures.level), ("analysis", config.analysis.level)):
+        if not 0 < level < 1:
+            raise UserError(f"{key}.level: must be between 0 and 1, not {level}.")
+
+
+def _check_asked(config: RunConfig) -> None:
+    """Check that there is something to ask, and somebody."""
     if not config.instruments:
         raise UserError("instruments: the list is empty; name at least one, e.g. [wvs].")
     if config.imported is None and not config.respondents:
@@ -165,19 +188,13 @@ def _check(config: RunConfig) -> None:
             for model in config.models:
                 if model not in config.respondents:
                     raise unknown("model", model, config.respondents, where="models")
-    if config.measures.bootstrap < 100:
-        raise UserError("measures.bootstrap: at least 100 draws are needed for an interval.")
-    if not 0 <= config.measures.strong <= 1:
-        raise UserError(f"measures.strong: must lie between 0 and 1, not {config.measures.strong}.")
-    for key, level in (("measures", config.measures.level), ("analysis", config.analysis.level)):
-        if not 0 < level < 1:
-            raise UserError(f"{key}.level: must be between 0 and 1, not {level}.")
 
 
 def _check_lists(config: RunConfig) -> None:
     """Refuse a list of anything but names, which the schema lets through."""
     lists = {
         "stages": config.stages,
+        "runs": config.runs,
         "instruments": config.instruments,
         "items": config.items,
         "variants": config.variants,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 STAGES = ("probe", "code", "measure", "fit", "report")
-TASKS = ("run", "explain", "prior", "dry_run", "compare_specs")
+TASKS = ("run", "explain", "prior", "dry_run", "compare", "compare_specs")
 
 
 @dataclass
@@ -66,6 +66,9 @@ class RespondentConfig:
         Model family, a group-level predictor.
     instruct
         Whether the model is instruction-tuned; None means as the chat template says.
+    attributes
+        Further group-level predictors under names of the user's own: text, numbers or
+        truth values, e.g. ``{lab: meta, size: 7}`` (`polbayes.attributes`).
     chat
         Whether to use the chat template; None means when the checkpoint has one.
     dtype, device
@@ -79,6 +82,7 @@ class RespondentConfig:
     revision: str | None = None
     family: str = ""
     instruct: bool | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
     chat: bool | None = None
     dtype: str = "float32"
     device: str = "auto"
@@ -97,10 +101,15 @@ class ImportConfig:
         Maps ``model``, ``item``, ``variant``, ``prefix``, ``run``, ``answer`` (free text or
         an option) and ``rating`` (a numeric code) to columns of the table, and, where it has
         them, ``statement`` (the wording that was put), ``prefix_text``, ``family``,
-        ``checkpoint`` and ``revision``; what has no column is constant.
+        ``instruct``, ``checkpoint`` and ``revision``; what has no column is constant.
     constants
         Values for what has no column, e.g. ``variant: original`` (which is the default, as are
         ``prefix: baseline`` and ``run: 1``).
+    attributes
+        Maps further attributes of the models, under names of the user's own, to columns that
+        have the same value in all rows of a model.
+    models
+        Attributes by model, for what no column says: ``{llama: {family: meta, size: 7}}``.
     items
         Maps the table's item ids to the instrument's, where they differ.
     options
@@ -120,6 +129,8 @@ class ImportConfig:
     path: str = ""
     columns: dict[str, str] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=dict)
+    models: dict[str, dict[str, Any]] = field(default_factory=dict)
     items: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] | None = None
     points: list[str] | None = None
@@ -250,7 +261,8 @@ class SamplerConfig:
 class RunConfig:
     """Everything that a run is made from.
 
-    `specs` are the analyses that ``task=compare_specs`` compares, by name.
+    `specs` are the analyses that ``task=compare_specs`` compares, by name, and `runs` the folders
+    of the runs that ``task=compare`` compares.
     """
 
     name: str = "unnamed"
@@ -259,6 +271,7 @@ class RunConfig:
     task: str = "run"
     seed: int = 1
     run_dir: str = "outputs/${name}"
+    runs: list[str] = field(default_factory=list)
     stages: list[str] = field(default_factory=lambda: list(STAGES))
     specs: list[str] | None = None
     instruments: list[str] = field(default_factory=list)

@@ -1,12 +1,13 @@
 """The design: an empty response dataset that says everything about what will be asked."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.dataset import CELL_DIMS, LEVELS, NOT_ASKED, STATUS, flag_attributes
+from polbayes.attributes import attribute_coordinates
+from polbayes.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED, STATUS, flag_attributes
 from polbayes.errors import UserError, unknown
 from polbayes.instruments import Instrument, Item, Variant
 from polbayes.prompts import Prefix
@@ -31,16 +32,19 @@ class ModelInfo:
     chat
         Whether the prompt is sent as a user's turn through the model's chat template.
     family, instruct, checkpoint, revision
-        Group-level predictors and provenance; empty where unknown.
+        Group-level predictors and provenance; empty or None where unknown.
+    attributes
+        Further group-level predictors (`polbayes.attributes`).
     """
 
     model: str
     template: str
     chat: bool = False
     family: str = ""
-    instruct: bool = False
+    instruct: bool | None = None
     checkpoint: str = ""
     revision: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 def design(
@@ -75,8 +79,9 @@ def design(
         exists and `NOT_ASKED` where not, with the coordinates ``statement``, ``kind``,
         ``keying`` (item, variant), ``dimension``, ``direction``, ``instrument``,
         ``source`` (item), ``prefix_text``, ``prefix_answer`` (prefix) and one for each
-        field of `ModelInfo`; where the instruments have them, ``points`` (item, axis,
-        answer_level), the published points of the four answers, NaN where an item has none.
+        field of `ModelInfo` and each attribute; where the instruments have them, ``points``
+        (item, axis, answer_level), the published points of the four answers, NaN where an
+        item has none.
 
     Raises
     ------
@@ -118,9 +123,12 @@ def design(
         "template": [m.template for m in models],
         "chat": np.array([m.chat for m in models], dtype=np.int8),
         "family": [m.family for m in models],
-        "instruct": np.array([m.instruct for m in models], dtype=np.int8),
+        "instruct": np.array(
+            [MISSING if m.instruct is None else m.instruct for m in models], dtype=np.int8
+        ),
         "checkpoint": [m.checkpoint for m in models],
         "revision": [m.revision for m in models],
+        **attribute_coordinates({m.model: m.attributes for m in models}),
     }
     coords = {
         "model": [m.model for m in models],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polbayes.attributes import OWN_KEYS, checked_attributes, read_attribute
 from polbayes.coding.options import Options, declare, match_option
 from polbayes.config import ImportConfig
 from polbayes.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE, STATUS, flag_attributes
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 DEFAULTS = {"variant": "original", "prefix": "baseline", "run": "1"}
-_PER_MODEL = ("family", "checkpoint", "revision")
+_PER_MODEL = OWN_KEYS
 _ANSWERS = ("answer", "rating")
+_ATTRIBUTE = "attribute "
 MAPPABLE = (*CELL_DIMS, *_ANSWERS, "statement", "prefix_text", *_PER_MODEL)
 
 
@@ -69,7 +71,7 @@ def import_table(
         raise UserError("imported.columns: map 'answer' or 'rating' to a column of the table.")
     _check_wordings(rows, instruments, path.name)
     _check_duplicates(rows, path.name)
-    data, cells = _lay_out(rows, instruments, path.name)
+    data, cells = _lay_out(rows, instruments, config, path.name)
     return _fill(data, rows, cells, config=config, scale=scale, name=path.name)
 
 
@@ -78,6 +80,7 @@ def _check_keys(config: ImportConfig) -> None:
         for key in keys:
             if key not in MAPPABLE:
                 raise unknown("key", key, MAPPABLE, where=f"imported.{where}")
+    checked_attributes(config.attributes, where="imported.attributes")
     for key in config.constants:
         if key in config.columns:
             raise UserError(
@@ -117,13 +120,20 @@ def _rows(table: "pd.DataFrame", config: ImportConfig, name: str) -> "pd.DataFra
     for key, column in config.columns.items():
         if column not in table.columns:
             raise unknown("column", column, table.columns, where=f"{name}: imported.columns.{key}")
+    for key, column in config.attributes.items():
+        if column not in table.columns:
+            place = f"{name}: imported.attributes.{key}"
+            raise unknown("column", column, table.columns, where=place)
+    mapped = {*config.columns.values(), *config.attributes.values(), *config.ignore}
     for column in table.columns:
-        if column not in config.columns.values() and column not in config.ignore:
+        if column not in mapped:
             raise UserError(
                 f"{name}: the column '{column}' is not mapped; map it under imported.columns or "
                 "list it under imported.ignore."
             )
     rows = pd.DataFrame({key: table[column] for key, column in config.columns.items()})
+    for key, column in config.attributes.items():
+        rows[_ATTRIBUTE + key] = table[column]
     for key, value in {**DEFAULTS, **config.constants}.items():
         if key not in rows:
             rows[key] = str(value)
@@ -178,13 +188,12 @@ def _check_duplicates(rows: "pd.DataFrame", name: str) -> None:
 
 
 def _lay_out(
-    rows: "pd.DataFrame", instruments: Sequence[Instrument], name: str
+    rows: "pd.DataFrame", instruments: Sequence[Instrument], config: ImportConfig, name: str
 ) -> tuple["xr.Dataset", tuple[np.ndarray, ...]]:
     """Make the design that the rows fill, and say where in it each row belongs."""
     items = [i.item for q in instruments for i in q.items if i.item in set(rows["item"])]
     models = list(dict.fromkeys(rows["model"]))
     prefixes = list(dict.fromkeys(rows["prefix"]))
-    per_model = {key: _one_each(rows, "model", key, name) for key in _PER_MODEL if key in rows}
     texts = _one_each(rows, "prefix", "prefix_text", name) if "prefix_text" in rows else {}
     numbers = rows["run"].astype(int)
     runs = sorted(set(numbers))
@@ -193,7 +202,7 @@ def _lay_out(
     data = design(
         instruments,
         [Prefix(prefix, texts.get(prefix, ""), "open") for prefix in prefixes],
-        [_info(model, per_model) for model in models],
+        _infos(models, rows, config, name),
         variants=variants,
         items=items,
         runs=len(runs),
@@ -210,13 +219,40 @@ def _lay_out(
     return data, cells
 
 
-def _info(model: str, per_model: Mapping[str, Mapping[str, str]]) -> ModelInfo:
+def _infos(
+    models: Sequence[str], rows: "pd.DataFrame", config: ImportConfig, name: str
+) -> list[ModelInfo]:
+    """Say of every model what columns and config say, the config where both do."""
+    known: dict[str, dict[str, Any]] = {model: {} for model in models}
+    columns = [key for key in rows.columns if key in _PER_MODEL or key.startswith(_ATTRIBUTE)]
+    for column in columns:
+        texts = _one_each(rows, "model", column, name)
+        values = read_attribute([texts[model] for model in models])
+        if column in _PER_MODEL and column != "instruct":
+            values = [texts[model] for model in models]
+        for model, value in zip(models, values, strict=True):
+            known[model][column.removeprefix(_ATTRIBUTE)] = value
+    for model, given in config.models.items():
+        if model not in known:
+            raise unknown("model", model, models, where="imported.models")
+        known[model] |= given
+    return [_info(model, known[model], f"imported.models.{model}") for model in models]
+
+
+def _info(model: str, given: Mapping[str, Any], where: str) -> ModelInfo:
+    instruct = given.get("instruct")
+    if instruct is not None and not isinstance(instruct, bool):
+        raise UserError(f"{where}.instruct: must be true or false, not '{instruct}'.")
+    own = {key: value for key, value in given.items() if key not in _PER_MODEL}
+    attributes = checked_attributes(own, where=where)
     return ModelInfo(
         model,
         template="",
-        family=per_model.get("family", {}).get(model, ""),
-        checkpoint=per_model.get("checkpoint", {}).get(model, ""),
-        revision=per_model.get("revision", {}).get(model, ""),
+        family=str(given.get("family") or ""),
+        instruct=instruct,
+        checkpoint=str(given.get("checkpoint") or ""),
+        revision=str(given.get("revision") or ""),
+        attributes=attributes,
     )
 
 

@@ -213,11 +213,24 @@ def _measure(job: Job) -> tuple[list[str], dict[str, Any]]:
         strong=settings.strong,
         paraphrase_sets=settings.paraphrase_sets,
     )
-    return _write_tables(tables, job.folder / "measures"), {}
+    return write_tables(tables, job.folder / "measures"), {}
 
 
-def _write_tables(tables: "Mapping[str, pd.DataFrame]", folder: Path) -> list[str]:
-    """Write the tables of a stage, and remove those that an earlier analysis left."""
+def write_tables(tables: "Mapping[str, pd.DataFrame]", folder: Path) -> list[str]:
+    """Write the tables of a stage, and remove those that an earlier analysis left.
+
+    Parameters
+    ----------
+    tables
+        By name.
+    folder
+        Where they go, as ``NAME.csv``.
+
+    Returns
+    -------
+    list of str
+        The files, as paths within the folder above.
+    """
     for name, table in tables.items():
         write_text(folder / f"{name}.csv", table.to_csv(index=False))
     for path in folder.glob("*.csv"):
@@ -267,7 +280,7 @@ def fit_into(
     result.save(folder / "posterior.nc")
     diagnosis = result.diagnosis
     tables = {**result.tables, "diagnostics": diagnosis.table}
-    outputs = _write_tables(tables, folder / "estimates")
+    outputs = write_tables(tables, folder / "estimates")
     about = {
         "verdict": diagnosis.verdict,
         "sentences": list(diagnosis.sentences),

@@ -233,5 +233,14 @@ def frozen(row):
 
 def test_every_key_that_changes_a_result_has_a_stage():
     """The others say what to do now and where, not what comes out."""
-    assert set(vars(RunConfig())) - set(STAGE_OF_KEY) == {"task", "run_dir", "stages", "specs"}
+    unstaged = {"task", "run_dir", "stages", "specs", "runs"}
+    assert set(vars(RunConfig())) - set(STAGE_OF_KEY) == unstaged
     assert set(STAGE_OF_KEY.values()) == set(STAGES)
+
+
+def test_a_comparison_needs_no_experiment_and_is_named_after_its_runs():
+    config, _ = compose(["task=compare", "runs=[outputs/a b,there/2026.1]"])
+    assert config.name == "compare_a_b_2026.1"
+    assert config.run_dir == "outputs/compare_a_b_2026.1"
+    assert config.runs == ["outputs/a b", "there/2026.1"]
+    assert compose(["task=compare", "runs=[a,b]", "name=mine"])[0].run_dir == "outputs/mine"

@@ -3,7 +3,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS, merge
+from polbayes.dataset import CELL_DIMS, MISSING, NOT_ASKED, STATUS, merge
 from polbayes.design import ModelInfo, check_variants, design
 from polbayes.errors import UserError
 from polbayes.instruments import Instrument, Item, Variant, load_instrument
@@ -81,7 +81,8 @@ def test_the_coordinates_say_what_will_be_asked():
     assert data["prefix_text"].values.tolist() == ["", "1 to 5?"]
     assert data["prefix_answer"].values.tolist() == ["open", "likert"]
     assert data["template"].values.tolist() == ["{prefix}{statement}", "{statement}:"]
-    assert data["chat"].values.tolist() == data["instruct"].values.tolist() == [1, 0]
+    assert data["chat"].values.tolist() == [1, 0]
+    assert data["instruct"].values.tolist() == [1, MISSING]
     assert data["family"].values.tolist() == ["f", ""]
     assert data["checkpoint"].values.tolist() == ["", "hub/n"]
     assert data["revision"].values.tolist() == ["r1", ""]

@@ -166,6 +166,49 @@ def test_prefix_texts_and_model_facts(tmp_path):
     assert data["family"].values.tolist() == ["f"]
 
 
+TWO_MODELS = [
+    {**ROWS[0], "params": "7", "tuned": "yes"},
+    {**ROWS[2], "params": "70", "tuned": "no"},
+]
+
+
+def test_attributes_of_the_models_come_from_columns_and_from_the_config(tmp_path):
+    data = load(
+        tmp_path,
+        TWO_MODELS,
+        columns={**COLUMNS, "instruct": "tuned"},
+        attributes={"size": "params"},
+        models={"two": {"family": "f", "lab": "us"}},
+    )
+    assert data["size"].values.tolist() == [7.0, 70.0]
+    assert data["instruct"].values.tolist() == [1, 0]
+    assert data["family"].values.tolist() == ["", "f"]
+    assert data["lab"].values.tolist() == ["", "us"]
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"attributes": {"size": "prams"}}, "imported.attributes.size: unknown column 'prams'"),
+        ({"attributes": {"item": "params"}}, "imported.attributes: 'item' means something else"),
+        ({"models": {"too": {"lab": "us"}}}, "imported.models: unknown model 'too'; did you mean"),
+        ({"models": {"two": {"instruct": "maybe"}}}, "imported.models.two.instruct: must be true"),
+        ({"models": {"two": {"size": [1]}}}, "imported.models.two.size: must be a text"),
+    ],
+)
+def test_attributes_that_cannot_be_used_are_refused(tmp_path, config, says):
+    ignore = [] if "attributes" in config else ["params"]
+    with pytest.raises(UserError) as caught:
+        load(tmp_path, TWO_MODELS, ignore=["tuned", *ignore], **config)
+    assert says in str(caught.value)
+
+
+def test_an_attribute_has_one_value_a_model(tmp_path):
+    rows = [{**ROWS[0], "params": "7"}, {**ROWS[1], "params": "8"}]
+    with pytest.raises(UserError, match="'8' of model 'lab/one' was '7' before"):
+        load(tmp_path, rows, attributes={"size": "params"})
+
+
 def test_item_ids_can_be_mapped(tmp_path):
     rows = [{"who": "m", "question": 0, "said": "c"}]
     data = load(tmp_path, rows, ".parquet", items={"0": "q-2"}, **SCALE)

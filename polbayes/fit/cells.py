@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polbayes.attributes import check_given
 from polbayes.dataset import NOT_ASKED, STANCE, STATUS
 from polbayes.errors import UserError, unknown
 from polbayes.fit.spec import Spec
@@ -121,6 +122,7 @@ def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
         frame = frame[frame[name].isin(values)]
     if frame.empty:
         raise UserError("analysis.select: the selection leaves no cell of the data.")
+    check_given(data, sorted(used_variables(spec)), sorted(set(frame["model"])))
     return frame.reset_index(drop=True)
 
 
@@ -211,7 +213,10 @@ def _points(spec: Spec, data: "xr.Dataset") -> tuple[tuple[int, ...], tuple[str,
 
 def _order(data: "xr.Dataset") -> dict[str, list[str]]:
     names = ("model", "item", "variant", "prefix")
-    return {d: [str(v) for v in data[d].values] for d in names} | {"dimension": list(DIMENSIONS)}
+    return {d: [str(v) for v in data[d].values] for d in names} | {
+        "dimension": list(DIMENSIONS),
+        "instrument": list(dict.fromkeys(str(v) for v in data["instrument"].values)),
+    }
 
 
 def _continuous(frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset") -> Cells:

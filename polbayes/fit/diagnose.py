@@ -16,7 +16,9 @@ PARETO_K_GOOD = 0.7
 # What a reader draws conclusions about; the single wordings and cells are not.
 MODEL_LEVEL = (
     "theta",
+    "theta_instrument",
     "bias",
+    "bias_instrument",
     "bias_total",
     "acquiescence",
     "prefix_acquiescence",

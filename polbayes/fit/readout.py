@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.fit.cells import Cells, levels
+from polbayes.fit.centring import part_variables
+from polbayes.fit.coefficients import read_coefficients
 from polbayes.fit.layout import Gathering
 from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
 from polbayes.fit.model import Built
@@ -40,12 +42,16 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
         ``difficulty`` and ``discrimination[item]``, ``wording[item, variant]``,
         ``wording_scale[model]``, ``prefix_scale[model, prefix_effect]``,
         ``bias[model, dimension]`` and ``bias_total[model]`` on [-1, 1] (negative = left),
-        ``scale[scale_name]`` and ``gap[middle_point]``; each where the spec has it.
+        where theta differs by instrument ``theta_instrument`` and ``bias_instrument[model,
+        dimension, instrument]``, ``scale[scale_name]`` and ``gap[middle_point]``, and what
+        `polbayes.fit.coefficients.read_coefficients` names; each where the spec has it.
     """
     reader = _Reader(built, drawn)
     out: dict[str, xr.DataArray] = {}
     parts = built.parts
     out["theta"] = reader.part("theta", ("model", "dimension"))
+    if _by_instrument(built):
+        out["theta_instrument"] = reader.part("theta", ("model", "dimension", "instrument"))
     if "acquiescence" in parts:
         out["acquiescence"] = reader.part("acquiescence", ("model",))
         if _uses(built, "acquiescence", "prefix"):
@@ -61,6 +67,7 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
     out |= _wordings(built, reader)
     out |= _scales(built, reader)
     out |= bias_measure(built, drawn)
+    out |= read_coefficients(built, drawn)
     return reader.dataset(out)
 
 
@@ -133,6 +140,13 @@ def _of_part(built: Built, name: str) -> Gathering:
 
 def _uses(built: Built, part: str, variable: str) -> bool:
     return any(variable in g.term.factors for g in built.parts[part].groups)
+
+
+def _by_instrument(built: Built) -> bool:
+    """Whether theta differs between several instruments."""
+    frame = built.cells.frame
+    named = "instrument" in part_variables(built.spec, "theta")
+    return named and frame["instrument"].nunique() > 1
 
 
 def _wordings(built: Built, reader: _Reader) -> dict[str, Any]:
@@ -234,15 +248,19 @@ def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
     Returns
     -------
     dict
-        ``bias[model, dimension]`` and ``bias_total[model]``; NaN where a side has no items.
+        ``bias[model, dimension]``, ``bias_total[model]`` and, where theta differs by
+        instrument, ``bias_instrument[model, dimension, instrument]``; NaN where a side has no
+        items.
     """
     frame = built.cells.frame
     models, dims = _present(built.cells, "model"), _present(built.cells, "dimension")
     flip = (frame["keying"] * frame["direction"]).to_numpy(dtype=float)
+    instruments = _present(built.cells, "instrument") if _by_instrument(built) else []
     weights = np.stack(
         [
-            _eq3(built.cells, model, within)
+            _eq3(built.cells, model, within, instrument)
             for model in models
+            for instrument in (None, *instruments)
             for within in (*([d] for d in dims), dims)
         ]
     )
@@ -252,25 +270,31 @@ def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
     for draw, (eta, own) in enumerate(predictors(built, drawn)):
         gap = np.empty(0) if gaps is None else gaps[draw]
         values[draw] = weights @ (flip * net_agreement(built.spec.family, eta, own, gap))
-    values = values.reshape(*shape, len(models), len(dims) + 1)
+    values = values.reshape(*shape, len(models), 1 + len(instruments), len(dims) + 1)
     import xarray as xr
 
-    return {
-        "bias": xr.DataArray(
-            values[..., :-1],
-            dims=("chain", "draw", "model", "dimension"),
-            coords={"model": models, "dimension": dims},
-        ),
-        "bias_total": xr.DataArray(
-            values[..., -1], dims=("chain", "draw", "model"), coords={"model": models}
-        ),
+    every = xr.DataArray(
+        values,
+        dims=("chain", "draw", "model", "instrument", "dimension"),
+        coords={"model": models},
+    )
+    whole, parts = every.isel(instrument=0), every.isel(instrument=slice(1, None))
+    out = {
+        "bias": whole.isel(dimension=slice(-1)).assign_coords(dimension=dims),
+        "bias_total": whole.isel(dimension=-1),
     }
+    if instruments:
+        by = parts.isel(dimension=slice(-1)).assign_coords(dimension=dims, instrument=instruments)
+        out["bias_instrument"] = by.transpose("chain", "draw", "model", "dimension", "instrument")
+    return out
 
 
-def _eq3(cells: Cells, model: str, dimensions: Sequence[str]) -> np.ndarray:
+def _eq3(cells: Cells, model: str, dimensions: Sequence[str], instrument: str | None) -> np.ndarray:
     """Return ``[cell]`` the weights that turn flipped net agreement into Eq. 3."""
     frame = cells.frame
     inside = ((frame["model"] == model) & frame["dimension"].isin(dimensions)).to_numpy()
+    if instrument is not None:
+        inside = inside & (frame["instrument"] == instrument).to_numpy()
     weights = np.zeros(len(frame))
     wording, _ = levels(frame, ("item", "variant"))
     for side in (-1, 1):

@@ -11,6 +11,7 @@ import numpy as np
 
 from polbayes.errors import UserError
 from polbayes.fit.cells import Cells, label, levels
+from polbayes.fit.centring import centring, mean_is_common, refines
 from polbayes.fit.formula import GroupTerm
 from polbayes.fit.spec import POSITIONS, Spec
 
@@ -112,7 +113,7 @@ def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
     common = None
     if formula.common != "0":
         common = _bind_common(formula.common, cells.frame, f"analysis.parts.{name}")
-    groups = tuple(_bind_group(name, term, spec, cells) for term in formula.groups)
+    groups = tuple(_bind_group(name, term, common, spec, cells) for term in formula.groups)
     return BoundPart(name, common, groups)
 
 
@@ -145,7 +146,9 @@ def _bind_common(text: str, frame: "pd.DataFrame", where: str) -> BoundCommon:
     return BoundCommon(tuple(names), tuple(terms), matrix[first], index.reshape(-1))
 
 
-def _bind_group(part: str, term: GroupTerm, spec: Spec, cells: Cells) -> BoundGroup:
+def _bind_group(
+    part: str, term: GroupTerm, common: BoundCommon | None, spec: Spec, cells: Cells
+) -> BoundGroup:
     where = f"analysis.parts.{part}"
     frame = cells.frame
     index, table = levels(frame, term.factors)
@@ -159,7 +162,11 @@ def _bind_group(part: str, term: GroupTerm, spec: Spec, cells: Cells) -> BoundGr
             )
         matrix, names, _ = _matrix(term.expr, frame, where)
         columns = tuple(names)
-    within = _centring(part, term, spec, frame, index)
+    if matrix is None:
+        within = centring(part, term, spec, frame, index=index)
+    else:
+        own = None if common is None else common.matrix[common.index]
+        within = mean_is_common(matrix, own, index=index)
     sizes = _levels_within(index, within)
     if sizes.min() < 2:
         raise UserError(_too_few(part, term, table, sizes, within is not None))
@@ -168,7 +175,7 @@ def _bind_group(part: str, term: GroupTerm, spec: Spec, cells: Cells) -> BoundGr
     if term.by:
         scale_of, names_by = levels(table, [term.by])
         scales = tuple(str(v) for v in names_by[term.by])
-        if within is not None and not _refines(within, scale_of):
+        if within is not None and not refines(within, scale_of):
             within = None  # effects of different scales have no mean to speak of
     return BoundGroup(
         term=term,
@@ -202,73 +209,6 @@ def _levels_within(index: np.ndarray, within: np.ndarray | None) -> np.ndarray:
     return np.bincount(within)
 
 
-def _centring(
-    part: str, term: GroupTerm, spec: Spec, frame: "pd.DataFrame", index: np.ndarray
-) -> np.ndarray | None:
-    """Find the groups of levels in which the mean would be confounded with another term.
-
-    A term's effects sum to zero within the levels of the finest coarser term in the same
-    position, terms of the respondent first, because there the confounded mean would be
-    part of what is to be estimated.
-    """
-    if term.expr != "1":
-        # Coefficients sum to zero over all levels where their means are common terms.
-        named = set(_variables(term.expr))
-        own = [set(names) for names in _common_sets(spec.parts[part].common)]
-        return np.zeros(index.max() + 1, dtype=int) if named in own else None
-    candidates: list[tuple[bool, int, np.ndarray]] = []
-    for other_part, formula in spec.parts.items():
-        if POSITIONS[other_part] != POSITIONS[part]:
-            continue
-        variable_sets = _common_sets(formula.common)
-        for group in formula.groups:
-            if (other_part, group) != (part, term):
-                variable_sets += [group.factors, (*group.factors, *_variables(group.expr))]
-        for names in variable_sets:
-            coarse = (
-                levels(frame, dict.fromkeys(names))[0] if names else np.zeros(len(frame), dtype=int)
-            )
-            if _refines(index, coarse) and coarse.max() < index.max():
-                candidates.append(("model" in names, int(coarse.max()), coarse))
-    if POSITIONS[part] in ("discrimination", "threshold") and not candidates:
-        # The geometric mean is 1, for discriminations within each dimension: the rest is in
-        # theta, which has a unit of its own on each, and in the distances of the cutpoints.
-        whole = np.zeros(len(frame), dtype=int)
-        dimension = levels(frame, ["dimension"])[0]
-        own_unit = POSITIONS[part] == "discrimination" and _refines(index, dimension)
-        candidates.append((False, 0, dimension if own_unit else whole))
-    if not candidates:
-        return None
-    coarse = max(candidates, key=lambda c: c[:2])[2]
-    first = np.unique(index, return_index=True)[1]
-    return np.unique(coarse[first], return_inverse=True)[1]
-
-
-def _variables(expr: str) -> tuple[str, ...]:
-    from formulae import model_description
-
-    return tuple(sorted(model_description(expr).var_names)) if expr not in ("0", "1") else ()
-
-
-def _common_sets(common: str) -> list[tuple[str, ...]]:
-    from formulae import model_description
-
-    if common == "0":
-        return []
-    sets = []
-    for term in model_description(common).common_terms:
-        names: set[str] = getattr(term, "var_names", set())
-        sets.append(tuple(sorted(names)))
-    return sets
-
-
-def _refines(fine: np.ndarray, coarse: np.ndarray) -> bool:
-    """Whether every level of `fine` lies in one level of `coarse`."""
-    last = np.zeros(fine.max() + 1, dtype=coarse.dtype)
-    last[fine] = coarse
-    return bool((last[fine] == coarse).all())
-
-
 def _check_keying(spec: Spec, frame: "pd.DataFrame") -> None:
     asked = [p for p in spec.parts if POSITIONS[p] == "asked"]
     if asked and frame["keying"].nunique() == 1:
@@ -290,7 +230,7 @@ def _check_aliases(parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> Non
         for group in part.groups:
             for other_part, other in seen:
                 same_side = POSITIONS[part.name] == POSITIONS[other_part]
-                if not same_side and not _refines(group.index, side):
+                if not same_side and not refines(group.index, side):
                     continue  # the keying tells them apart
                 if any(_same(a, b) for a in _partitions(group) for b in _partitions(other)):
                     raise _alias(part.name, group, other_part, other, frame)
@@ -328,7 +268,7 @@ def _partitions(group: BoundGroup) -> list[np.ndarray]:
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    return _refines(one, other) and _refines(other, one)
+    return refines(one, other) and refines(other, one)
 
 
 def _check_common_parts(parts: Mapping[str, BoundPart], keying: np.ndarray) -> None:

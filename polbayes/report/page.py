@@ -15,12 +15,15 @@ from polbayes.report.sections.acquiescence import acquiescence
 from polbayes.report.sections.bias import bias
 from polbayes.report.sections.checks import checks
 from polbayes.report.sections.coefficients import coefficients
+from polbayes.report.sections.comparison import comparison
 from polbayes.report.sections.consistency import consistency
 from polbayes.report.sections.diagnostics import diagnostics
 from polbayes.report.sections.headline import headline
+from polbayes.report.sections.instruments import instruments
 from polbayes.report.sections.items import items
 from polbayes.report.sections.model import model
 from polbayes.report.sections.precision import precision
+from polbayes.report.sections.predictors import predictors
 from polbayes.report.sections.prefixes import prefixes
 from polbayes.report.sections.prompts import asked
 from polbayes.report.sections.ranking import ranking
@@ -33,9 +36,12 @@ from polbayes.report.visible import visible
 _FOLDER = Path(__file__).resolve().parent
 
 SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
+    "What was compared": comparison,
     "Where the models stand": headline,
     "Who is left of whom": ranking,
+    "Kinds of models": predictors,
     "Coefficients": coefficients,
+    "Instruments": instruments,
     "Bias": bias,
     "Prefix effects": prefixes,
     "Prompt sensitivity": sensitivity,
@@ -58,6 +64,8 @@ _IDEOLOGY = (
     *("Where the differences come from", "How many questions are enough", "Does the model fit"),
 )
 _MIXED = ("Coefficients",)
+# What a spec asks for expressly.
+_IF_ASKED_FOR = ("What was compared", "Kinds of models", "Instruments")
 
 BANNERS = {
     "bad": "Do not use the estimates of this report",
@@ -80,8 +88,11 @@ def sections(results: Results) -> tuple[list[Section], list[str]]:
     """
     made = {name: make(results) for name, make in SECTIONS.items()}
     present = [section for section in made.values() if section is not None]
-    foreign = _IDEOLOGY if results.mixed else _MIXED
-    absent = [n for n, section in made.items() if section is None and n not in foreign]
+    foreign: tuple[str, ...] = _IDEOLOGY if results.mixed else _MIXED
+    if results.unlinked:
+        foreign = (*_IDEOLOGY, *_MIXED, "Prompt sensitivity", "Acquiescence", "The model")
+    unmissed = {*foreign, *_IF_ASKED_FOR}
+    absent = [n for n, section in made.items() if section is None and n not in unmissed]
     return present, absent
 
 

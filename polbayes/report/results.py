@@ -39,6 +39,12 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         *("k_good", "k_ok", "k_bad", "k_very_bad", "probability", "guess"),
     ),
     "loo_cells": ("model", "item", "variant", "prefix", "elpd", "pareto_k", "part"),
+    "by_instrument": ("model", "dimension", "instrument", "quantity", *_INTERVAL),
+    "instrument_differences": ("model", "dimension", "first", "second", "quantity", *_INTERVAL),
+    "instrument_correlations": ("dimension", "first", "second", "quantity", *_INTERVAL),
+    "compared_runs": ("run", "folder", "title", "models", "items", "answers", "asked", "verdict"),
+    "comparison": ("respondent", "model", "run", "quantity", "dimension", *_INTERVAL),
+    "drift": ("before", "after", "quantity", "dimension", *_INTERVAL, "p_left", "p_right"),
     "diagnostics": ("quantity", "r_hat", "ess_bulk", "ess_tail"),
     "bias": ("model", "dimension", "measure", *_INTERVAL),
     "bias_by_prefix": ("model", "prefix", *_INTERVAL),
@@ -81,6 +87,11 @@ POSTERIOR = frozenset(
         "coefficients",
         "group_sds",
         "group_effects",
+        "by_instrument",
+        "instrument_differences",
+        "instrument_correlations",
+        "drift",
+        "comparison",
     }
 )
 """The tables that stand or fall with the sampler's diagnostics."""
@@ -161,6 +172,12 @@ class Results:
         return None if table is None or table.empty else table
 
     @property
+    def unlinked(self) -> bool:
+        """Whether runs are compared whose scales are not linked, so that nothing was fitted."""
+        return self.table("comparison") is not None and self.table("theta") is None
+
+    @property
     def mixed(self) -> bool:
         """Whether an ordinary mixed model was fitted, and not the ideology model."""
-        return self.table("coefficients") is not None or self.table("group_sds") is not None
+        parts = (self.table("coefficients"), self.table("group_sds"))
+        return self.table("theta") is None and any(part is not None for part in parts)

@@ -1,9 +1,10 @@
 """Respondents: who answers. One module a backend, chosen by `RespondentConfig.backend`."""
 
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from polbayes.attributes import checked_attributes
 from polbayes.config import ElicitationConfig, RespondentConfig
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError, unknown
@@ -114,11 +115,14 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
     Raises
     ------
     UserError
-        If the respondent cannot be used with this template.
+        If the respondent cannot be used with this template, or an attribute of it as a
+        predictor.
     """
     if config.backend not in BACKENDS:
         raise unknown("backend", config.backend, BACKENDS, where=f"respondents.{name}")
-    return BACKENDS[config.backend].describe(name, config, template)
+    attributes = checked_attributes(config.attributes, where=f"respondents.{name}.attributes")
+    info = BACKENDS[config.backend].describe(name, config, template)
+    return replace(info, attributes=attributes)
 
 
 def open_respondent(

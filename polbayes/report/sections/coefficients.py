@@ -26,9 +26,9 @@ _NUMBERS = {"sd", "p_positive", "coverage", "level", "verdict"}
 
 def coefficients(results: Results) -> Section | None:
     """Show the coefficients and the standard deviations of groups of a mixed model."""
-    table, scales = results.table("coefficients"), results.table("group_sds")
-    if table is None and scales is None:
+    if not results.mixed:
         return None
+    table, scales = results.table("coefficients"), results.table("group_sds")
     level = f"{results.level:.0%}"
     reading = (
         "A coefficient says how much the linear predictor η of the equation below changes when a "

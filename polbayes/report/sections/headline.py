@@ -29,6 +29,8 @@ def headline(results: Results) -> Section | None:
     if theta is None and results.mixed:
         return None
     title = "Where the models stand"
+    if results.unlinked:
+        return None  # runs whose scales are not linked have no common map
     if theta is None:
         absent = "The ideology model was not fitted in this run, so there are no latent leanings."
         return Section("leaning", title, (absent,), ())

@@ -1,0 +1,1 @@
+"""Comparison across finished runs: what they share is aligned, merged and fitted again."""

@@ -1,0 +1,132 @@
+"""What was compared: the runs, what they share, and how models have moved between them."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from polbayes.report.blocks import (
+    Block,
+    Bullets,
+    Fold,
+    Picture,
+    Section,
+    chance_column,
+    estimate_columns,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.figures.drift import plot_drift
+from polbayes.report.numbers import chance, interval, number
+from polbayes.report.prose import PROBABLY
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def comparison(results: Results) -> Section | None:
+    """Show what a comparison of runs compared; None for the report of one run."""
+    runs, table = results.table("compared_runs"), results.table("comparison")
+    if runs is None or table is None:
+        return None
+    linked, drift = "joint_estimate" in table, results.table("drift")
+    reading = [_READING_LINKED if linked else _READING_APART]
+    blocks: list[Block] = [_runs(runs), Bullets(tuple(("", note) for note in results.notes))]
+    if drift is not None:
+        reading.append(_READING_DRIFT)
+        blocks += _drift(drift, results)
+    estimates = _estimates(table, results, linked=linked)
+    blocks.append(
+        Fold("The estimates of each run and of all together, as a table", (estimates,))
+        if linked
+        else estimates
+    )
+    return Section("comparison", "What was compared", tuple(reading), tuple(blocks))
+
+
+_READING_LINKED = (
+    "This report is about several runs that were finished before. Their answers were put together "
+    "and analysed as one, which what they share makes possible: a statement asked in two runs is "
+    "as difficult in both, a respondent asked in two runs is the same. All estimates below are of "
+    "that joint analysis."
+)
+_READING_APART = (
+    "This report puts several runs beside each other that were finished before. They share too "
+    "little for one scale, so every number is of its own run, and positions of different runs "
+    "must not be compared as if 0 were the same place in all of them."
+)
+_READING_DRIFT = (
+    "Drift is how far a model has moved between two snapshots of it: the later minus the earlier "
+    "position, negative to the left. Of its acquiescence, negative means that it agrees less with "
+    "whatever is said."
+)
+
+
+def _runs(runs: "pd.DataFrame") -> Block:
+    columns = [
+        text_column("run", "Run"),
+        text_column("title", "Title"),
+        text_column("instruments", "Instruments"),
+        number_column("models", "Models", 0),
+        number_column("items", "Statements", 0),
+        number_column("answers", "Answers", 0),
+        text_column("asked", "Asked until"),
+        text_column("verdict", "Verdict on its own fit"),
+    ]
+    return grid(runs, columns, caption="The runs, the earlier first.", csv="compared_runs")
+
+
+def _drift(drift: "pd.DataFrame", results: Results) -> list[Block]:
+    shown = drift[drift["quantity"] == "theta"]
+    blocks: list[Block] = []
+    if results.verdict != "bad":
+        entries = [
+            (f"{before} to {after}:", "; ".join(map(_moved, rows.to_dict(orient="records"))) + ".")
+            for (before, after), rows in shown.groupby(["before", "after"], sort=False)
+        ]
+        blocks.append(Bullets(tuple(entries)))
+    picture = Picture(
+        name="drift",
+        caption="How far models have moved between two snapshots, on the scale of the leaning.",
+        alt="Forest plot of the differences; the numbers are in the table below.",
+        figure=plot_drift(shown),
+        csv=("drift",),
+    )
+    columns = [
+        text_column("before", "Before"),
+        text_column("after", "After"),
+        text_column("quantity", "Quantity"),
+        text_column("dimension", "Dimension"),
+        *estimate_columns("After minus before", results.level),
+        chance_column("p_left", "Probability left (or less)"),
+        chance_column("p_right", "Probability right (or more)"),
+    ]
+    return [*blocks, picture, grid(drift, columns, caption="Drift.", csv="drift", posterior=True)]
+
+
+def _moved(row: Mapping[str, Any]) -> str:
+    """Say in words how a model has moved on one dimension."""
+    by = f"by {number(row['estimate'])}, {interval(row['lower'], row['upper'])}"
+    side, p = ("left", row["p_left"]) if row["estimate"] < 0 else ("right", row["p_right"])
+    if row["upper"] < 0 or row["lower"] > 0:
+        words = f"moved {side}"
+    elif p >= PROBABLY:
+        words = f"probably moved {side}"
+    else:
+        return f"no drift can be told on {row['dimension']} questions ({by})"
+    return f"{words} on {row['dimension']} questions ({by}; probability {chance(p)})"
+
+
+def _estimates(table: "pd.DataFrame", results: Results, *, linked: bool) -> Block:
+    columns = [
+        text_column("respondent", "Respondent"),
+        text_column("run", "Run"),
+        text_column("quantity", "Quantity"),
+        text_column("dimension", "Dimension"),
+        *estimate_columns("In its own run", results.level),
+    ]
+    if linked:
+        table = table.rename(columns={"joint_estimate": "joint"})
+        columns += estimate_columns("All together", results.level, prefix="joint")
+    caption = "Estimates of each run by itself" + (", and of all together." if linked else ".")
+    return grid(table, columns, caption=caption, csv="comparison", posterior=True, searchable=True)

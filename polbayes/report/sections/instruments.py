@@ -1,0 +1,109 @@
+"""Whether models lean alike on different instruments."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import (
+    Block,
+    Fold,
+    Picture,
+    Section,
+    chance_column,
+    estimate_columns,
+    grid,
+    text_column,
+)
+from polbayes.report.figures.forest import Panel, plot_forest
+from polbayes.report.figures.style import SERIES
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_READING = (
+    "Each instrument asks about the same dimensions with statements of its own. Here every model "
+    "has a leaning of its own on each. Its zero is the midpoint of that instrument's statements "
+    "and its unit their sharpness, so a difference that all models share says something of the "
+    "statements: one questionnaire may be worded further left than another. A difference of one "
+    "model that others do not share is about that model.",
+    "The correlation says whether the instruments put the models in the same order and at similar "
+    "distances: 1 means that what one instrument says of a model can be told from the other. Few "
+    "models leave it wide open.",
+)
+
+
+def instruments(results: Results) -> Section | None:
+    """Show how the models lean on each instrument; None where theta does not differ by it."""
+    differences, levels = results.table("instrument_differences"), results.table("by_instrument")
+    if differences is None or levels is None:
+        return None
+    blocks: list[Block] = [
+        Picture(
+            name="instrument_differences",
+            caption="Leaning on one instrument minus leaning on the other, with intervals.",
+            alt="Forest plot of the differences; the numbers are in the table below.",
+            figure=_figure(differences[differences["quantity"] == "theta"]),
+            csv=("instrument_differences",),
+        )
+    ]
+    correlations = results.table("instrument_correlations")
+    if correlations is not None:
+        blocks.append(_correlations(correlations, results))
+    blocks += [
+        _differences(differences, results),
+        Fold("By instrument", (_levels(levels, results),)),
+    ]
+    return Section("instruments", "Do the instruments agree?", _READING, tuple(blocks))
+
+
+def _figure(table: "pd.DataFrame") -> "Figure":
+    groups = table.groupby(["dimension", "first", "second"], sort=False)
+    panels = [
+        Panel(f"{dimension}: {first} − {second}", rows, SERIES[k % len(SERIES)])
+        for k, ((dimension, first, second), rows) in enumerate(groups)
+    ]
+    return plot_forest(panels, centre=0.0, dress=_named)
+
+
+def _named(axes: "Axes") -> None:
+    axes.set_xlabel("first instrument further left (negative) or right")
+
+
+def _correlations(table: "pd.DataFrame", results: Results) -> Block:
+    columns = [
+        text_column("dimension", "Dimension"),
+        text_column("first", "First"),
+        text_column("second", "Second"),
+        text_column("quantity", "Quantity"),
+        *estimate_columns("Correlation over models", results.level),
+    ]
+    caption = "Correlation of the models' leanings on two instruments."
+    return grid(table, columns, caption=caption, csv="instrument_correlations", posterior=True)
+
+
+def _differences(table: "pd.DataFrame", results: Results) -> Block:
+    columns = [
+        text_column("model", "Model"),
+        text_column("dimension", "Dimension"),
+        text_column("first", "First"),
+        text_column("second", "Second"),
+        text_column("quantity", "Quantity"),
+        *estimate_columns("First minus second", results.level),
+        chance_column("p_left", "Probability that the first is further left"),
+    ]
+    caption = "Differences between instruments."
+    return grid(table, columns, caption=caption, csv="instrument_differences", posterior=True)
+
+
+def _levels(table: "pd.DataFrame", results: Results) -> Block:
+    columns = [
+        text_column("model", "Model"),
+        text_column("dimension", "Dimension"),
+        text_column("instrument", "Instrument"),
+        text_column("quantity", "Quantity"),
+        *estimate_columns("Leaning (negative = left)", results.level),
+        chance_column("p_left", "Probability left of the centre"),
+    ]
+    caption = "Leaning of every model on every instrument."
+    return grid(table, columns, caption=caption, csv="by_instrument", posterior=True)

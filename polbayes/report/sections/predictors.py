@@ -1,0 +1,92 @@
+"""What goes with the leaning: coefficients of attributes, and effects of groups of models."""
+
+import re
+from typing import TYPE_CHECKING
+
+from polbayes.attributes import OWN_KEYS, model_attributes
+from polbayes.report.blocks import (
+    Block,
+    Fold,
+    Picture,
+    Section,
+    chance_column,
+    estimate_columns,
+    grid,
+    text_column,
+)
+from polbayes.report.figures.coefficients import plot_coefficients
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_READING = (
+    "The analysis lets a part of the model depend on what kind of model it is. A coefficient of "
+    "theta says how much further right (positive) or left (negative) models lean that are higher "
+    "by 1 on a predictor: for a predictor that is yes or no, how the two kinds differ. What "
+    "follows a colon is the dimension, or another predictor, that it is for. The scale is that "
+    "of the latent leaning; coefficients of acquiescence are about agreeing with everything.",
+    "The models asked stand for more models of their kind, so the intervals are wide where there "
+    "are few of them: they say what is known of such models in general, not of these alone. A "
+    "difference between kinds of models is no proof that the kind is its cause.",
+)
+
+
+def predictors(results: Results) -> Section | None:
+    """Show how kinds and groups of models differ, where the ideology model has such terms."""
+    table, groups = results.table("coefficients"), results.table("group_effects")
+    if results.mixed or table is None:
+        return None
+    shown = table[_of_models(table, results)]
+    if shown.empty and groups is None:
+        return None
+    blocks: list[Block] = []
+    if not shown.empty:
+        blocks += _kinds(shown, results)
+    if groups is not None:
+        blocks.append(_groups(groups, results))
+    if len(shown) < len(table):
+        rest = _numbers(table, results, "All coefficients of common terms.")
+        blocks.append(Fold("All coefficients of common terms, as a table", (rest,)))
+    return Section("predictors", "Do kinds of models lean differently?", _READING, tuple(blocks))
+
+
+def _of_models(table: "pd.DataFrame", results: Results) -> "pd.Series":
+    """Say which terms have an attribute of the models in them."""
+    names = {*model_attributes(results.responses), *OWN_KEYS}
+    return table["term"].map(lambda term: bool(names & set(re.findall(r"[A-Za-z_]\w*", term))))
+
+
+def _kinds(table: "pd.DataFrame", results: Results) -> tuple[Block, ...]:
+    drawn = table.assign(term=table["part"] + ": " + table["term"])
+    picture = Picture(
+        name="predictors",
+        caption="How kinds of models differ: coefficients with intervals.",
+        alt="Forest plot of the coefficients; the numbers are in the table below.",
+        figure=plot_coefficients(drawn, by=None),
+        csv=("coefficients",),
+    )
+    return (picture, _numbers(table, results, "Coefficients of attributes of the models."))
+
+
+def _numbers(table: "pd.DataFrame", results: Results, caption: str) -> Block:
+    columns = [
+        text_column("part", "Part"),
+        text_column("term", "Term"),
+        *estimate_columns("Coefficient", results.level),
+        chance_column("p_positive", "Probability above 0"),
+    ]
+    return grid(table, columns, caption=caption, csv="coefficients", posterior=True)
+
+
+def _groups(table: "pd.DataFrame", results: Results) -> Block:
+    columns = [
+        text_column("part", "Part"),
+        text_column("group", "Group"),
+        text_column("varying", "What varies"),
+        text_column("level", "Level"),
+        *estimate_columns("Effect", results.level),
+        chance_column("p_positive", "Probability above 0"),
+    ]
+    caption = "Effects of groups of models, as deviations from the mean of the groups."
+    return grid(table, columns, caption=caption, csv="group_effects", posterior=True)

@@ -1,0 +1,119 @@
+import pandas as pd
+import pytest
+
+from polbayes.report.blocks import Bullets, Fold, Grid, Picture
+from polbayes.report.page import sections
+from polbayes.report.sections.comparison import comparison
+
+RUNS = pd.DataFrame(
+    {
+        "run": ["jan", "feb"],
+        "folder": ["outputs/jan", "outputs/feb"],
+        "title": ["One", "Two"],
+        "instruments": ["toy", "toy"],
+        "models": [3, 1],
+        "items": [6, 6],
+        "answers": [100, 50],
+        "asked": ["2026-01-01", "2026-02-01"],
+        "verdict": ["good", "good"],
+    }
+)
+
+
+def drift(estimate, p_left):
+    return pd.DataFrame(
+        {
+            "before": "a @ jan",
+            "after": "a @ feb",
+            "quantity": ["theta", "acquiescence"],
+            "dimension": ["economic", ""],
+            "estimate": estimate,
+            "sd": 0.2,
+            "lower": estimate - 0.4,
+            "upper": estimate + 0.4,
+            "p_left": p_left,
+            "p_right": 1 - p_left,
+            "level": 0.9,
+        }
+    )
+
+
+def estimates(*, linked):
+    table = pd.DataFrame(
+        {
+            "respondent": ["a @ jan", "a @ feb"],
+            "run": ["jan", "feb"],
+            "model": ["a", "a"],
+            "quantity": ["theta", "theta"],
+            "dimension": ["economic", "economic"],
+            "estimate": [0.1, 0.2],
+            "lower": [0.0, 0.1],
+            "upper": [0.2, 0.3],
+        }
+    )
+    if linked:
+        table = table.assign(joint_estimate=0.15, joint_lower=0.05, joint_upper=0.25)
+    return table
+
+
+@pytest.fixture
+def compared(make_results):
+    def make(*, linked=True, moved=(1.0, 0.01), **changes):
+        tables = {"compared_runs": RUNS, "comparison": estimates(linked=linked)}
+        if linked:
+            tables = {**make_results().tables, **tables, "drift": drift(*moved)}
+        return make_results(tables=tables, **changes)
+
+    return make
+
+
+def test_the_runs_and_what_they_share_come_first(compared):
+    results = compared()
+    runs, notes, *_ = comparison(results).blocks
+    assert [row[0] for row in runs.rows] == ["jan", "feb"]
+    assert notes == Bullets((("", "One note."),))
+    assert sections(results)[0][0].id == "comparison"
+
+
+@pytest.mark.parametrize(
+    ("moved", "words"),
+    [
+        ((1.0, 0.01), "moved right on economic questions (by 1.00, [0.60, 1.40]; probability 99%)"),
+        ((-1.0, 0.99), "moved left on economic questions"),
+        ((-0.3, 0.85), "probably moved left on economic questions"),
+        ((0.1, 0.45), "no drift can be told on economic questions (by 0.10, [−0.30, 0.50])"),
+    ],
+)
+def test_drift_is_said_in_words(compared, moved, words):
+    entries = comparison(compared(moved=moved)).blocks[2].entries
+    assert entries[0][0] == "a @ jan to a @ feb:"
+    assert entries[0][1].startswith(words)
+
+
+def test_drift_has_a_figure_of_theta_and_a_table_of_all(compared):
+    _, _, _, picture, grid, fold = comparison(compared()).blocks
+    assert isinstance(picture, Picture)
+    (axes,) = picture.figure.axes
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["a @ jan → a @ feb"]
+    assert isinstance(grid, Grid)
+    assert len(grid.rows) == 2
+    assert grid.posterior
+    assert isinstance(fold, Fold)
+
+
+def test_a_bad_verdict_says_nothing_in_words(compared):
+    blocks = comparison(compared(verdict="bad")).blocks
+    assert isinstance(blocks[2], Picture)
+
+
+def test_without_a_link_there_is_no_map_and_nothing_is_missed(compared):
+    results = compared(linked=False)
+    present, absent = sections(results)
+    assert "must not be compared" in present[0].reading[0]
+    assert isinstance(present[0].blocks[-1], Grid)
+    assert "leaning" not in [section.id for section in present]
+    assert not {"Where the models stand", "Who is left of whom", "The model"} & set(absent)
+
+
+def test_the_report_of_one_run_has_no_such_section(make_results):
+    assert comparison(make_results()) is None
