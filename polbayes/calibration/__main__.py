@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}")
     parser.add_argument("--simulations", type=int, default=200, help="data sets a case")
     parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--out", type=Path, default=Path("docs/calibration"))
     parser.add_argument("--broken", metavar="ERROR", help=f"put in: {', '.join(BREAKS)}")
     parser.add_argument("--tables", action="store_true", help="only tables and figures, no fits")
@@ -55,7 +56,7 @@ def _stem(case: str, broken: str | None) -> str:
 
 def _simulate(name: str, options: argparse.Namespace) -> None:
     from polbayes.calibration.results import append, load
-    from polbayes.calibration.sbc import Sampler, pose, simulate_ranks
+    from polbayes.calibration.sbc import Sampler, pose, simulate_in_parallel
     from polbayes.config import SamplerConfig
 
     case = case_named(name)
@@ -69,7 +70,9 @@ def _simulate(name: str, options: argparse.Namespace) -> None:
     config = SamplerConfig(chains=2, tune=300, draws=300)
     sampler = Sampler(problem, config, seed=options.seed)
     broken = BREAKS[options.broken] if options.broken else None
-    for ranked in simulate_ranks(sampler, numbers, seed=options.seed, broken=broken):
+    for ranked in simulate_in_parallel(
+        sampler, numbers, jobs=options.jobs, seed=options.seed, broken=broken
+    ):
         append(path, ranked)
 
 

@@ -1,5 +1,6 @@
 """The ranks of true values among the draws of the posterior, over many simulated data sets."""
 
+import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -191,6 +192,45 @@ def simulate_ranks(
             found = posterior_quantities(built, drawn, answers)
             r_hat, ess = _convergence(found)
         yield Ranked(number, _rank(true, found, keep, rng), r_hat, ess, repeated)
+
+
+def simulate_in_parallel(
+    sampler: Sampler,
+    numbers: Iterable[int],
+    *,
+    jobs: int,
+    seed: int,
+    broken: Breaking | None = None,
+) -> Iterator[Ranked]:
+    """Do what `simulate_ranks` does in several processes, which share what was compiled.
+
+    Parameters
+    ----------
+    sampler, numbers, seed, broken
+        See `simulate_ranks`.
+    jobs
+        Processes. They are forked, because what numba compiled cannot be sent to others; with
+        one, all is done in this process.
+    """
+    if jobs == 1:
+        yield from simulate_ranks(sampler, numbers, seed=seed, broken=broken)
+        return
+    context = multiprocessing.get_context("fork")
+    settings = (sampler, seed, broken)
+    with context.Pool(jobs, initializer=_inherit, initargs=settings) as pool:
+        yield from pool.imap_unordered(_in_child, numbers)
+
+
+_inherited: list[tuple[Sampler, int, Breaking | None]] = []
+
+
+def _inherit(sampler: Sampler, seed: int, broken: Breaking | None) -> None:
+    _inherited.append((sampler, seed, broken))
+
+
+def _in_child(number: int) -> Ranked:
+    sampler, seed, broken = _inherited[-1]
+    return next(simulate_ranks(sampler, [number], seed=seed, cores=1, broken=broken))
 
 
 def _convergence(quantities: Mapping[str, np.ndarray]) -> tuple[float, float]:
