@@ -60,6 +60,16 @@ def benchmarks(session: nox.Session) -> None:
 
 
 @nox.session(python="3.11")
+def sbc(session: nox.Session) -> None:
+    """Calibrate every shipped model by simulation, anew (about two hours)."""
+    session.install(*CONSTRAINTS, "-e", ".")
+    out = ROOT / "docs" / "calibration"
+    for old in out.glob("ranks-*.csv"):
+        old.unlink()
+    session.run("python", "-m", "polbayes.calibration", *(session.posargs or ["--out", str(out)]))
+
+
+@nox.session(python="3.11")
 def embedded(session: nox.Session) -> None:
     """Train the embedded models again (minutes)."""
     session.install(*CONSTRAINTS, "-e", ".")

@@ -327,3 +327,28 @@ def test_published_answers(shared_data):
     counts = data["rating"].sel(model="Mistral-7B-Instruct-v0.1")
     assert [int((counts == point).sum()) for point in range(4)] == [150, 201, 228, 41]
     assert data["keying"].sel(item="pc-21").item() == 0
+
+
+def test_published_answers_in_a_hundred_runs(shared_data):
+    """What the options mean, against the scores that the authors gave the same answers."""
+    import pandas as pd
+    import yaml
+
+    from polbayes.instruments import load_instrument
+    from polbayes.resources import folder
+
+    declared = yaml.safe_load((folder("conf") / "importer/eroglu.yaml").read_text())
+    path = shared_data / "eroglu" / "responses.parquet"
+    declared["path"] = str(path)
+    data = import_table(ImportConfig(**declared), instruments=[load_instrument("pct")])
+    assert dict(data["status"].sizes) == {
+        "model": 2,
+        "item": 62,
+        "variant": 1,
+        "prefix": 3,
+        "run": 100,
+    }
+    scores = pd.read_parquet(path).groupby(["model", "context"])["score_0_3"].value_counts()
+    for (model, context, score), count in scores.items():
+        read = data["rating"].sel(model=model, prefix=context)
+        assert int((read == score).sum()) == count

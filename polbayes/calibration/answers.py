@@ -1,0 +1,226 @@
+"""Answers drawn from parameters, their likelihood, and what is to be estimated.
+
+With numpy and scipy and from the documentation alone: see `polbayes.calibration`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.calibration.prior import Parameters
+from polbayes.fit.spec import Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers to all cells.
+
+    Parameters
+    ----------
+    counts
+        ``[cell, point]`` answers at each point; empty for continuous ones.
+    logs
+        ``[cell, 2]`` logarithms of the answer and of one minus the answer, which keep their
+        digits where the answer is nearly 0 or 1; empty for ordinal ones.
+    asked
+        ``[cell]`` answers, usable or not.
+    """
+
+    counts: np.ndarray
+    logs: np.ndarray
+    asked: np.ndarray
+
+
+def predictor(parameters: Parameters, frame: "pd.DataFrame") -> np.ndarray:
+    """Return ``[cell]`` the predictor of agreeing, eta.
+
+    Parameters
+    ----------
+    parameters
+        The parameters.
+    frame
+        ``[cell]`` with ``keying``.
+    """
+    p = {name: parameters.parts.get(name, np.zeros(1)) for name in _PARTS}
+    belief = np.exp(p["discrimination"]) * (p["theta"] - p["difficulty"]) + p["steer"] + p["quirk"]
+    return p["acquiescence"] + p["wording"] + frame["keying"].to_numpy() * belief
+
+
+_PARTS = ("acquiescence", "wording", "theta", "difficulty", "discrimination", "steer", "quirk")
+
+
+def point_probabilities(parameters: Parameters, eta: np.ndarray, family: str) -> np.ndarray:
+    """Return ``[cell, point]`` the probability of every point.
+
+    Differences of two logistics lose their digits far out, where the second of the two ways to
+    write them keeps them.
+    """
+    from scipy.special import expit
+
+    if family == "bernoulli":
+        return np.stack([expit(-eta), expit(eta)], axis=1)
+    raw = np.cumsum([0.0, *parameters.gaps])
+    middle = np.median(raw)
+    width = np.exp(parameters.parts.get("threshold", np.zeros(1)))
+    x = width.reshape(-1, 1) * (raw - middle) - eta[:, None]
+    below, above = expit(x), expit(-x)
+    from_below = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    from_above = -np.diff(above, axis=1, prepend=1.0, append=0.0)
+    middle_of = np.concatenate([x[:, :1], (x[:, 1:] + x[:, :-1]) / 2, x[:, -1:]], axis=1)
+    return np.where(middle_of < 0, from_below, from_above)
+
+
+def draw_answers(
+    parameters: Parameters, frame: "pd.DataFrame", spec: Spec, runs: int, rng: np.random.Generator
+) -> Answers:
+    """Draw answers.
+
+    Parameters
+    ----------
+    parameters
+        The parameters.
+    frame
+        ``[cell]`` the design.
+    spec
+        For family and validity.
+    runs
+        Answers a cell.
+    rng
+        Source of randomness.
+    """
+    eta, cells = predictor(parameters, frame), len(frame)
+    if spec.family == "logit_normal":
+        logit = eta + np.exp(parameters.parts["sigma"]) * rng.standard_normal(cells)
+        logs = -np.logaddexp(0, np.stack([-logit, logit], axis=1))
+        return Answers(np.empty((0, 0)), logs, np.ones(cells))
+    if spec.family == "beta":
+        phi = np.exp(parameters.parts["phi"])
+        # phi * logistic(eta) and phi * logistic(-eta)
+        shape = phi[:, None] * np.exp(-np.logaddexp(0, np.stack([-eta, eta], axis=1)))
+        logs = _log_gamma_draws(shape, rng)
+        return Answers(
+            np.empty((0, 0)),
+            logs - np.logaddexp.reduce(logs, axis=1, keepdims=True),
+            np.ones(cells),
+        )
+    usable = np.full(cells, runs)
+    if "validity" in parameters.parts:
+        chance = 1 / (1 + np.exp(-np.broadcast_to(parameters.parts["validity"], cells)))
+        usable = rng.binomial(runs, chance)
+    chance = np.clip(point_probabilities(parameters, eta, spec.family), 0, 1)
+    counts = rng.multinomial(usable, chance / chance.sum(axis=1, keepdims=True))
+    return Answers(counts.astype(float), np.empty((0, 2)), np.full(cells, float(runs)))
+
+
+def _log_gamma_draws(shape: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw logarithms of gamma variables, also where these would be 0 to the last digit.
+
+    If G has shape a + 1 and U is uniform, G U^(1 / a) has shape a.
+    """
+    return np.log(rng.gamma(shape + 1)) + np.log(rng.random(shape.shape)) / shape
+
+
+def log_likelihood(
+    parameters: Parameters, frame: "pd.DataFrame", spec: Spec, answers: Answers
+) -> float:
+    """Return the log-likelihood of answers, without multinomial coefficients."""
+    from scipy import special, stats
+
+    eta = predictor(parameters, frame)
+    total = 0.0
+    if "validity" in parameters.parts:
+        usable = answers.counts.sum(axis=1)
+        valid = parameters.parts["validity"]
+        total += float(np.sum(usable * special.log_expit(valid)))
+        total += float(np.sum((answers.asked - usable) * special.log_expit(-valid)))
+    if spec.family == "logit_normal":
+        spread = np.exp(parameters.parts["sigma"])
+        logit = answers.logs[:, 0] - answers.logs[:, 1]
+        return total + float(stats.norm(eta, spread).logpdf(logit).sum())
+    if spec.family == "beta":
+        phi = np.exp(parameters.parts["phi"])
+        a, b = phi * special.expit(eta), phi * special.expit(-eta)
+        log_density = (a - 1) * answers.logs[:, 0] + (b - 1) * answers.logs[:, 1]
+        return total + float((log_density - special.betaln(a, b)).sum())
+    chance = point_probabilities(parameters, eta, spec.family)
+    return total + float(special.xlogy(answers.counts, chance).sum())
+
+
+def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapping[str, float]:
+    """Return the true value of every quantity, named as the posterior's are.
+
+    Parameters
+    ----------
+    parameters
+        The parameters.
+    frame
+        ``[cell]`` the design.
+    spec
+        For the family.
+
+    Returns
+    -------
+    dict
+        E.g. ``"theta[m0, economic]"``, ``"bias_total[m0]"``, ``"scale[quirk: model:item]"``.
+    """
+    out: dict[str, float] = {}
+
+    def add(name: str, values: np.ndarray, by: list[str]) -> "pd.Series":
+        averaged = frame.assign(_v=values).groupby(by)["_v"].mean()
+        for at, value in averaged.items():
+            labels = at if isinstance(at, tuple) else (at,)
+            out[f"{name}[{', '.join(map(str, labels))}]"] = float(value)
+        return averaged
+
+    parts, terms = parameters.parts, parameters.terms
+    add("theta", parts["theta"], ["model", "dimension"])
+    if "acquiescence" in parts:
+        add("acquiescence", parts["acquiescence"], ["model"])
+    for part, name in (("acquiescence", "prefix_acquiescence"), ("steer", "prefix_steer")):
+        if (part, ("model", "prefix")) in terms:
+            add(name, terms[part, ("model", "prefix")], ["model", "prefix"])
+    if "difficulty" in parts:
+        add("difficulty", parts["difficulty"], ["item"])
+    if "discrimination" in parts:
+        add("discrimination", np.exp(parts["discrimination"]), ["item"])
+    if ("wording", ("item", "variant")) in terms:
+        add("wording", terms["wording", ("item", "variant")], ["item", "variant"])
+    out |= {f"scale[{label}]": value for label, value in parameters.scales.items()}
+    out |= {f"gap[{k}]": float(gap) for k, gap in enumerate(parameters.gaps)}
+    for (part, factors), matrix in parameters.correlations.items():
+        out[f"cor_{part}_{'_'.join(factors)}"] = float(matrix[0, 1])
+    return out | _bias(parameters, frame, spec)
+
+
+def _bias(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str, float]:
+    """Compute Faulborn et al.'s (2025) Eq. 3 with every wording at equal weight."""
+    eta = predictor(parameters, frame)
+    if spec.family in ("cumulative", "bernoulli"):
+        chance = point_probabilities(parameters, eta, spec.family)
+        points = chance.shape[1]
+        upper, lower = chance[:, (points + 1) // 2 :], chance[:, : points // 2]
+        net = upper.sum(axis=1) - lower.sum(axis=1)
+    elif spec.family == "beta":
+        net = np.tanh(eta / 2)
+    else:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+        spread = np.broadcast_to(np.exp(parameters.parts["sigma"]), eta.shape)
+        net = np.tanh((eta[:, None] + spread[:, None] * nodes) / 2) @ (weights / weights.sum())
+    # Disagreeing with a statement of opposite meaning counts as agreeing with the item.
+    flipped = net * frame["keying"].to_numpy() * frame["direction"].to_numpy()
+    table = frame.assign(flipped=flipped)
+    by_wording = table.groupby(["model", "dimension", "direction", "item", "variant"])["flipped"]
+    wordings = by_wording.mean().reset_index()
+    out = {}
+    for model, rows in wordings.groupby("model"):
+        sides = rows.groupby("direction")["flipped"].mean()
+        out[f"bias_total[{model}]"] = float((sides[1] - sides[-1]) / 2)
+        for dimension, some in rows.groupby("dimension"):
+            sides = some.groupby("direction")["flipped"].mean()
+            out[f"bias[{model}, {dimension}]"] = float((sides[1] - sides[-1]) / 2)
+    return out

@@ -1,0 +1,150 @@
+"""What is calibrated: a spec, and a small design that shows all of its terms."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.dataset import NOT_ASKED, STANCE, STATUS
+from polbayes.design import ModelInfo, design
+from polbayes.errors import unknown
+from polbayes.fit.spec import Spec, parse_spec
+from polbayes.instruments import POLARITY, Instrument, Item, Variant
+from polbayes.prompts import Prefix
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Dimension, direction and kinds of wording of each item; keying goes both ways on each dimension.
+_ITEMS = (
+    ("economic", -1, ("original", "opposite")),
+    ("economic", 1, ("original", "paraphrase")),
+    ("economic", 1, ("original", "opposite")),
+    ("cultural", 1, ("original", "opposite")),
+    ("cultural", -1, ("original", "negation")),
+    ("cultural", -1, ("original", "paraphrase")),
+)
+_RATING_POINTS = "strongly disagree; disagree; agree; strongly agree"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A spec and the size of its design.
+
+    Parameters
+    ----------
+    analysis
+        Name of a shipped spec in ``conf/analysis``.
+    models, prefixes, runs
+        How many of each there are.
+    wordings
+        Wordings an item: 1 leaves the original alone, beyond 2 there are further paraphrases.
+    parts, priors
+        Parts and priors that differ from the shipped spec's.
+    response, family
+        Other than the shipped spec's.
+    """
+
+    analysis: str
+    models: int = 4
+    wordings: int = 2
+    prefixes: int = 3
+    runs: int = 2
+    parts: Mapping[str, str | None] = field(default_factory=dict)
+    priors: Mapping[str, str] = field(default_factory=dict)
+    response: str | None = None
+    family: str | None = None
+
+
+CASES: Mapping[str, Case] = {
+    "ideology": Case("ideology"),
+    # Many answers a cell, so that effects are drawn centred.
+    "ideology_many_runs": Case("ideology", runs=60),
+    "ideology_one_model": Case("ideology_one_model", models=1, runs=3),
+    "ideology_probabilities": Case("ideology_probabilities", wordings=4, prefixes=1, runs=1),
+    "ideology_probabilities_one_model": Case(
+        "ideology_probabilities_one_model", models=1, wordings=4, prefixes=1, runs=1
+    ),
+    "ideology_ratings": Case("ideology_ratings", wordings=1, runs=2),
+    "beta": Case(
+        "ideology_probabilities",
+        wordings=3,
+        prefixes=1,
+        runs=1,
+        family="beta",
+        parts={"sigma": None, "phi": "~ 1 + (1 | model)", "discrimination": None},
+    ),
+    "bernoulli": Case("ideology_one_model", models=2, runs=3, family="bernoulli", response="agree"),
+    "validity": Case(
+        "ideology_one_model",
+        models=2,
+        runs=3,
+        parts={"validity": "~ 1 + (1 | item) + (1 | model:prefix)"},
+    ),
+}
+
+
+def case_named(name: str) -> Case:
+    """Return a case.
+
+    Raises
+    ------
+    UserError
+        If there is none of that name.
+    """
+    if name not in CASES:
+        raise unknown("case", name, CASES, where="calibration")
+    return CASES[name]
+
+
+def spec_of(case: Case) -> Spec:
+    """Return the parsed spec of a case."""
+    from dataclasses import replace
+
+    from polbayes.compose import compose
+
+    # The experiment is only there because a run needs one; its analysis is replaced.
+    config = compose(["+experiment=wvs_prefixes", f"analysis={case.analysis}"])[0].analysis
+    return parse_spec(
+        replace(
+            config,
+            parts={**config.parts, **case.parts},
+            priors={**config.priors, **case.priors},
+            response=case.response or config.response,
+            family=case.family or config.family,
+        )
+    )
+
+
+def lay_out_design(case: Case) -> "xr.Dataset":
+    """Lay out the design of a case, every cell filled with some answer.
+
+    Returns
+    -------
+    xarray.Dataset
+        A coded response dataset with ``stance``, ``rating`` and ``r_plus``.
+    """
+    items = tuple(_item(k, case.wordings) for k in range(len(_ITEMS)))
+    data = design(
+        [Instrument("made_up", "made up", "made up", items)],
+        [Prefix(f"p{k}", f"prefix {k}", "open") for k in range(case.prefixes)],
+        [ModelInfo(f"m{k}", "{statement}") for k in range(case.models)],
+        runs=case.runs,
+    )
+    asked = data["status"] != NOT_ASKED
+    data["status"] = data["status"].where(~asked, np.int8(STATUS["ok"]))
+    data["stance"] = asked.astype(np.int8) * np.int8(STANCE["agree"])
+    data["rating"] = asked.astype(np.int8).assign_attrs(rating_points=_RATING_POINTS)
+    data["r_plus"] = asked.astype(np.float32) / 2
+    return data
+
+
+def _item(number: int, wordings: int) -> Item:
+    dimension, direction, kinds = _ITEMS[number]
+    chosen = (*kinds, *("paraphrase", "opposite") * wordings)[:wordings]
+    variants = tuple(
+        Variant(f"w{k}", f"statement {number}, wording {k}", kind, POLARITY[kind])
+        for k, kind in enumerate(chosen)
+    )
+    return Item(f"i{number}", dimension, direction, "made up", variants, {})

@@ -1,0 +1,142 @@
+"""A small calibration from end to end, and errors put in that it must notice."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from polbayes.calibration.__main__ import main
+from polbayes.calibration.breaking import BREAKS
+from polbayes.calibration.designs import CASES, lay_out_design, spec_of
+from polbayes.calibration.judge import by_group, by_quantity, flagged
+from polbayes.calibration.results import append, load
+from polbayes.calibration.sbc import (
+    KEPT,
+    Ranked,
+    Sampler,
+    pose,
+    posterior_quantities,
+    simulate_ranks,
+)
+from polbayes.config import SamplerConfig
+
+# Numba says of some compiled functions that it does not keep them for the next process.
+pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
+
+DIMS = ("model", "dimension")
+CONFIG = SamplerConfig(chains=2, tune=200, draws=200)
+
+
+@pytest.fixture(scope="module")
+def sampler():
+    case = CASES["ideology_probabilities_one_model"]
+    return Sampler(pose(spec_of(case), lay_out_design(case), case.runs), CONFIG, seed=1)
+
+
+def judged(sampler, folder, simulations, broken=None):
+    path = folder / "ranks.csv"
+    for ranked in simulate_ranks(sampler, range(simulations), seed=5, broken=broken):
+        append(path, ranked)
+    table = load(path)
+    assert len(table) == simulations
+    return flagged(by_quantity(table, KEPT), by_group(table, KEPT))
+
+
+@pytest.mark.slow
+def test_the_shipped_model_is_calibrated_and_an_error_is_noticed(sampler, tmp_path):
+    (tmp_path / "right").mkdir()
+    assert judged(sampler, tmp_path / "right", 60) == []
+
+    def wide(p):
+        """Let answers scatter by half as much again as the parameters say."""
+        return replace(p, parts={**p.parts, "sigma": p.parts["sigma"] + np.log(1.5)})
+
+    assert judged(sampler, tmp_path, 60, wide)
+
+
+@pytest.mark.slow
+def test_swapping_answers_gives_the_posterior_of_the_public_fit(sampler):
+    from polbayes.fit.fit import fit
+
+    problem = sampler.problem
+    _, answers = problem.simulate(np.random.default_rng(3))
+    built, drawn = sampler.sample(answers, seed=1, cores=2)
+    ours = posterior_quantities(built, drawn, answers)
+    config = SamplerConfig(chains=2, tune=400, draws=1000)
+    other = fit(problem.spec, problem.with_answers(answers), config, seed=2).posterior
+    for at in np.ndindex(*other["theta"].shape[2:]):
+        model, dimension = (str(other[d].values[k]) for d, k in zip(DIMS, at, strict=True))
+        mine = ours[f"theta[{model}, {dimension}]"]
+        theirs = other["theta"].to_numpy()[(slice(None), slice(None), *at)]
+        # 400 draws, of which a hundred and more are independent.
+        assert mine.mean() == pytest.approx(theirs.mean(), abs=0.4 * theirs.std())
+        assert mine.std() == pytest.approx(theirs.std(), rel=0.35)
+
+
+def ranked(number, value):
+    return Ranked(number, {"theta[m0]": value, "gap[0]": 99 - value}, 1.004, 321.4, False)
+
+
+def test_ranks_are_kept_row_by_row(tmp_path):
+    path = tmp_path / "new" / "ranks.csv"
+    assert load(path).empty
+    append(path, ranked(0, 12))
+    append(path, ranked(3, 99))
+    table = load(path)
+    assert table["simulation"].tolist() == [0, 3]
+    assert table["theta[m0]"].tolist() == [12, 99]
+    assert table["gap[0]"].tolist() == [87, 0]
+    assert table["ess"].tolist() == [321, 321]
+
+
+def fill(folder, ranks):
+    for number, value in enumerate(ranks):
+        append(folder / "ranks-beta.csv", ranked(number, value))
+
+
+def test_tables_and_figures_of_uniform_ranks(tmp_path, capsys):
+    fill(tmp_path, np.random.default_rng(1).permutation(100))
+    assert main(["beta", "--tables", "--out", str(tmp_path)]) == 0
+    summary = pd.read_csv(tmp_path / "summary.csv").iloc[0]
+    assert summary["simulations"] == 100
+    assert summary["coverage_80"] == pytest.approx(80)
+    assert summary["flagged"] == "nothing"
+    assert (tmp_path / "ranks-beta.png").stat().st_size > 5000
+    assert (tmp_path / "coverage.png").exists()
+    assert "nothing" in capsys.readouterr().out
+
+
+def test_a_case_out_of_line_is_the_exit_status(tmp_path):
+    fill(tmp_path, [5, 90] * 30)
+    assert main(["beta", "--tables", "--out", str(tmp_path)]) == 1
+    assert "theta[m0]" in pd.read_csv(tmp_path / "summary.csv")["flagged"][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["ideologie"], "ideology"),
+        (["beta", "--broken", "gaps"], "gaps_20_percent"),
+        (["beta", "--tables"], "there are no ranks yet"),
+    ],
+)
+def test_mistakes_are_named(tmp_path, capsys, arguments, text):
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_errors_to_put_in_change_what_they_say():
+    case = CASES["ideology_one_model"]
+    problem = pose(spec_of(case), lay_out_design(case), case.runs)
+    p, _ = problem.simulate(np.random.default_rng(0))
+    gaps = BREAKS["gaps_20_percent"](p)
+    np.testing.assert_allclose(gaps.gaps, 1.2 * p.gaps)
+    theta = BREAKS["theta_20_percent"](p)
+    np.testing.assert_allclose(theta.parts["theta"], 1.2 * p.parts["theta"])
+    unkeyed = BREAKS["steer_unkeyed"](p)
+    assert not unkeyed.parts["steer"].any()
+    moved = unkeyed.parts["acquiescence"] - p.parts["acquiescence"]
+    np.testing.assert_allclose(moved, p.parts["steer"])
+    shifted = BREAKS["steer_mean"](p).parts["steer"] - p.parts["steer"]
+    assert np.ptp(shifted) < 1e-12 < shifted[0]

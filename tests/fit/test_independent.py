@@ -1,0 +1,194 @@
+"""Agreement with implementations by others, in R, of what both can express.
+
+The scripts are in `reference/`. A test skips where R or its package is not installed.
+"""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from polbayes.config import SamplerConfig
+from polbayes.dataset import MISSING, to_frame
+from polbayes.fit.cells import gather_cells
+from polbayes.fit.fit import fit
+
+pytestmark = [
+    pytest.mark.slow,
+    # Numba says of some compiled functions that it does not keep them for the next process.
+    pytest.mark.filterwarnings("ignore:Cannot cache compiled function"),
+]
+
+DRAW = ("chain", "draw")
+MODELS = ("m1", "m2", "m3", "m4", "m5")
+ITEMS = tuple(
+    (
+        f"{d[0]}{k}",
+        d,
+        "right" if k % 2 else "left",
+        ("original", "opposite" if k % 3 else "paraphrase"),
+    )
+    for d in ("economic", "cultural")
+    for k in range(5)
+)
+
+
+def run_r(package: str, script: str, *paths: Path) -> None:
+    if shutil.which("Rscript") is None:
+        pytest.skip("Rscript is not installed")
+    asked = subprocess.run(
+        ["Rscript", "-e", f"quit(status = !requireNamespace('{package}', quietly = TRUE))"],
+        capture_output=True,
+        check=False,
+    )
+    if asked.returncode:
+        pytest.skip(f"the R package {package} is not installed")
+    command = ["Rscript", str(Path(__file__).parent / "reference" / script), *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.fixture(scope="module")
+def data(coded):
+    """Answers of five models that differ in leaning and in acquiescence."""
+    rng = np.random.default_rng(7)
+    empty = coded(1, items=ITEMS, models=MODELS, prefixes=("baseline",), runs=3)
+    economic = (empty["dimension"] == "economic").to_numpy()[None, :, None, None, None]
+    theta = np.linspace(-1.2, 0.9, 5)[:, None, None, None, None]
+    theta = np.where(economic, theta, theta[::-1] * 0.5)
+    difficulty = rng.normal(0, 0.6, len(ITEMS))[None, :, None, None, None]
+    yes = np.array([0.6, -0.3, 0.1, 0.9, 0.2])[:, None, None, None, None]
+    keying = empty["keying"].to_numpy()[None, :, :, None, None]
+    latent = yes + keying * (theta - difficulty) + rng.logistic(size=empty["stance"].shape)
+    stance = np.where(latent > 0.6, 1, np.where(latent < -0.6, -1, 0))
+    return coded(stance, items=ITEMS, models=MODELS, prefixes=("baseline",), runs=3)
+
+
+@pytest.fixture(scope="module")
+def answers(data, tmp_path_factory):
+    """The distinct answers and how often each was given, as R reads them."""
+    frame = to_frame(data, ["stance"])
+    frame = frame[frame["stance"] != MISSING].rename(columns={"stance": "y"})
+    keys = ["model", "item", "dimension", "keying", "y"]
+    path = tmp_path_factory.mktemp("r") / "answers.csv"
+    frame.groupby(keys, observed=True).size().rename("n").reset_index().to_csv(path, index=False)
+    return path
+
+
+def posterior_of(spec, data, **sampler):
+    config = SamplerConfig(**{"chains": 4, "tune": 500, "draws": 1000, **sampler})
+    return fit(spec, gather_cells(data, spec), config, seed=2).posterior
+
+
+def test_brms_has_the_same_posterior(data, answers, spec_of, tmp_path):
+    """The same likelihood, constraints and priors: what differs is Monte Carlo error.
+
+    With at least 1000 effective draws on both sides the standard error of a difference of means
+    is 4.5 % of a posterior standard deviation, and that of a ratio of standard deviations 3 %.
+    """
+    run_r("brms", "brms.R", answers, tmp_path / "draws.csv")
+    theirs = pd.read_csv(tmp_path / "draws.csv")
+    assert theirs["rhat"][0] < 1.02
+    parts = {
+        "theta": "~ 0 + dimension + (0 + dimension | model)",
+        "difficulty": "~ (1 | item)",
+        "acquiescence": "~ 1 + (1 | model)",
+    }
+    ours = posterior_of(spec_of(parts), data)
+    scale = ours["scale"]
+    named = {
+        "gap": ours["gap"].isel(middle_point=0),
+        "sd_economic": scale.sel(scale_name="theta: model [dimension[economic]]"),
+        "sd_cultural": scale.sel(scale_name="theta: model [dimension[cultural]]"),
+        "sd_acquiescence": scale.sel(scale_name="acquiescence: model"),
+        "sd_difficulty": scale.sel(scale_name="difficulty: item"),
+        "cor": ours["cor_theta_model"],
+    }
+    for m in MODELS:
+        named[f"acquiescence_{m}"] = ours["acquiescence"].sel(model=m)
+        for d in ("economic", "cultural"):
+            named[f"theta_{m}_{d}"] = ours["theta"].sel(model=m, dimension=d)
+    named |= {f"difficulty_{i}": ours["difficulty"].sel(item=i) for i, *_ in ITEMS}
+    rows = []
+    for name, values in named.items():
+        sd = theirs[name].std()
+        shift = (float(values.mean()) - theirs[name].mean()) / sd
+        rows.append((name, shift, float(values.std(ddof=1)) / sd))
+    table = pd.DataFrame(rows, columns=["quantity", "shift", "ratio"])
+    print(table.describe())
+    assert table["shift"].abs().max() < 0.2, table
+    assert table["shift"].abs().mean() < 0.06
+    assert (table["ratio"] - 1).abs().max() < 0.15, table
+    assert table["ratio"].mean() == pytest.approx(1, abs=0.03)
+
+
+def test_maximum_likelihood_of_proportional_odds(data, answers, spec_of, tmp_path):
+    """Without varying effects and with priors that say next to nothing, as `MASS::polr`."""
+    run_r("MASS", "polr.R", answers, tmp_path / "coefficients.csv")
+    theirs = pd.read_csv(tmp_path / "coefficients.csv").set_index("quantity")
+    spec = spec_of(
+        {"theta": "~ 0 + dimension", "acquiescence": "~ 1"},
+        priors={"common": "Normal(0, 100)", "cutpoints": "LogNormal(0, 10)"},
+    )
+    ours = posterior_of(spec, data)
+    theta = ours["theta"].isel(model=0)
+    named = {
+        "theta_economic": theta.sel(dimension="economic"),
+        "theta_cultural": theta.sel(dimension="cultural"),
+        "acquiescence": ours["acquiescence"].isel(model=0),
+        "gap": ours["gap"].isel(middle_point=0),
+    }
+    for name, values in named.items():
+        estimate, se = theirs.loc[name, ["estimate", "se"]]
+        assert float(values.mean()) == pytest.approx(estimate, abs=0.15 * se), name
+        assert float(values.std()) == pytest.approx(se, rel=0.08), name
+
+
+def test_ideal_points_of_senators(coded, spec_of, tmp_path):
+    """120 contested votes of the 109th Congress, in comparison with `pscl::ideal`.
+
+    polbayes' discriminations are positive, so that every vote is keyed beforehand: +1 where the
+    share of Republicans who say yea exceeds that of Democrats. A legislator is a model, a vote an
+    item, and the bill's side its direction.
+    """
+    votes_path, positions_path = tmp_path / "votes.csv", tmp_path / "positions.csv"
+    run_r("pscl", "ideal.R", votes_path, positions_path)
+    votes, theirs = pd.read_csv(votes_path), pd.read_csv(positions_path)
+    yea = votes.pivot(index="legislator", columns="vote", values="yea")
+    party = votes.drop_duplicates("legislator").set_index("legislator")["party"]
+    share = {p: yea[party.reindex(yea.index) == p].mean() for p in ("D", "R")}
+    keying = np.where(share["R"] >= share["D"], 1, -1)
+    stance = (2 * yea - 1).fillna(MISSING).to_numpy(dtype=int)
+    items = tuple(
+        (vote, "economic", "right" if k > 0 else "left", ("original",))
+        for vote, k in zip(yea.columns, keying, strict=True)
+    )
+    data = coded(
+        stance[:, :, None, None, None], items=items, models=tuple(yea.index), prefixes=("baseline",)
+    )
+    spec = spec_of(
+        {
+            "theta": "~ 0 + dimension + (0 + dimension | model)",
+            "difficulty": "~ (1 | item)",
+            "discrimination": "~ (1 | item)",
+        },
+        family="bernoulli",
+        response="agree",
+        priors={"theta.sd": "HalfNormal(3)", "discrimination.sd": "HalfNormal(1)"},
+    )
+    posterior = posterior_of(spec, data, chains=2, draws=500)
+    ours = posterior["theta"].isel(dimension=0).mean(DRAW).to_series()
+    theirs = theirs.set_index("legislator")["mean"].reindex(ours.index)
+    republicans = theirs[party.reindex(ours.index) == "R"].mean()
+    theirs = theirs * np.sign(republicans - theirs.mean())  # ideal() leaves the sign open
+    rank = stats.spearmanr(ours, theirs).statistic
+    print(f"rank correlation {rank:.4f}, correlation {np.corrcoef(ours, theirs)[0, 1]:.4f}")
+    assert rank > 0.98
+    assert (
+        ours[party.reindex(ours.index) == "R"].mean()
+        > ours[party.reindex(ours.index) == "D"].mean()
+    )
