@@ -314,7 +314,5 @@ def _log_likelihoods(built: Built, drawn: "xr.Dataset", answers: Answers) -> np.
     for number, (of_kind, data, g) in enumerate(terms):
         for k, row in enumerate(np.ascontiguousarray(effects)):
             distances = gaps[k] if number == 0 else np.empty(0)
-            total[k] += kernel.evaluate(
-                row, distances, of_kind, data, g.index, g.weight, g.roles, g.keying
-            )[0]
+            total[k] += kernel.evaluate(row, distances, of_kind, data, *g.arrays.values())[0]
     return total.reshape(shape)
