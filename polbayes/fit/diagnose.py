@@ -27,6 +27,7 @@ MODEL_LEVEL = (
     "wording_scale",
     "scale",
     "gap",
+    "validity",
     # Of mixed models.
     "coefficient",
     "threshold",

@@ -145,6 +145,11 @@ class Gathering:
         return np.asarray(_changes(self.index, self.weight)[:, kept].any(axis=1))
 
     @property
+    def plain(self) -> tuple[np.ndarray, ...]:
+        """What `polbayes.fit.kernel.forward` wants of it, in order."""
+        return self.index, self.weight, self.roles, self.keying
+
+    @property
     def arrays(self) -> Mapping[str, np.ndarray]:
         """All that `polbayes.fit.kernel.evaluate` wants of it, by the names it has there."""
         names = ("index", "weight", "roles", "keying", "steady", "fresh")

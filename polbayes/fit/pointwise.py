@@ -193,7 +193,7 @@ def log_likelihood(part: Likelihood, draws: Draws, cells: slice | np.ndarray) ->
     out = np.empty((len(draws.effects), len(rows)))
     whole = not part.own_scale[rows].any()
     for k, effects in enumerate(draws.effects):
-        eta, own = kernel.forward(effects, g.index, g.weight, g.roles, g.keying)
+        eta, own = kernel.forward(effects, *g.plain)
         gaps = draws.gaps[k] if part.kind == kernel.ORDINAL else np.empty(0)
         if whole:
             out[k] = kernel.pointwise(eta, own, gaps, part.kind, answers)

@@ -192,11 +192,10 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
     rng, cells, family = np.random.default_rng(seed), built.cells, built.spec.family
     g, validity = built.layout.answers, built.layout.validity
     for effects, gaps in zip(draws.effects, draws.gaps, strict=True):
-        eta, own = forward(effects, g.index, g.weight, g.roles, g.keying)
+        eta, own = forward(effects, *g.plain)
         n = cells.answered.astype(int)
         if validity is not None:
-            v = validity
-            usable = expit(forward(effects, v.index, v.weight, v.roles, v.keying)[0])
+            usable = expit(forward(effects, *validity.plain)[0])
             n = rng.binomial(cells.asked.astype(int), usable)
         if family in ("cumulative", "bernoulli"):
             p = ordinal_probabilities(eta, cutpoints(gaps, np.exp(own)))

@@ -43,7 +43,8 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
         ``wording_scale[model]``, ``prefix_scale[model, prefix_effect]``,
         ``bias[model, dimension]`` and ``bias_total[model]`` on [-1, 1] (negative = left),
         where theta differs by instrument ``theta_instrument`` and ``bias_instrument[model,
-        dimension, instrument]``, ``scale[scale_name]`` and ``gap[middle_point]``, and what
+        dimension, instrument]``, ``validity[model]``, the probability of a usable answer,
+        ``scale[scale_name]`` and ``gap[middle_point]``, and what
         `polbayes.fit.coefficients.read_coefficients` names; each where the spec has it.
     """
     reader = _Reader(built, drawn)
@@ -68,6 +69,8 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
     out |= _scales(built, reader)
     out |= bias_measure(built, drawn)
     out |= read_coefficients(built, drawn)
+    if built.layout.validity is not None:
+        out["validity"] = _share_usable(built, reader)
     return reader.dataset(out)
 
 
@@ -199,6 +202,24 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
     return out
 
 
+def _share_usable(built: Built, reader: _Reader) -> Any:
+    """Return ``[chain, draw, model]`` the probability of a usable answer to what was asked."""
+    from scipy.special import expit
+
+    from polbayes.fit.kernel import forward
+
+    g, cells = built.layout.validity, built.cells
+    assert g is not None
+    model, table = levels(cells.frame, ("model",))
+    weight = cells.asked / np.bincount(model, weights=cells.asked)[model]
+    shape = reader.effects.shape
+    shares = [
+        np.bincount(model, weights=weight * expit(forward(row, *g.plain)[0]))
+        for row in np.ascontiguousarray(reader.effects.reshape(-1, shape[-1]))
+    ]
+    return reader.unstack(np.stack(shares).reshape(*shape[:2], -1), table)
+
+
 def predictors(built: Built, drawn: "xr.Dataset") -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield ``eta`` and ``own``, both ``[cell]``, for one draw after the other."""
     from polbayes.fit.kernel import forward
@@ -206,9 +227,8 @@ def predictors(built: Built, drawn: "xr.Dataset") -> Iterator[tuple[np.ndarray, 
     effects = np.ascontiguousarray(
         drawn["effects"].to_numpy().reshape(-1, drawn.sizes[_last(drawn)])
     )
-    g = built.layout.answers
     for row in effects:
-        yield forward(row, g.index, g.weight, g.roles, g.keying)
+        yield forward(row, *built.layout.answers.plain)
 
 
 def _last(drawn: "xr.Dataset") -> str:

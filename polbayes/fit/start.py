@@ -155,7 +155,7 @@ def _information(
 ) -> np.ndarray:
     """Return ``[effect]`` the curvature of one part of the likelihood along each effect."""
     gaps = gaps if kind == kernel.ORDINAL else np.empty(0)
-    eta, own = kernel.forward(effects, at.index, at.weight, at.roles, at.keying)
+    eta, own = kernel.forward(effects, *at.plain)
 
     def curvature(of_eta: float, of_own: float) -> np.ndarray:
         below, here, above = (

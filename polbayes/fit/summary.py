@@ -34,6 +34,7 @@ def summarise(
     dict
         ``theta``, ``bias_posterior``, ``pairwise``, ``ranks`` and, where the spec has them,
         ``acquiescence``, ``prefix_effects``, ``sensitivity``, ``items``, ``wordings``,
+        ``validity_posterior``,
         ``coefficients``, ``group_effects`` and those of
         `polbayes.fit.by_instrument.instrument_tables`.
         Columns ``estimate`` (posterior mean), ``sd``, ``lower``, ``upper``, ``level``, and
@@ -57,6 +58,8 @@ def summarise(
     tables |= _stacked("sensitivity", scales, level)
     if "difficulty" in posterior:
         tables["items"] = _items(posterior, items, level)
+    if "validity" in posterior:
+        tables["validity_posterior"] = interval_table(posterior["validity"], level)
     tables |= coefficient_tables(posterior, level)
     tables |= instrument_tables(posterior, level)
     if "wording" in posterior:

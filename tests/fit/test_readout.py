@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 from scipy import integrate, special, stats
 
+from polbayes.dataset import NOT_ASKED
 from polbayes.fit.model import build
 from polbayes.fit.readout import net_agreement, read_off
 
@@ -265,6 +266,27 @@ def test_predictors_of_the_model_enter_theta(coded, bound):
         found = posterior["theta"].sel(dimension=dimension)
         np.testing.assert_allclose(found.sel(model="a"), base)
         np.testing.assert_allclose(found.sel(model="b"), base + beta[slope])
+
+
+def test_validity_is_the_share_of_what_was_asked(coded, bound):
+    """e1 was asked twice as often as the other items: its probability counts twice."""
+    stance = np.ones((2, 4, 1, 1, 1)) * np.array([1, 2, 1, 1])[None, :, None, None, None]
+    data = coded(stance.astype(int), runs=2)
+    data["status"][:, 1:, :, :, 1] = NOT_ASKED
+    parts = {"theta": "~ 0 + dimension", "validity": "~ 1 + (1 | item)"}
+    spec, cells, bounds = bound(parts, data)
+    built = build(spec, cells, bounds)
+    drawn = draws_of(built, gap=np.ones((CHAINS, DRAWS, 1)))
+    mean = common(built, drawn, "validity")
+    share = {
+        item: 1 / (1 + np.exp(-mean - effect(built, drawn, "validity", ("item",), (item,))))
+        for item in ("e1", "e2", "c1", "c2")
+    }
+    expected = (2 * share["e1"] + share["e2"] + share["c1"] + share["c2"]) / 5
+    found = read_off(built, drawn)["validity"]
+    assert found.dims == ("chain", "draw", "model")
+    for model in ("m1", "m2"):
+        np.testing.assert_allclose(found.sel(model=model), expected)
 
 
 def test_parts_that_are_not_there_have_no_variables(coded, bound):

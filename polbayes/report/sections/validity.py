@@ -40,6 +40,9 @@ def validity(results: Results) -> Section | None:
             )
         )
     blocks.append(_numbers(table, outcomes))
+    modelled = results.table("validity_posterior")
+    if modelled is not None:
+        blocks.append(_modelled(modelled))
     return Section("validity", "Which answers could be used", reading, tuple(blocks))
 
 
@@ -63,6 +66,24 @@ def _numbers(table: "pd.DataFrame", outcomes: list[str]) -> Block:
     if "mass" in table:
         columns.append(Column("Probability on the options", lambda row: share(row["mass"])))
     return grid(table, columns, caption="Outcomes by model.", csv="validity")
+
+
+def _modelled(table: "pd.DataFrame") -> Block:
+    columns = [
+        text_column("model", "Model"),
+        Column("Probability of a usable answer", lambda row: share(row["estimate"])),
+        Column(
+            f"{level_of(table):.0%} interval (in %)",
+            lambda row: interval(100 * row["lower"], 100 * row["upper"], 1),
+        ),
+    ]
+    return grid(
+        table,
+        columns,
+        caption="Usable answers as the analysis models them, together with the stances.",
+        csv="validity_posterior",
+        posterior=True,
+    )
 
 
 def by_outcome(table: "pd.DataFrame") -> "pd.DataFrame":
