@@ -195,7 +195,9 @@ def _efficiency(part: "Likelihood", draws: "Draws", chains: int) -> float:
     if not len(logp):
         return 1.0
     likelihood = np.exp(logp - logp.max(axis=1, keepdims=True)).reshape(len(logp), chains, -1)
-    return float(np.mean([az.ess(one, method="mean") for one in likelihood]) / logp.shape[1])
+    found = np.array([az.ess(one, method="mean") for one in likelihood]) / logp.shape[1]
+    found = found[np.isfinite(found)]  # there is none where a chain stands still
+    return float(found.mean()) if len(found) else 1.0
 
 
 # Log-likelihoods that differ by less are the same: the draws say nothing about the cell, nor the

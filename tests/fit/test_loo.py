@@ -85,6 +85,30 @@ def test_the_size_of_the_chunks_changes_nothing(small):
             pd.testing.assert_frame_equal(one.cells, other.cells)
 
 
+def test_cells_have_what_arviz_makes_of_their_log_likelihoods(small):
+    import arviz as az
+
+    from polbayes.fit.pointwise import draws_of, likelihoods, log_likelihood
+
+    built, drawn = small
+    part = likelihoods(built)["answers"]
+    logp = log_likelihood(part, draws_of(drawn), slice(None))
+    by_chain = logp.T.reshape(2, 300, len(part.at))
+    data = az.from_dict(log_likelihood={"y": by_chain})
+    # Draws made up independently are worth about as much as they are many.
+    efficiency = np.mean(
+        [az.ess(np.exp(by_chain[:, :, c]), method="mean") / 600 for c in range(len(part.at))]
+    )
+    assert efficiency == pytest.approx(1, abs=0.1)
+    with pytest.warns(UserWarning, match="Estimated shape parameter"):  # of some made-up cells
+        expected = az.loo(data, pointwise=True, reff=efficiency)
+    (found, _) = leave_one_out(built, drawn)
+    np.testing.assert_allclose(found.cells["elpd"], expected.loo_i, rtol=1e-9)
+    np.testing.assert_allclose(found.cells["pareto_k"], expected.pareto_k, rtol=1e-7)
+    assert found.row()["p_loo"] == pytest.approx(expected.p_loo)
+    assert found.se == pytest.approx(expected.se * np.sqrt(30 / 29))
+
+
 def test_cells_and_summaries(small):
     answers, validity = leave_one_out(*small)
     assert (answers.part, validity.part) == ("answers", "validity")

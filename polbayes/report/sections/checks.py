@@ -52,8 +52,8 @@ def checks(results: Results) -> Section | None:
         "were given. Answers were drawn from the fitted model many times over, and the shares in "
         f"them are compared with the observed ones. In the figure the line is the {_level(results)}"
         " interval of the drawn shares; where it crosses the diagonal, the model reproduces what "
-        "was observed. A model that fits is not thereby true, but what it cannot reproduce it "
-        "has no word on. Left and right do not enter, except that statements are grouped by side.",
+        "was observed. That does not make the model true, but what it cannot reproduce it has not "
+        "understood. Left and right do not enter, except that statements are grouped by side.",
     )
     entries: list[tuple[str, str]] = []
     blocks: list[Block] = []
