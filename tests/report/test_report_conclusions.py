@@ -106,6 +106,15 @@ def test_the_cheapest_design_and_what_more_would_buy(make_results: Any) -> None:
     ]
 
 
+def test_statements_of_one_side_alone_are_mentioned(make_results: Any) -> None:
+    results = make_results()
+    one_sided = changed(results, make_results, "reliability", balanced=False)
+    for given, said in ((results, False), (one_sided, True)):
+        section = precision(given)
+        assert section is not None
+        assert ("statements of one side alone" in " ".join(section.reading)) == said
+
+
 def test_no_design_that_is_good_enough(make_results: Any) -> None:
     results = make_results()
     none = changed(results, make_results, "d_study", cheapest=False, wanted=0.95)

@@ -51,7 +51,7 @@ def precision(results: Results) -> Section | None:
     return Section(
         "precision",
         "How many questions are enough",
-        _reading(designs),
+        (*_reading(designs), *_unbalanced(own)),
         (*_sentences(own, designs, results), *_figure(designs), *_tables(own, designs, results)),
     )
 
@@ -73,6 +73,15 @@ def _reading(designs: "pd.DataFrame") -> tuple[str, ...]:
         f"The statements and wordings are taken for a sample of those that might be asked; "
         f"{prefixes}. From how much they differ follows what asking more of "
         "each would bring. Planned studies have as many statements of the left as of the right.",
+    )
+
+
+def _unbalanced(own: "pd.DataFrame") -> tuple[str, ...]:
+    if own["balanced"].all():
+        return ()
+    return (
+        "On at least one dimension some model was asked statements of one side alone. Agreeing "
+        "with anything does not cancel there, and counts as error of this run.",
     )
 
 
