@@ -116,8 +116,10 @@ def reliability(scores: Scores, study: Study, *, level: float) -> "pd.DataFrame"
     -------
     pandas.DataFrame
         ``dimension, measure, model, estimate, sd, lower, upper, level, n_models`` and the
-        numbers that the design is worth. Rows with a model are its own standard errors. A
-        dimension on which fewer than two models were asked has no rows.
+        numbers that the design is worth, and ``balanced``, whether every model was asked
+        statements keyed both ways on every dimension; where not, agreeing with anything is
+        error. Rows with a model are its own standard errors. A dimension on which fewer than
+        two models were asked has no rows.
     """
     import pandas as pd
 
@@ -141,7 +143,7 @@ def reliability(scores: Scores, study: Study, *, level: float) -> "pd.DataFrame"
                 if np.isfinite(draws).all():
                     place = {"dimension": dimension, "measure": name, "model": model}
                     rows.append(place | _interval(draws, level) | about)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).assign(balanced=study.balanced)
 
 
 def d_study(

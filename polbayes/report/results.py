@@ -24,7 +24,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "prefix_contrasts": ("model", "prefix", *_INTERVAL, "p_inside", "decision"),
     "correlation": ("first", "second", "of", "n_models", *_INTERVAL),
     "variance_shares": ("model", "dimension", "component", *_INTERVAL, "variance"),
-    "reliability": ("dimension", "measure", "model", *_INTERVAL),
+    "reliability": ("dimension", "measure", "model", *_INTERVAL, "balanced"),
     "d_study": ("dimension", "questions", "cost", "own", "cheapest", "p_reached"),
     "coefficients": ("term", *_INTERVAL),
     "group_sds": ("group", "varying", *_INTERVAL),

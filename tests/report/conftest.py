@@ -189,7 +189,7 @@ def _precision(models: list[str]) -> dict[str, pd.DataFrame]:
     ).to_frame(index=False)
     return {
         "variance_shares": shares,
-        "reliability": _interval(own.assign(estimate=0.7), 0.1),
+        "reliability": _interval(own.assign(estimate=0.7, balanced=True), 0.1),
         "d_study": make_designs(),
     }
 

@@ -106,6 +106,24 @@ def test_the_cheapest_design_and_what_more_would_buy(make_results: Any) -> None:
     ]
 
 
+def test_no_coefficient_is_shown_as_certain(make_results: Any) -> None:
+    results = make_results()
+    sure = changed(results, make_results, "reliability", estimate=0.997, lower=0.98, upper=0.999)
+    section = precision(sure)
+    assert section is not None
+    said = texts(section.blocks)
+    assert "is more than 0.99 (90% interval 0.98 to more than 0.99)" in said
+
+
+def test_statements_of_one_side_alone_are_mentioned(make_results: Any) -> None:
+    results = make_results()
+    one_sided = changed(results, make_results, "reliability", balanced=False)
+    for given, said in ((results, False), (one_sided, True)):
+        section = precision(given)
+        assert section is not None
+        assert ("statements of one side alone" in " ".join(section.reading)) == said
+
+
 def test_no_design_that_is_good_enough(make_results: Any) -> None:
     results = make_results()
     none = changed(results, make_results, "d_study", cheapest=False, wanted=0.95)

@@ -1,5 +1,6 @@
 """How precise the run is, and how many questions another would need."""
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ def precision(results: Results) -> Section | None:
     return Section(
         "precision",
         "How many questions are enough",
-        _reading(designs),
+        (*_reading(designs), *_unbalanced(own)),
         (*_sentences(own, designs, results), *_figure(designs), *_tables(own, designs, results)),
     )
 
@@ -73,6 +74,15 @@ def _reading(designs: "pd.DataFrame") -> tuple[str, ...]:
         f"The statements and wordings are taken for a sample of those that might be asked; "
         f"{prefixes}. From how much they differ follows what asking more of "
         "each would bring. Planned studies have as many statements of the left as of the right.",
+    )
+
+
+def _unbalanced(own: "pd.DataFrame") -> tuple[str, ...]:
+    if own["balanced"].all():
+        return ()
+    return (
+        "On at least one dimension some model was asked statements of one side alone. Agreeing "
+        "with anything does not cancel there, and counts as error of this run.",
     )
 
 
@@ -98,10 +108,14 @@ def _now(own: "pd.DataFrame", rows: "pd.DataFrame", level: float) -> str:
     measure = str(rows["measure"].iloc[0])
     here = own[(own["dimension"] == rows["dimension"].iloc[0]) & (own["measure"] == measure)]
     (row,) = here[here["model"].isna()].to_dict(orient="records")
-    return (
-        f"the {MEASURES[measure]} is {number(row['estimate'])} ({level:.0%} interval "
-        f"{number(row['lower'])} to {number(row['upper'])})."
-    )
+    most = math.inf if measure.startswith("se_") else 0.99
+    estimate, lower, upper = (_below(row[name], most) for name in ("estimate", "lower", "upper"))
+    return f"the {MEASURES[measure]} is {estimate} ({level:.0%} interval {lower} to {upper})."
+
+
+def _below(value: float, most: float) -> str:
+    """Write a number, one that would be rounded to a certainty as more than `most`."""
+    return f"more than {number(most)}" if value > most else number(value)
 
 
 def _cheapest(rows: "pd.DataFrame") -> str:
@@ -184,7 +198,7 @@ def _tables(own: "pd.DataFrame", designs: "pd.DataFrame", results: Results) -> l
             text_column("dimension", "Dimension"),
             Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False),
             text_column("model", "Model"),
-            *estimate_columns("Estimate", results.level),
+            *estimate_columns("Estimate", results.level, digits=3),
         ],
         caption="How precise this run is.",
         csv="reliability",
@@ -199,7 +213,9 @@ def _tables(own: "pd.DataFrame", designs: "pd.DataFrame", results: Results) -> l
             *(number_column(name, MANY[name].capitalize(), 0) for name in NUMBERS),
             number_column("questions", "Questions of each model", 0),
             number_column("cost", "Cost"),
-            *estimate_columns(MEASURES[measure].capitalize(), results.level, prefix=measure),
+            *estimate_columns(
+                MEASURES[measure].capitalize(), results.level, prefix=measure, digits=3
+            ),
             number_column("se_bias", "Standard error of the bias"),
             chance_column("p_reached", "Probability that it is as wanted"),
         ],
