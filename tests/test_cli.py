@@ -145,6 +145,22 @@ def test_explain_prints_the_equation_and_the_priors(capsys, tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
+GROUPS = 'analysis.parts.theta="~ 0 + dimension + log(size):dimension + (0 + dimension | model)"'
+
+
+def test_attributes_of_models_are_variables_of_formulas(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sizes = [f"+respondents.{m}.attributes.size={k}" for k, m in enumerate(("left", "right"), 1)]
+    three = [WVS, "respondents=simulated", "models=[left,right,centre]", "task=explain", GROUPS]
+    code, out, err = called(capsys, *three, *sizes)
+    assert (code, out) == (2, "")
+    assert "use 'size', which model 'centre' does not have; give it as respondents.centre." in err
+    assert err.count("\n") == 1
+    code, out, err = called(capsys, *three, *sizes, "+respondents.centre.attributes.size=7")
+    assert (code, err) == (0, "")
+    assert "theta: coefficients of log(size):dimension ~ Normal(0, 1)" in out
+
+
 def test_a_dry_run_shows_prompts_and_asks_nothing(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     overrides = ["respondents=simulated", "models=[left,right]", "prefixes.only=[baseline,truth]"]

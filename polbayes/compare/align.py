@@ -203,13 +203,16 @@ def _respondents(
         for model in part["model"].values
     }
     names = {key: versions.name(key[1], number) for key, number in numbers.items()}
+    once: dict[str, list[str]] = {}
     for name, found in versions.found.items():
-        for _, runs in found:
+        for number, (_, runs) in enumerate(found):
             if len(runs) > 1:
-                notes.append(
-                    f"{name} is one respondent in {' and '.join(runs)}: the same checkpoint, and "
-                    "no question to which it gave another answer."
-                )
+                once.setdefault(" and ".join(runs), []).append(versions.name(name, number))
+    for place, same in once.items():
+        notes.append(
+            f"The same respondent in {place}, because the checkpoint is the same and no question "
+            f"got another answer: {', '.join(same)}."
+        )
     out = {
         run: part.assign_coords(
             model=np.array([names[run, str(m)] for m in part["model"].values], dtype=object)

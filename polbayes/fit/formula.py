@@ -10,7 +10,12 @@ The formula algebra itself is formulae's.
 import re
 from dataclasses import dataclass
 
+import numpy as np
+
 from polbayes.errors import UserError
+
+# Functions for formulas beside those that formulae has (scale, center, C, ...).
+NAMESPACE = {name: getattr(np, name) for name in ("log", "log2", "log10", "exp", "sqrt", "abs")}
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
 _FACTORS = re.compile(rf"{_NAME}(\s*:\s*{_NAME})*")

@@ -12,7 +12,7 @@ import numpy as np
 from polbayes.errors import UserError
 from polbayes.fit.cells import Cells, label, levels
 from polbayes.fit.centring import centring, mean_is_common, refines
-from polbayes.fit.formula import GroupTerm
+from polbayes.fit.formula import NAMESPACE, GroupTerm
 from polbayes.fit.spec import POSITIONS, Spec
 
 if TYPE_CHECKING:
@@ -124,10 +124,13 @@ def _matrix(
     from formulae import design_matrices
 
     try:
-        common = design_matrices(text, frame).common
+        with np.errstate(all="ignore"):
+            common = design_matrices(text, frame, extra_namespace=NAMESPACE).common
     except (KeyError, ValueError, TypeError) as error:
         raise UserError(f"{where}: '{text}' cannot be evaluated on the data: {error}.") from error
     matrix = np.asarray(common.design_matrix, dtype=float)
+    if not np.isfinite(matrix).all():
+        raise UserError(f"{where}: '{text}' is not a finite number for all of the data.")
     terms: list[str] = []
     for term in common.terms.values():
         terms += [term.name] * (matrix[:, common.slices[term.name]].shape[1])

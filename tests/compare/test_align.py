@@ -38,7 +38,8 @@ def test_a_model_that_answers_the_same_is_one_respondent_and_counted_once(answer
     assert made.data["model"].values.tolist() == ["a", "b"]
     assert made.data["from_run"].values.tolist() == ["jan, feb", "jan, feb"]
     assert made.snapshots == ()
-    assert any(note.startswith("a is one respondent in jan and feb") for note in made.notes)
+    assert made.notes[0].startswith("The same respondent in jan and feb, because")
+    assert made.notes[0].endswith(": a, b.")
 
 
 def test_another_revision_is_a_snapshot_though_it_answers_the_same(answers, loaded):

@@ -257,6 +257,20 @@ def test_a_predictor_that_does_not_vary_is_refused(coded, bound, instruct):
     assert "4 coefficients, 2 of them independent" in text
 
 
+def test_functions_of_a_numeric_attribute_are_predictors(coded, bound):
+    data = coded(models=("a", "b", "c")).assign_coords(size=("model", [1.0, 10.0, 100.0]))
+    parts = {"theta": "~ 1 + log10(size) + scale(size)"}
+    _, cells, bound_parts = bound(parts, data)
+    common = bound_parts["theta"].common
+    assert common.names[:2] == ("Intercept", "log10(size)")
+    by_cell = common.matrix[common.index]
+    np.testing.assert_allclose(by_cell[:, 1], np.log10(cells.frame["size"]))
+    np.testing.assert_allclose(by_cell[:, 2].mean(), 0, atol=1e-12)
+    zero = data.assign_coords(size=("model", [0.0, 10.0, 100.0]))
+    text = refused(bound, zero, {"theta": "~ log(size)"})
+    assert "'log(size)' is not a finite number for all of the data" in text
+
+
 @pytest.mark.parametrize("text", ["~ f(dimension)", "~ dimension[economic", "~ log(kind)"])
 def test_what_cannot_be_evaluated_is_refused(coded, bound, text):
     assert "analysis.parts.theta" in refused(bound, coded(), {"theta": text})

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.errors import UserError
-from polbayes.fit.formula import GroupTerm
+from polbayes.fit.formula import NAMESPACE, GroupTerm
 from polbayes.fit.mixed.rows import Rows, group_column
 from polbayes.fit.mixed.spec import PART, MixedSpec, refuse_correlated
 
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _WHERE = f"analysis.parts.{PART}"
-
-# The functions of a formula that formulae does not bring itself.
-NAMESPACE = {name: getattr(np, name) for name in ("log", "log2", "log10", "exp", "sqrt", "abs")}
 
 
 def check_rows(rows: Rows, spec: MixedSpec, *, stratum: str = "") -> None:

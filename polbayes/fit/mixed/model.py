@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.errors import UserError
+from polbayes.fit.formula import NAMESPACE
 from polbayes.fit.mixed.columns import RESPONSE
-from polbayes.fit.mixed.identify import NAMESPACE
 from polbayes.fit.mixed.rows import TRIALS, Rows, group_column
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.priors import Prior
