@@ -183,7 +183,9 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
         add("acquiescence", parts["acquiescence"], ["model"])
     for part, name in (("acquiescence", "prefix_acquiescence"), ("steer", "prefix_steer")):
         if (part, ("model", "prefix")) in terms:
-            add(name, terms[part, ("model", "prefix")], ["model", "prefix"])
+            effect = terms[part, ("model", "prefix")]
+            mean = frame.assign(_v=effect).groupby("model")["_v"].transform("mean")
+            add(name, effect - mean.to_numpy(), ["model", "prefix"])
     if "difficulty" in parts:
         add("difficulty", parts["difficulty"], ["item"])
     if "discrimination" in parts:

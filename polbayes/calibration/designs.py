@@ -75,11 +75,11 @@ CASES: Mapping[str, Case] = {
         family="beta",
         parts={"sigma": None, "phi": "~ 1 + (1 | model)", "discrimination": None},
     ),
-    "bernoulli": Case("ideology_one_model", models=2, runs=3, family="bernoulli", response="agree"),
+    "bernoulli": Case("ideology_one_model", models=1, runs=4, family="bernoulli", response="agree"),
     "validity": Case(
         "ideology_one_model",
-        models=2,
-        runs=3,
+        models=1,
+        runs=4,
         parts={"validity": "~ 1 + (1 | item) + (1 | model:prefix)"},
     ),
 }

@@ -74,6 +74,8 @@ def centring(
         if POSITIONS[other_part] != POSITIONS[part]:
             continue
         variable_sets = _common_sets(formula.common)
+        if _holds_mean(formula.common, frame):
+            variable_sets.append(())
         for group in formula.groups:
             if (other_part, group) != (part, term):
                 variable_sets += [group.factors, (*group.factors, *_variables(group.expr))]
@@ -157,6 +159,21 @@ def _common_sets(common: str) -> list[tuple[str, ...]]:
         names: set[str] = getattr(term, "var_names", set())
         sets.append(tuple(sorted(names)))
     return sets
+
+
+def _holds_mean(common: str, frame: "pd.DataFrame") -> bool:
+    """Whether common terms hold a mean without an intercept, as ``0 + dimension`` does."""
+    from formulae import design_matrices
+
+    if common == "0":
+        return False
+    names = [name for names in _common_sets(common) for name in names if name in frame]
+    rows = frame[list(dict.fromkeys(names))].drop_duplicates() if names else frame[:1]
+    terms = design_matrices(common, rows.reset_index(drop=True)).common
+    matrix = np.asarray(terms.design_matrix, dtype=float)
+    one = np.ones(len(matrix))
+    rest = one - matrix @ np.linalg.lstsq(matrix, one, rcond=None)[0]
+    return bool(np.allclose(rest, 0, atol=1e-8))
 
 
 def refines(fine: np.ndarray, coarse: np.ndarray) -> bool:

@@ -84,6 +84,25 @@ def test_effects_sum_to_zero_where_their_mean_is_another_term(parts, part, facto
     assert constraint(group) == grouped(levels, within)
 
 
+@pytest.mark.parametrize("theta", ["~ 0 + dimension", "~ dimension", "~ 1"])
+def test_prefix_effects_of_one_model_sum_to_zero(coded, bound, theta):
+    """With a coefficient for every dimension and no intercept their mean is in theta all the same.
+
+    So theta is the position averaged over the prefixes that were asked.
+    """
+    parts = {"theta": theta, "steer": "~ (1 | gr(model:prefix, by = model))"}
+    _, _, bound_parts = bound(parts, coded(models=("m1",)))
+    np.testing.assert_array_equal(term_of(bound_parts, "steer", "model", "prefix").centred_in, 0)
+
+
+def test_effects_need_not_sum_to_zero_beside_a_slope_alone(coded, bound):
+    """No coefficient can take the mean of the prefixes up."""
+    data = coded(models=("m1",)).assign_coords(words=("item", [1.0, 2.0, 4.0, 7.0]))
+    parts = {"theta": "~ 0 + words", "steer": "~ (1 | model:prefix)"}
+    _, _, bound_parts = bound(parts, data)
+    assert term_of(bound_parts, "steer", "model", "prefix").centred_in is None
+
+
 def test_varying_coefficients_sum_to_zero_over_the_models(parts):
     group = term_of(parts, "theta", "model")
     assert constraint(group) == {frozenset({("m1",), ("m2",)})}

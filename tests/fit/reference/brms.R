@@ -1,7 +1,10 @@
 # A reduced ideology model in brms: Rscript brms.R answers.csv draws.csv
 #
 # Effects that sum to zero have the covariance sd^2 (I - J / n), which brms takes as that of the
-# grouping factor. The two cutpoints are -width / 2 - a and width / 2 - a, a being acquiescence.
+# grouping factor. Not so where coefficients are correlated: there it skips every entry of the
+# Cholesky factor below 1e-10, the negative ones among them. So theta's effects of the models are
+# weighted sums of n - 1 free ones, a multi-membership term, the weights an orthonormal basis.
+# The two cutpoints are -width / 2 - a and width / 2 - a, a being acquiescence.
 suppressMessages(library(brms))
 if (!nzchar(rstan::rstan_options("boost_lib"))) {
   # Debian's BH has its headers among the system's.
@@ -20,11 +23,18 @@ zero_sum <- function(levels, within) {
 }
 models <- sort(unique(d$model))
 Am <- zero_sum(models, rep(1, length(models)))
+basis <- qr.Q(qr(cbind(1, diag(length(models))[, -1])))[, -1]
+for (k in seq_len(ncol(basis))) {
+  d[[paste0("f", k)]] <- paste0("f", k)
+  d[[paste0("w", k)]] <- basis[match(d$model, models), k]
+}
+stopifnot(ncol(basis) == 4)
 items <- unique(d[c("item", "dimension")])
 items <- items[order(items$item), ]
 Ai <- zero_sum(items$item, items$dimension)
 formula <- bf(
-  y | weights(n) ~ econ + cult + (0 + econ + cult | gr(model, cov = Am)) +
+  y | weights(n) ~ econ + cult +
+    (0 + econ + cult | mm(f1, f2, f3, f4, weights = cbind(w1, w2, w3, w4), scale = FALSE)) +
     (1 | gr(model, cov = Am)) + (0 + against | gr(item, cov = Ai)),
   center = FALSE
 )
@@ -52,13 +62,19 @@ out <- data.frame(
   gap = draws[["b_Intercept[2]"]] - draws[["b_Intercept[1]"]],
   acquiescence = -(draws[["b_Intercept[1]"]] + draws[["b_Intercept[2]"]]) / 2,
   theta_economic = draws$b_econ, theta_cultural = draws$b_cult,
-  sd_economic = draws$sd_model__econ, sd_cultural = draws$sd_model__cult,
+  sd_economic = draws$sd_mmf1f2f3f4__econ, sd_cultural = draws$sd_mmf1f2f3f4__cult,
   sd_acquiescence = draws$sd_model__Intercept, sd_difficulty = draws$sd_item__against,
-  cor = draws$cor_model__econ__cult
+  cor = draws$cor_mmf1f2f3f4__econ__cult
 )
-for (m in models) {
-  out[[paste0("theta_", m, "_economic")]] <- draws$b_econ + draws[[sprintf("r_model[%s,econ]", m)]]
-  out[[paste0("theta_", m, "_cultural")]] <- draws$b_cult + draws[[sprintf("r_model[%s,cult]", m)]]
+free <- function(column) {
+  as.matrix(draws[sprintf("r_mmf1f2f3f4[f%d,%s]", 1:4, column)]) %*% t(basis)
+}
+economic <- draws$b_econ + free("econ")
+cultural <- draws$b_cult + free("cult")
+for (k in seq_along(models)) {
+  m <- models[k]
+  out[[paste0("theta_", m, "_economic")]] <- economic[, k]
+  out[[paste0("theta_", m, "_cultural")]] <- cultural[, k]
   out[[paste0("acquiescence_", m)]] <-
     out$acquiescence + draws[[sprintf("r_model[%s,Intercept]", m)]]
 }
