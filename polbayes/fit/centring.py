@@ -169,7 +169,10 @@ def _holds_mean(common: str, frame: "pd.DataFrame") -> bool:
         return False
     names = [name for names in _common_sets(common) for name in names if name in frame]
     rows = frame[list(dict.fromkeys(names))].drop_duplicates() if names else frame[:1]
-    terms = design_matrices(common, rows.reset_index(drop=True)).common
+    try:
+        terms = design_matrices(common, rows.reset_index(drop=True)).common
+    except (KeyError, ValueError, TypeError):
+        return False  # it is refused when its own part is bound
     matrix = np.asarray(terms.design_matrix, dtype=float)
     one = np.ones(len(matrix))
     rest = one - matrix @ np.linalg.lstsq(matrix, one, rcond=None)[0]
