@@ -99,7 +99,8 @@ class ImportConfig:
         The table; a relative path is taken from the folder the command is run in.
     columns
         Maps ``model``, ``item``, ``variant``, ``prefix``, ``run``, ``answer`` (free text or
-        an option) and ``rating`` (a numeric code) to columns of the table, and, where it has
+        an option), ``rating`` (a numeric code) and ``count`` (how many answers of the cell, in
+        place of runs, were this one) to columns of the table, and, where it has
         them, ``statement`` (the wording that was put), ``prefix_text``, ``family``,
         ``instruct``, ``checkpoint`` and ``revision``; what has no column is constant.
     constants

@@ -13,6 +13,7 @@ import numpy as np
 from polbayes.attributes import OWN_KEYS, checked_attributes, read_attribute
 from polbayes.coding.options import Options, declare, match_option
 from polbayes.config import ImportConfig
+from polbayes.counted import one_row_an_answer
 from polbayes.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE, STATUS, flag_attributes
 from polbayes.design import ModelInfo, design
 from polbayes.errors import UserError, unknown
@@ -28,7 +29,7 @@ DEFAULTS = {"variant": "original", "prefix": "baseline", "run": "1"}
 _PER_MODEL = OWN_KEYS
 _ANSWERS = ("answer", "rating")
 _ATTRIBUTE = "attribute "
-MAPPABLE = (*CELL_DIMS, *_ANSWERS, "statement", "prefix_text", *_PER_MODEL)
+MAPPABLE = (*CELL_DIMS, *_ANSWERS, "count", "statement", "prefix_text", *_PER_MODEL)
 
 
 def import_table(
@@ -66,7 +67,7 @@ def import_table(
     _check_keys(config)
     scale = _scale(config)
     table = read_table(path)
-    rows = _rows(table, config, path.name)
+    rows = one_row_an_answer(_rows(table, config, path.name), config, name=path.name)
     if config.columns.keys().isdisjoint(_ANSWERS):
         raise UserError("imported.columns: map 'answer' or 'rating' to a column of the table.")
     _check_wordings(rows, instruments, path.name)
@@ -260,7 +261,7 @@ def _one_each(rows: "pd.DataFrame", dim: str, key: str, name: str) -> dict[str, 
     """Return the one value of `key` for each label of `dim`."""
     values = rows[key].fillna("")
     found: dict[str, str] = {}
-    for at, (label, value) in enumerate(zip(rows[dim], values, strict=True), start=1):
+    for at, label, value in zip(rows.index + 1, rows[dim], values, strict=True):
         if found.setdefault(label, value) != value:
             raise UserError(
                 f"{name}: row {at}: {key} '{value}' of {dim} '{label}' was '{found[label]}' "
@@ -332,8 +333,8 @@ def _points(rows: "pd.DataFrame", options: Options, *, strict: bool, name: str) 
             if code.strip().casefold() not in options.codes:
                 known = ", ".join(options.codes) or "none"
                 raise UserError(
-                    f"{name}: row {at + 1}: the code '{code}' is outside the declared options; "
-                    f"known: {known}."
+                    f"{name}: row {rows.index[at] + 1}: the code '{code}' is outside the declared "
+                    f"options; known: {known}."
                 )
             points[at] = options.codes[code.strip().casefold()]
     if "answer" not in rows:
@@ -347,8 +348,8 @@ def _points(rows: "pd.DataFrame", options: Options, *, strict: bool, name: str) 
         point = seen[answer]
         if point is None and strict:
             raise UserError(
-                f"{name}: row {at + 1}: the answer '{_cut(answer)}' is none of the declared "
-                f"options; known: {', '.join(options.points)}."
+                f"{name}: row {rows.index[at] + 1}: the answer '{_cut(answer)}' is none of the "
+                f"declared options; known: {', '.join(options.points)}."
             )
         points[at] = MISSING if point is None else point
     return points

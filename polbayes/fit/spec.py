@@ -38,6 +38,7 @@ POSITIONS: Mapping[str, str] = {
 FAMILIES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "cumulative": (("threshold", "validity"), ("stance", "rating")),
     "bernoulli": (("validity",), ("agree",)),
+    "binomial": (("validity",), ("agree",)),
     "logit_normal": (("sigma",), ("r_plus",)),
     "beta": (("phi",), ("r_plus",)),
 }
@@ -148,7 +149,9 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
         for name, value in config.select.items()
     }
-    return Spec(config.response, config.family, parts, {**_DEFAULT_PRIORS, **given}, select)
+    # Identical cells are added up to counts whatever the family, so the two are one.
+    family = "bernoulli" if config.family == "binomial" else config.family
+    return Spec(config.response, family, parts, {**_DEFAULT_PRIORS, **given}, select)
 
 
 def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) -> None:
