@@ -17,6 +17,7 @@ from polbayes.calibration.sbc import (
     Sampler,
     pose,
     posterior_quantities,
+    simulate_in_parallel,
     simulate_ranks,
 )
 from polbayes.config import SamplerConfig
@@ -72,6 +73,13 @@ def test_swapping_answers_gives_the_posterior_of_the_public_fit(sampler):
         # 400 draws, of which a hundred and more are independent.
         assert mine.mean() == pytest.approx(theirs.mean(), abs=0.4 * theirs.std())
         assert mine.std() == pytest.approx(theirs.std(), rel=0.35)
+
+
+@pytest.mark.slow
+def test_several_processes_give_the_same_ranks(sampler):
+    alone = list(simulate_ranks(sampler, range(3), seed=5))
+    together = list(simulate_in_parallel(sampler, range(3), jobs=2, seed=5))
+    assert sorted(together, key=lambda r: r.number) == alone
 
 
 def ranked(number, value):

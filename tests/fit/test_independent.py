@@ -120,9 +120,9 @@ def test_brms_has_the_same_posterior(data, answers, spec_of, tmp_path):
         rows.append((name, shift, float(values.std(ddof=1)) / sd))
     table = pd.DataFrame(rows, columns=["quantity", "shift", "ratio"])
     print(table.describe())
-    assert table["shift"].abs().max() < 0.2, table
-    assert table["shift"].abs().mean() < 0.06
-    assert (table["ratio"] - 1).abs().max() < 0.15, table
+    assert table["shift"].abs().max() < 0.15, table
+    assert table["shift"].abs().mean() < 0.05
+    assert (table["ratio"] - 1).abs().max() < 0.12, table
     assert table["ratio"].mean() == pytest.approx(1, abs=0.03)
 
 
