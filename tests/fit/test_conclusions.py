@@ -32,6 +32,7 @@ def concluded(coded, bound, parts, *, models, data=None, seed=0, **settings):
     built = build(spec, cells, parts)
     layout = built.layout
     drawn = {"effects": rng.normal(0, 0.8, (CHAINS, DRAWS, layout.blocks[-1].stop))}
+    drawn["b"] = rng.normal(size=(CHAINS, DRAWS, len(layout.coefficients)))
     if layout.scales:
         drawn["sd"] = rng.uniform(0.1, 1, (CHAINS, DRAWS, len(layout.scales)))
     if cells.counts.size and cells.counts.shape[1] > 2:

@@ -125,6 +125,7 @@ def full(coded, bound, full_parts):
         "effects": rng.normal(0, 0.8, (CHAINS, DRAWS, size)),
         "sd": rng.uniform(0.1, 1, (CHAINS, DRAWS, len(built.layout.scales))),
         "gap": rng.uniform(0.3, 2, (CHAINS, DRAWS, 1)),
+        "b": rng.normal(size=(CHAINS, DRAWS, len(built.layout.coefficients))),
     }
     drawn = xr.Dataset(
         {name: (("chain", "draw", f"{name}_dim"), values) for name, values in vectors.items()}
