@@ -192,6 +192,10 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
         add("discrimination", np.exp(parts["discrimination"]), ["item"])
     if ("wording", ("item", "variant")) in terms:
         add("wording", terms["wording", ("item", "variant")], ["item", "variant"])
+    if "validity" in parts:
+        chance = 1 / (1 + np.exp(-np.broadcast_to(parts["validity"], len(frame))))
+        add("validity", chance, ["model"])
+    out |= {f"coefficient[{label}]": value for label, value in parameters.coefficients.items()}
     out |= {f"scale[{label}]": value for label, value in parameters.scales.items()}
     out |= {f"gap[{k}]": float(gap) for k, gap in enumerate(parameters.gaps)}
     for (part, factors), matrix in parameters.correlations.items():

@@ -29,6 +29,8 @@ class Parameters:
         ``[column, column]`` by part and grouping factors.
     gaps
         Distances of the cutpoints; empty where there are none.
+    coefficients
+        Of the common terms, by ``"part: column"``.
     """
 
     parts: Mapping[str, np.ndarray]
@@ -36,6 +38,7 @@ class Parameters:
     scales: Mapping[str, float]
     correlations: Mapping[TermKey, np.ndarray]
     gaps: np.ndarray
+    coefficients: Mapping[str, float]
 
 
 def draw(prior: Prior, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -92,10 +95,13 @@ def draw_parameters(
     terms: dict[TermKey, np.ndarray] = {}
     scales: dict[str, float] = {}
     correlations: dict[TermKey, np.ndarray] = {}
+    coefficients: dict[str, float] = {}
     for name, part in parts.items():
         total = np.zeros(1)
         if part.common is not None:
             beta = [draw(spec.prior(name, term), 1, rng)[0] for term in part.common.terms]
+            names = [f"{name}: {column}" for column in part.common.names]
+            coefficients |= dict(zip(names, map(float, beta), strict=True))
             total = (part.common.matrix @ np.array(beta))[part.common.index]
         for group in part.groups:
             key = (name, group.term.factors)
@@ -110,7 +116,7 @@ def draw_parameters(
     gaps = np.empty(0)
     if spec.family == "cumulative" and points > 2:
         gaps = draw(spec.cutpoint_prior, points - 2, rng)
-    return Parameters(values, terms, scales, correlations, gaps)
+    return Parameters(values, terms, scales, correlations, gaps, coefficients)
 
 
 def _scales(group: BoundGroup) -> int:

@@ -14,7 +14,13 @@ ABOUT = ("simulation", "r_hat", "ess", "repeated")
 
 
 def append(path: Path, ranked: Ranked) -> None:
-    """Append one data set, after a header if the file is new."""
+    """Append one data set, after a header if the file is new.
+
+    Raises
+    ------
+    UserError
+        If the file is of other quantities.
+    """
     row = {
         "simulation": ranked.number,
         "r_hat": f"{ranked.r_hat:.3f}",
@@ -23,6 +29,10 @@ def append(path: Path, ranked: Ranked) -> None:
         **ranked.ranks,
     }
     new = not path.exists()
+    if not new:
+        with path.open(newline="", encoding="utf-8") as file:
+            if next(csv.reader(file), []) != list(row):
+                raise UserError(f"{path}: has the ranks of other quantities; remove it.")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, row, lineterminator="\n")

@@ -32,7 +32,7 @@ FRAME = pd.DataFrame(
 
 def parameters(gaps=(), **parts):
     values = {name: np.broadcast_to(np.asarray(v, float), 4) for name, v in parts.items()}
-    return Parameters(values, {}, {}, {}, np.array(gaps))
+    return Parameters(values, {}, {}, {}, np.array(gaps), {})
 
 
 def test_the_predictor_by_hand():
@@ -94,7 +94,7 @@ def test_unusable_answers_are_left_out_of_the_counts():
 def test_beta_answers_have_their_distribution_also_near_the_ends():
     frame = FRAME.loc[np.zeros(4000, dtype=int)]
     p = Parameters(
-        {"theta": np.full(4000, 4.0), "phi": np.full(4000, 0.0)}, {}, {}, {}, np.empty(0)
+        {"theta": np.full(4000, 4.0), "phi": np.full(4000, 0.0)}, {}, {}, {}, np.empty(0), {}
     )
     answers = draw_answers(p, frame, spec_named("beta"), 1, np.random.default_rng(5))
     share = expit(4.0)
