@@ -23,17 +23,10 @@ from polbayes.dataset import MISSING, NOT_ASKED, STATUS
 from polbayes.design import ModelInfo, design
 from polbayes.instruments import load_instrument
 from polbayes.prompts import load_prefixes
+from polbayes.resources import folder, read_yaml
 
-PARTS = {
-    "theta": "~ 0 + dimension + (0 + dimension | model)",
-    "difficulty": "~ (1 | item)",
-    "discrimination": "~ (1 | item)",
-    "acquiescence": "~ 1 + (1 | model) + (1 | gr(model:prefix, by = model))",
-    "steer": "~ (1 | gr(model:prefix, by = model))",
-    "quirk": "~ (1 | model:item)",
-    "wording": "~ (1 | item:variant) + (1 | gr(model:item:variant, by = model))",
-    "threshold": "~ (1 | model)",
-}
+# The parts of the shipped analysis.
+PARTS = read_yaml(folder("conf") / "analysis" / "ideology.yaml")["parts"]
 
 
 @dataclass(frozen=True)
@@ -131,10 +124,10 @@ def fit_once(seed: int, sampler: dict[str, Any], size: Size) -> None:
 
 def in_empty_caches(*arguments: str) -> dict[str, Any]:
     """Run this script again with no compiled code at hand; return what it prints."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as cache:
         caches = {
-            "PYTENSOR_FLAGS": f"base_compiledir={folder}",
-            "NUMBA_CACHE_DIR": folder,
+            "PYTENSOR_FLAGS": f"base_compiledir={cache}",
+            "NUMBA_CACHE_DIR": cache,
         }
         done = subprocess.run(
             [sys.executable, __file__, *arguments],

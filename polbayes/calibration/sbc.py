@@ -299,20 +299,17 @@ def _log_likelihoods(built: Built, drawn: "xr.Dataset", answers: Answers) -> np.
     """Return ``[chain, draw]`` the kernel's log-likelihood of the draws."""
     from polbayes.fit import kernel
     from polbayes.fit.operation import KINDS
+    from polbayes.fit.pointwise import draws_of
 
-    effects = drawn["effects"].to_numpy()
-    shape, effects = effects.shape[:2], effects.reshape(-1, effects.shape[-1])
-    gaps = np.zeros((len(effects), 0))
-    if "gap" in drawn:
-        gaps = drawn["gap"].to_numpy().reshape(len(effects), -1)
+    draws = draws_of(drawn)
     kind = KINDS[built.spec.family]
     observed = answers.logs if len(answers.logs) else answers_of(built.spec.family, built.cells)
     terms: list[tuple[int, np.ndarray, Any]] = [(kind, observed, built.layout.answers)]
     if built.layout.validity is not None:
         terms.append((kernel.BINOMIAL, validity_answers(built.cells), built.layout.validity))
-    total = np.zeros(len(effects))
+    total = np.zeros(len(draws.effects))
     for number, (of_kind, data, g) in enumerate(terms):
-        for k, row in enumerate(np.ascontiguousarray(effects)):
-            distances = gaps[k] if number == 0 else np.empty(0)
+        for k, row in enumerate(draws.effects):
+            distances = draws.gaps[k] if number == 0 else np.empty(0)
             total[k] += kernel.evaluate(row, distances, of_kind, data, *g.arrays.values())[0]
-    return total.reshape(shape)
+    return total.reshape(drawn.sizes["chain"], drawn.sizes["draw"])

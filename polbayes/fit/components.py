@@ -81,12 +81,10 @@ def _answers(built: Built, drawn: "xr.Dataset", weights: Weights) -> dict[str, n
     size = len(weights.models) * len(weights.dimensions)
     cells = np.arange(len(weights.weight))
     table = csr_array((weights.weight, (weights.group, cells)), shape=(size, len(cells)))
-    gaps = drawn["gap"].to_numpy().reshape(-1, drawn["gap"].shape[-1]) if "gap" in drawn else None
     names = ("slope", "variance", "noise")
     found = []
-    for draw, (eta, own) in enumerate(predictors(built, drawn)):
-        gap = np.empty(0) if gaps is None else gaps[draw]
-        moments = answer_moments(built.spec.family, eta, own, gap)
+    for eta, own, gaps in predictors(built, drawn):
+        moments = answer_moments(built.spec.family, eta, own, gaps)
         found.append(table @ np.stack([getattr(moments, name) for name in names], axis=1))
     asked = np.bincount(weights.group, weights.weight, minlength=size) > 0
     means = np.where(asked[:, None], np.stack(found), np.nan)

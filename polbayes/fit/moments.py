@@ -33,6 +33,35 @@ class Moments:
     noise: np.ndarray
 
 
+def net_agreement(family: str, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+    """Return ``[cell]`` the expected P(agree) - P(disagree), in [-1, 1].
+
+    Parameters
+    ----------
+    family, eta, own, gaps
+        See `answer_moments`.
+    """
+    if family in ("cumulative", "bernoulli"):
+        agree, disagree = _shares(eta, own, gaps)
+        return agree - disagree
+    if family == "logit_normal":
+        return _sides(eta, own) @ _WEIGHTS
+    return np.tanh(eta / 2)
+
+
+def _shares(eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``[cell]`` the probabilities of agreeing and of disagreeing, of ordinal answers."""
+    from scipy.special import expit
+
+    cuts = cutpoints(gaps, np.exp(own))
+    return expit(eta - cuts[len(cuts) // 2]), expit(cuts[(len(cuts) - 1) // 2] - eta)
+
+
+def _sides(eta: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Return ``[cell, node]`` answers of the logit-normal family at the nodes of its residual."""
+    return np.asarray(np.tanh((eta[..., None] + np.exp(own)[..., None] * _NODES) / 2))
+
+
 def answer_moments(family: str, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> Moments:
     """Return the moments of one answer in every cell.
 
@@ -49,20 +78,17 @@ def answer_moments(family: str, eta: np.ndarray, own: np.ndarray, gaps: np.ndarr
     gaps
         Distances of the cutpoints.
     """
-    from scipy.special import expit, polygamma
+    from scipy.special import polygamma
 
+    net = net_agreement(family, eta, own, gaps)
     if family in ("cumulative", "bernoulli"):
-        cuts = cutpoints(gaps, np.exp(own))
-        agree = expit(eta - cuts[len(cuts) // 2])
-        disagree = expit(cuts[(len(cuts) - 1) // 2] - eta)
-        net = agree - disagree
+        agree, disagree = _shares(eta, own, gaps)
         slope = agree * (1 - agree) + disagree * (1 - disagree)
         return Moments(net, slope, agree + disagree - net**2, np.full_like(net, np.pi**2 / 3))
     if family == "logit_normal":
-        sides = np.tanh((eta[..., None] + np.exp(own)[..., None] * _NODES) / 2)
-        net, square = sides @ _WEIGHTS, sides**2 @ _WEIGHTS
+        square = _sides(eta, own) ** 2 @ _WEIGHTS
         return Moments(net, (1 - square) / 2, square - net**2, np.exp(2 * own) * np.ones_like(net))
-    net, phi = np.tanh(eta / 2), np.exp(own)
+    phi = np.exp(own)
     share = (1 + net) / 2
     noise = polygamma(1, share * phi) + polygamma(1, (1 - share) * phi)
     return Moments(net, (1 - net**2) / 2, (1 - net**2) / (1 + phi), noise)

@@ -13,15 +13,12 @@ from polbayes.fit.cells import Cells, levels
 from polbayes.fit.centring import part_variables
 from polbayes.fit.coefficients import read_coefficients
 from polbayes.fit.layout import Gathering
-from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
 from polbayes.fit.model import Built
+from polbayes.fit.moments import net_agreement
+from polbayes.fit.pointwise import draws_of
 
 if TYPE_CHECKING:
     import xarray as xr
-
-# Nodes and weights to average over the residual of the logit-normal family.
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
@@ -215,46 +212,20 @@ def _share_usable(built: Built, reader: _Reader) -> Any:
     shape = reader.effects.shape
     shares = [
         np.bincount(model, weights=weight * expit(forward(row, *g.plain)[0]))
-        for row in np.ascontiguousarray(reader.effects.reshape(-1, shape[-1]))
+        for row in draws_of(reader.drawn).effects
     ]
     return reader.unstack(np.stack(shares).reshape(*shape[:2], -1), table)
 
 
-def predictors(built: Built, drawn: "xr.Dataset") -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield ``eta`` and ``own``, both ``[cell]``, for one draw after the other."""
+def predictors(
+    built: Built, drawn: "xr.Dataset"
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield ``eta`` and ``own``, both ``[cell]``, and the gaps, for one draw after the other."""
     from polbayes.fit.kernel import forward
 
-    effects = np.ascontiguousarray(
-        drawn["effects"].to_numpy().reshape(-1, drawn.sizes[_last(drawn)])
-    )
-    for row in effects:
-        yield forward(row, *built.layout.answers.plain)
-
-
-def _last(drawn: "xr.Dataset") -> str:
-    return str(drawn["effects"].dims[-1])
-
-
-def net_agreement(family: str, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> np.ndarray:
-    """Return ``[cell]`` the expected P(agree) - P(disagree), in [-1, 1].
-
-    Parameters
-    ----------
-    family
-        The observation model.
-    eta, own
-        ``[cell]`` predictor and the family's own parameter (log width, log sigma, log phi).
-    gaps
-        Distances of the cutpoints.
-    """
-    if family in ("cumulative", "bernoulli"):
-        probabilities = ordinal_probabilities(eta, cutpoints(gaps, np.exp(own)))
-        middle = (probabilities.shape[-1] - 1) / 2
-        return probabilities @ np.sign(np.arange(probabilities.shape[-1]) - middle)
-    if family == "logit_normal":
-        residual = np.exp(own)[..., None] * _NODES
-        return np.tanh((eta[..., None] + residual) / 2) @ _WEIGHTS
-    return np.tanh(eta / 2)
+    draws = draws_of(drawn)
+    for effects, gaps in zip(draws.effects, draws.gaps, strict=True):
+        yield (*forward(effects, *built.layout.answers.plain), gaps)
 
 
 def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
@@ -285,11 +256,9 @@ def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
         ]
     )
     shape = drawn["effects"].shape[:2]
-    gaps = drawn["gap"].to_numpy().reshape(-1, drawn["gap"].shape[-1]) if "gap" in drawn else None
     values = np.empty((shape[0] * shape[1], len(weights)))
-    for draw, (eta, own) in enumerate(predictors(built, drawn)):
-        gap = np.empty(0) if gaps is None else gaps[draw]
-        values[draw] = weights @ (flip * net_agreement(built.spec.family, eta, own, gap))
+    for draw, (eta, own, gaps) in enumerate(predictors(built, drawn)):
+        values[draw] = weights @ (flip * net_agreement(built.spec.family, eta, own, gaps))
     values = values.reshape(*shape, len(models), 1 + len(instruments), len(dims) + 1)
     import xarray as xr
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from polbayes.fit.moments import answer_moments
-from polbayes.fit.readout import net_agreement
+from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
+from polbayes.fit.moments import answer_moments, net_agreement
 
 ETA = np.array([-2.0, -0.3, 0.0, 0.7, 3.0])
 
@@ -24,6 +24,10 @@ def test_expectation_and_slope(family, own, gaps):
     gaps, width = np.array(gaps), np.full(len(ETA), own)
     found = answer_moments(family, ETA, width, gaps)
     np.testing.assert_allclose(found.net, net_agreement(family, ETA, width, gaps), atol=1e-12)
+    if family in ("cumulative", "bernoulli"):
+        points = ordinal_probabilities(ETA, cutpoints(gaps, np.exp(width)))
+        sides = np.sign(np.arange(points.shape[1]) - (points.shape[1] - 1) / 2)
+        np.testing.assert_allclose(found.net, points @ sides, atol=1e-12)
     up, down = (net_agreement(family, ETA + h, width, gaps) for h in (1e-5, -1e-5))
     np.testing.assert_allclose(found.slope, (up - down) / 2e-5, rtol=1e-6)
 

@@ -9,7 +9,8 @@ from scipy import integrate, special, stats
 
 from polbayes.dataset import NOT_ASKED
 from polbayes.fit.model import build
-from polbayes.fit.readout import net_agreement, read_off
+from polbayes.fit.moments import net_agreement
+from polbayes.fit.readout import read_off
 
 CHAINS, DRAWS = 2, 3
 MODELS, PREFIXES = ("m2", "m1"), ("please", "baseline", "name")  # not in alphabetical order
