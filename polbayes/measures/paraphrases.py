@@ -351,5 +351,6 @@ def _ranks(n: int, q: float, level: float) -> tuple[int, int]:
     """
     from scipy.stats import binom
 
+    # Both ends from isf, which takes a tail that is met exactly; ppf would go one further.
     tail = (1 - level) / 2
-    return int(binom.ppf(tail, n, q)) - 1, int(binom.isf(tail, n, q))
+    return n - 1 - int(binom.isf(tail, n, 1 - q)), int(binom.isf(tail, n, q))

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -89,6 +89,7 @@ def test_distribution_by_hand(coded):
 
 
 @settings(max_examples=60, deadline=None)
+@example(n=2, level=0.5)
 @given(n=st.integers(1, 600), level=st.sampled_from([0.5, 0.8, 0.95]))
 def test_order_statistics_cover_as_much_as_they_say(coded, n, level):
     """The median lies between positions j and k with P(j < B <= k), B binomial."""
