@@ -1,5 +1,6 @@
 """Fixtures that several test modules share."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,3 +14,9 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"the real data by others is not at {SHARED}")
     return SHARED
+
+
+def pytest_configure() -> None:
+    """Have Ctrl-C interrupt, as some tests do, also where a shell in the background says not to."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
