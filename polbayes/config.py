@@ -253,9 +253,9 @@ class SamplerConfig:
 
     backend: str = "nutpie"
     chains: int = 4
-    tune: int = 1000
+    tune: int = 500
     draws: int = 1000
-    target_accept: float = 0.9
+    target_accept: float = 0.8
 
 
 @dataclass

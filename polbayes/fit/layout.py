@@ -50,7 +50,7 @@ class Block:
     scales
         First of the term's scales in the vector of scales, and how many.
     centred
-        ``[scale]`` whether effects of that scale are drawn as they are, and not as deviates
+        Whether two correlated coefficients are drawn as they are, and not as deviates
         (`polbayes.fit.start.centre`).
     """
 
@@ -59,7 +59,7 @@ class Block:
     start: int
     size: int
     scales: tuple[int, int] = (0, 0)
-    centred: tuple[bool, ...] = ()
+    centred: bool = False
 
     @property
     def stop(self) -> int:
@@ -214,7 +214,7 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
         size = len(group.levels) * len(group.columns)
         labels = group.scales or (group.columns if group.matrix is not None else ("",))
         scale = (len(scales), len(labels))
-        blocks.append(Block(name, group, start, size, scale, (False,) * len(labels)))
+        blocks.append(Block(name, group, start, size, scale))
         scales += [(name, group.term.name, label) for label in labels]
         start += size
     answering = {name: part for name, part in parts.items() if POSITIONS[name] != "validity"}

@@ -10,7 +10,7 @@ from polbayes.fit.cells import Cells
 from polbayes.fit.layout import Block, Gathering, Layout, lay_out
 from polbayes.fit.priors import Prior, draw_vector
 from polbayes.fit.spec import Spec
-from polbayes.fit.start import Start, around, around_positive, centre, find_start
+from polbayes.fit.start import Start, around, around_positive, centre, find_start, leads
 from polbayes.fit.terms import BoundPart
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ def _effects(layout: Layout, spec: Spec, start: Start) -> Any:
     import pytensor.tensor as pt
 
     pieces: list[Any] = []
+    b: Any = pt.zeros(0)
     if layout.coefficients:
         priors = [spec.prior(part, term) for part, term, _ in layout.coefficients]
         b = _vector("b", priors, start.coefficients)
@@ -110,7 +111,7 @@ def _effects(layout: Layout, spec: Spec, start: Start) -> Any:
     if groups:
         sd = _vector("sd_signed", _scale_priors(layout, groups, spec), start.scales)
         pm.Deterministic("sd", abs(sd))
-        pieces.append(_constrain(_free(groups, sd, spec, start), groups))
+        pieces.append(_constrain(_free(groups, sd, b, spec, start), groups))
     return pm.Deterministic("effects", pieces[0] if len(pieces) == 1 else pt.concatenate(pieces))
 
 
@@ -123,45 +124,83 @@ def _scale_priors(layout: Layout, groups: list[Block], spec: Spec) -> list[Prior
     """
     priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
     for block in groups:
-        for k, centred in enumerate(block.centred, start=block.scales[0]):
-            if not centred and not block.correlated:
+        if not block.correlated:
+            for k in range(block.scales[0], sum(block.scales)):
                 priors[k] = priors[k].unfolded() or priors[k]
     return priors
 
 
-def _free(groups: list[Block], sd: Any, spec: Spec, start: Start) -> Any:
+def _free(groups: list[Block], sd: Any, b: Any, spec: Spec, start: Start) -> Any:
     """Draw the group-specific effects in the coordinates that the constraints leave free."""
-    import pymc as pm
     import pytensor.tensor as pt
 
-    alone = [block for block in groups if not block.correlated]
-    ends = dict(
-        zip((b.start for b in groups), np.cumsum([len(b.free) for b in groups]), strict=True)
-    )
-    free = pt.zeros(sum(len(block.free) for block in groups))
-    scale = _joined([block.scale_of for block in alone])
-    place = _joined([ends[b.start] - len(b.free) + np.arange(len(b.free)) for b in alone])
-    centred = _joined([np.asarray(b.centred)[b.scale_of - b.scales[0]] for b in alone]).astype(bool)
-    first = np.concatenate([start.free(block) for block in alone]) if alone else np.empty(0)
-    at = start.scales[scale]
-    if (~centred).any():
-        deviates = around((first / at)[~centred])
-        z = pm.Normal("z", 0.0, 1.0, shape=int((~centred).sum()), initval=deviates)
-        free = pt.set_subtensor(free[place[~centred]], z * sd[scale[~centred]])
-    if centred.any():
-        drawn = around(first[centred], at[centred])
-        u = pm.Normal("u", 0.0, sd[scale[centred]], shape=int(centred.sum()), initval=drawn)
-        free = pt.set_subtensor(free[place[centred]], u)
+    ends = np.cumsum([len(block.free) for block in groups])
+    place = {
+        block.start: np.arange(end - len(block.free), end)
+        for block, end in zip(groups, ends, strict=True)
+    }
+    free, ahead = pt.zeros(ends[-1]), b - start.coefficients
+    for name, wanted in (("leading", True), ("following", False)):
+        alone = [g for g in groups if not g.correlated and leads(g) == wanted]
+        if alone:
+            drawn, mode = _informed(name, alone, sd, ahead, start)
+            free = pt.set_subtensor(free[np.concatenate([place[g.start] for g in alone])], drawn)
+            if wanted:
+                ahead = pt.concatenate([ahead, drawn - mode])
     for block in groups:
         if block.correlated:
             drawn = _correlated(block, sd, spec, start)
-            end = ends[block.start]
-            free = pt.set_subtensor(free[end - len(block.free) : end], drawn)
+            free = pt.set_subtensor(free[place[block.start]], drawn)
     return free
 
 
-def _joined(pieces: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate(pieces) if pieces else np.empty(0, dtype=int)
+def _informed(
+    name: str, blocks: list[Block], sd: Any, ahead: Any, start: Start
+) -> tuple[Any, np.ndarray]:
+    """Draw independent effects in coordinates that know of the answers.
+
+    A standardised deviate z leaves a funnel where the answers know the effect sd * z well, and
+    the effect itself leaves one where they do not. Near the mode the answers are worth an
+    observation of the effect with precision q and with product h of precision and value. Given
+    the scale, z is then normal with mean sd * h / (1 + q * sd²) and variance 1 / (1 + q * sd²), and
+    standardised by these it no longer depends on the scale, whatever q is. Where the effect
+    follows others that are drawn before, so does the observation. That the observation is an
+    approximation changes how fast the posterior is explored, not the posterior: the density
+    is the standard normal one of z, times the derivative of z.
+
+    Parameters
+    ----------
+    name
+        Of the variable.
+    blocks
+        The terms.
+    sd
+        ``[scale]`` scales, of either sign.
+    ahead
+        ``[lead]`` what the effects may follow, less what it is at the mode.
+    start
+        The mode, and what the answers know there.
+
+    Returns
+    -------
+    drawn, mode
+        ``[effect]`` the effects, and what they are at the mode.
+    """
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    at = np.concatenate([block.start + block.free for block in blocks])
+    scale = np.concatenate([block.scale_of for block in blocks])
+    mode = np.concatenate([start.free(block) for block in blocks])
+    known, before = start.reliability[at], start.scales[scale] ** -2.0
+    expected, weight = mode, start.weight[at]
+    if weight.any():
+        expected = mode + pt.sum(ahead[start.follows[at]] * weight, axis=1)
+    spread = 1 + known / (1 - known) * before * sd[scale] ** 2
+    w = pm.Flat(name, shape=len(at), initval=around(np.zeros(len(at))))
+    z = sd[scale] * expected * before / (1 - known) / spread + w / pt.sqrt(spread)
+    pm.Potential(f"{name}_prior", -0.5 * pt.sum(z**2 + pt.log(spread)))
+    return sd[scale] * z, mode
 
 
 def _correlated(block: Block, sd: Any, spec: Spec, start: Start) -> Any:
@@ -179,7 +218,7 @@ def _correlated(block: Block, sd: Any, spec: Spec, start: Start) -> Any:
         return (pt.dot(z, _unit_cholesky(block, spec).T) * scales).flatten()
     cor = _correlation(block, spec)
     rest = pt.sqrt(1 - cor**2)
-    if all(block.centred):
+    if block.centred:
         near = around(drawn, at)
         one = pm.Normal(f"u_{block.start}_0", 0.0, scales[0], shape=rows, initval=near[:, 0])
         mean = cor * scales[1] / scales[0] * one

@@ -1,4 +1,4 @@
-"""The mode of the effects: where the chains start, and which effects are drawn centred.
+"""The mode of the effects: where the chains start, and how well the answers know each effect.
 
 From a start at random the first trajectories gain so much energy that they may end where the
 likelihood is flat and its surroundings are steep, and a chain that is there stays there: the
@@ -14,25 +14,33 @@ from polbayes.fit import kernel
 from polbayes.fit.cells import Cells
 from polbayes.fit.layout import Block, Gathering, Layout
 from polbayes.fit.operation import KINDS, answers_of, validity_answers
+from polbayes.fit.reliability import curvature, known
 from polbayes.fit.spec import Spec
 
 # Scales of effects while their mode is looked for: first all the same, then as found.
 _FIRST_SCALE = 0.5
-_ROUNDS = 3
+_ROUNDS = 4
 _LEAST_SCALE, _LARGEST_SCALE = 0.1, 3.0
 
-# A varying effect is drawn as it is ("centred") where the data know the effects of its scale with
-# this reliability on average, and as a standardised deviate ("non-centred") where they do not: the
-# funnel between a scale and its effects opens where the data know the effects less well than their
-# scale does. This changes how fast the posterior is explored, not the posterior.
+# That of discriminations is not looked for: of a product, the mode has one side large and the other
+# small, much more so than the posterior.
+_DISCRIMINATION = 0.25
+
+# Two correlated coefficients are drawn as they are where the data know them with this reliability
+# on average, and as standardised deviates where they do not: the funnel between scales and effects
+# opens where the data know the effects less well than their scales do. This changes how fast the
+# posterior is explored, not the posterior.
 _CENTRE_FROM = 0.9
+
+# An effect that the answers know perfectly would leave its deviate without a spread.
+_MOST = 1 - 1e-6
+
+# Of the penalty on coefficients of common terms.
+_PRECISION = 0.25
 
 # Coefficients, effects and logarithms of scales are looked for within this distance of 0: where
 # all answers are the same number, the likelihood has no bound as the residual scale goes to 0.
 _FARTHEST = 50.0
-
-# Step of second differences of a cell's log-likelihood.
-_STEP = 1e-2
 
 # Chains start this far from the mode at most: in scales for effects, in units for coefficients
 # and in logarithms for what is positive.
@@ -53,15 +61,22 @@ class Start:
         ``[effect]`` group-specific effects at their place in the vector (zeros before them).
     gaps
         ``[gap]`` distances of the cutpoints.
-    information
-        ``[effect]`` curvature of the log-likelihood along each effect alone.
+    reliability
+        ``[effect]`` of the group-specific effects, given their scales and what they follow: the
+        share of their variance that the answers take away (zeros before them). Correlated ones
+        follow nothing.
+    follows, weight
+        ``[effect, lead]`` which coefficients and leading effects (in the order of
+        `leading_columns`) an effect follows, and how far.
     """
 
     coefficients: np.ndarray
     scales: np.ndarray
     effects: np.ndarray
     gaps: np.ndarray
-    information: np.ndarray
+    reliability: np.ndarray
+    follows: np.ndarray
+    weight: np.ndarray
 
     def free(self, block: Block) -> np.ndarray:
         """Return a term's effects in the coordinates that the constraints leave free.
@@ -94,32 +109,88 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     ordinal = spec.family == "cumulative" and len(cells.points) > 2
     gaps = len(cells.points) - 2 if ordinal else 0
     x = np.zeros(coefficients + layout.blocks[-1].stop - rows + gaps)
-    scale_of, scales = _scale_of_effects(layout), np.full(len(layout.scales), _FIRST_SCALE)
-    for _ in range(_ROUNDS):
+    scale_of = _scale_of_effects(layout)
+    held = np.array([part == "discrimination" for part, _, _ in layout.scales])
+    scales = np.where(held, _DISCRIMINATION, _FIRST_SCALE)
+    leading = leading_columns(layout)
+    priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
+    wide = np.array([p.values[0] if p.name == "HalfNormal" else np.inf for p in priors])
+    for turn in range(_ROUNDS + 1):
         x = _mode(x, layout, spec, cells, gaps, scales[scale_of])
         inner, widths = x[coefficients : len(x) - gaps], np.exp(x[len(x) - gaps :])
         effects = np.concatenate([layout.matrix @ x[:coefficients], inner])
-        information = np.zeros(len(effects))
-        for kind, answers, at in _terms(layout, spec, cells):
-            information += _information(effects, widths, kind, answers, at)
-        # The expected square of an effect has its uncertainty in it (one step of EM).
-        squares = inner**2 + 1 / (information[rows:] + scales[scale_of] ** -2.0)
-        scales = np.sqrt(np.bincount(scale_of, weights=squares) / np.bincount(scale_of))
-        scales = np.clip(scales, _LEAST_SCALE, _LARGEST_SCALE)
+        bend = curvature(layout, _terms(layout, spec, cells), effects, widths)
+        precision = np.concatenate([np.full(coefficients, _PRECISION), scales[scale_of] ** -2.0])
+        found = known(layout, bend, precision, leading)
+        if turn == _ROUNDS:
+            break
+        squares = np.bincount(scale_of, weights=inner**2)
+        share = np.bincount(scale_of, weights=np.clip(1 - found.after / found.before, 0, 1))
+        likely = np.clip(_scales(squares, share, wide), _LEAST_SCALE, _LARGEST_SCALE)
+        scales = np.where(held, scales, likely)
+    reliability = np.zeros(len(effects))
+    alone = np.concatenate([np.full(b.size, not b.correlated) for b in layout.blocks])[rows:]
+    after = np.where(alone, found.following, found.after)
+    reliability[rows:] = np.clip(1 - after / found.before, 0.0, _MOST)
+    before = ((rows, 0), (0, 0))
+    follows, weight = np.pad(found.index, before), np.pad(found.weight, before)
     for block in layout.blocks:
         within = block.within()
         if (within >= 0).any():
             here = effects[block.start : block.stop]
             number = np.unique(within, return_inverse=True)[1]
             here -= (np.bincount(number, weights=here) / np.bincount(number))[number]
-    return Start(x[:coefficients], scales, effects, widths, information)
+    return Start(x[:coefficients], scales, effects, widths, reliability, follows, weight)
+
+
+def _scales(squares: np.ndarray, share: np.ndarray, wide: np.ndarray) -> np.ndarray:
+    """Return the likeliest scales s: where share / s² = squares / s⁴ - 1 / wide².
+
+    That is the fixed point of MacKay (1992) with a half-normal prior of scale `wide`.
+
+    Parameters
+    ----------
+    squares
+        ``[scale]`` sum of squares of the effects at the mode.
+    share
+        ``[scale]`` sum of their reliabilities: how many effects the data know.
+    wide
+        ``[scale]`` infinite without such a prior.
+    """
+    root = np.sqrt(share**2 + 4 * squares / wide**2)
+    return np.sqrt(2 * squares / np.maximum(share + root, 1e-9))
+
+
+def leads(block: Block) -> bool:
+    """Whether other effects follow a term's.
+
+    They follow discriminations: of an item that is far from all models the answers know the
+    product of discrimination and distance, so that both can only change together.
+
+    Parameters
+    ----------
+    block
+        The term.
+    """
+    return block.part == "discrimination" and block.group is not None and not block.correlated
+
+
+def leading_columns(layout: Layout) -> np.ndarray:
+    """Return the columns of what effects may follow: first the coefficients, then leading terms.
+
+    Parameters
+    ----------
+    layout
+        Where the effects are.
+    """
+    rows, coefficients = layout.matrix.shape
+    pieces = [np.arange(coefficients)]
+    pieces += [coefficients - rows + b.start + b.free for b in layout.blocks if leads(b)]
+    return np.concatenate(pieces)
 
 
 def centre(layout: Layout, start: Start) -> Layout:
-    """Decide for every scale of every term how its effects are drawn.
-
-    The reliability of an effect with variance s² that the data know with information I is
-    s² I / (1 + s² I).
+    """Decide for every pair of correlated coefficients how it is drawn.
 
     Parameters
     ----------
@@ -130,14 +201,9 @@ def centre(layout: Layout, start: Start) -> Layout:
     """
     blocks = []
     for block in layout.blocks:
-        if block.group is not None and not (block.correlated and block.scales[1] > 2):
-            scale_of, first = block.every_scale, block.scales[0]
-            known = start.scales[scale_of] ** 2 * start.information[block.start : block.stop]
-            sums = np.bincount(scale_of - first, weights=known / (1 + known))
-            mean = sums / np.bincount(scale_of - first)
-            if block.correlated:
-                mean[:] = mean.mean()
-            block = replace(block, centred=tuple(bool(m >= _CENTRE_FROM) for m in mean))
+        if block.correlated:
+            known = start.reliability[block.start : block.stop].mean()
+            block = replace(block, centred=bool(known >= _CENTRE_FROM))
         blocks.append(block)
     return replace(layout, blocks=tuple(blocks))
 
@@ -148,34 +214,6 @@ def _terms(layout: Layout, spec: Spec, cells: Cells) -> list[tuple[int, np.ndarr
     if layout.validity is not None:
         terms.append((kernel.BINOMIAL, validity_answers(cells), layout.validity))
     return terms
-
-
-def _information(
-    effects: np.ndarray, gaps: np.ndarray, kind: int, answers: np.ndarray, at: Gathering
-) -> np.ndarray:
-    """Return ``[effect]`` the curvature of one part of the likelihood along each effect."""
-    gaps = gaps if kind == kernel.ORDINAL else np.empty(0)
-    eta, own = kernel.forward(effects, *at.plain)
-
-    def curvature(of_eta: float, of_own: float) -> np.ndarray:
-        below, here, above = (
-            kernel.pointwise(eta + k * of_eta, own + k * of_own, gaps, kind, answers)
-            for k in (-_STEP, 0.0, _STEP)
-        )
-        return np.maximum(2 * here - below - above, 0.0) / _STEP**2
-
-    entering = effects[at.index] * at.weight
-    scale = np.exp(entering[:, at.roles[3] : at.roles[4]].sum(axis=1))
-    discriminated = entering[:, at.roles[1] : at.roles[2]].sum(axis=1)
-    of_eta, of_own = curvature(1.0, 0.0), curvature(0.0, 1.0)
-    slope = (1.0, scale, 1.0, scale * discriminated, 1.0)  # of eta (or own), by role
-    total = np.zeros(len(effects))
-    for role, by in enumerate(slope):
-        by_cell = (of_own if role == kernel.OWN else of_eta) * by**2
-        for term in range(at.roles[role], at.roles[role + 1]):
-            weight = at.weight[:, term] ** 2 * by_cell
-            total += np.bincount(at.index[:, term], weights=weight, minlength=len(effects))
-    return total
 
 
 def _scale_of_effects(layout: Layout) -> np.ndarray:
@@ -192,7 +230,7 @@ def _mode(
 
     rows, coefficients = layout.matrix.shape
     terms = _terms(layout, spec, cells)
-    precision = np.concatenate([np.full(coefficients, 0.25), scale**-2.0, np.ones(gaps)])
+    precision = np.concatenate([np.full(coefficients, _PRECISION), scale**-2.0, np.ones(gaps)])
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         inner = len(x) - gaps

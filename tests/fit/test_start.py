@@ -5,7 +5,9 @@ import pytest
 
 from polbayes.fit.layout import lay_out
 from polbayes.fit.model import build
-from polbayes.fit.start import centre, find_start
+from polbayes.fit.operation import KINDS, answers_of
+from polbayes.fit.reliability import curvature, known
+from polbayes.fit.start import centre, find_start, leading_columns
 
 ITEMS = tuple(
     (f"i{k:02d}", "economic", "left" if k % 2 else "right", ("original", "opposite"))
@@ -14,16 +16,27 @@ ITEMS = tuple(
 
 
 def started(coded, bound, parts, stance, **settings):
+    return everything(coded, bound, parts, stance, **settings)[:2]
+
+
+def everything(coded, bound, parts, stance, **settings):
     spec_settings = {k: settings.pop(k) for k in ("family", "response") if k in settings}
     spec, cells, bound_parts = bound(parts, coded(stance, **settings), **spec_settings)
     layout = lay_out(bound_parts, cells)
-    return layout, find_start(layout, spec, cells)
+    return layout, find_start(layout, spec, cells), spec, cells
+
+
+def curved(layout, start, spec, cells):
+    terms = [(KINDS[spec.family], answers_of(spec.family, cells), layout.answers)]
+    effects = start.effects.copy()
+    effects[: len(layout.matrix)] = layout.matrix @ start.coefficients
+    return curvature(layout, terms, effects, start.gaps)
 
 
 def test_one_coefficient_is_at_the_logit_of_the_share(coded, bound):
     """3 of 4 agree with either keying; 800 answers outweigh the penalty of b² / 8."""
     stance = np.tile([1, 1, 1, -1], 10)
-    _, start = started(
+    layout, start, spec, cells = everything(
         coded, bound, {"theta": "~ 1", "acquiescence": "~ 1"}, stance, items=ITEMS, runs=40,
         models=("m1",), prefixes=("p",), family="bernoulli", response="agree",
     )  # fmt: skip
@@ -33,14 +46,17 @@ def test_one_coefficient_is_at_the_logit_of_the_share(coded, bound):
     # Where the slope of the log-likelihood and of the penalty cancel.
     p = 1 / (1 + np.exp(-b))
     assert n * (0.75 - p) == pytest.approx(b / 4, abs=1e-3)
-    np.testing.assert_allclose(start.information, n * p * (1 - p), rtol=1e-3)
+    bend = curved(layout, start, spec, cells)
+    np.testing.assert_allclose(bend.diagonal(), n * p * (1 - p), rtol=1e-3)
+    # As many answers have one keying as the other.
+    assert abs(bend[0, 1]) < 1e-6 * n
 
 
 def test_discriminations_and_keyings_enter_the_information(coded, bound):
     """Of η = k · exp(λ) · (θ − d) along d: the square of exp(λ) for every answer to the item."""
     parts = {"theta": "~ 1", "difficulty": "~ (1 | item)", "discrimination": "~ (1 | item)"}
     rng = np.random.default_rng(1)
-    layout, start = started(
+    layout, start, spec, cells = everything(
         coded, bound, parts, rng.choice([-1, 1, 1], size=(2, 10, 2, 2, 30)), items=ITEMS,
         runs=30, family="bernoulli", response="agree",
     )  # fmt: skip
@@ -48,7 +64,8 @@ def test_discriminations_and_keyings_enter_the_information(coded, bound):
     location, slope = start.effects[at["difficulty"]], np.exp(start.effects[at["discrimination"]])
     p = 1 / (1 + np.exp(-slope * (start.coefficients[0] - location)))
     by_hand = 240 * slope**2 * p * (1 - p)
-    ratio = start.information[at["difficulty"]] / by_hand
+    bend = curved(layout, start, spec, cells).diagonal()
+    ratio = bend[at["difficulty"]] / by_hand  # one common value: columns are places
     # The sums to zero of the discriminations multiply all of them by the same, near 1.
     np.testing.assert_allclose(ratio, ratio[0], rtol=0.01)
     assert ratio[0] == pytest.approx(1, abs=0.2)
@@ -105,7 +122,7 @@ def test_an_answer_that_nobody_gives_leaves_the_start_finite(coded, bound, full_
     data["rating"].attrs["rating_points"] = "no; rather no; rather yes; yes"
     spec, cells, parts = bound(full_parts, data, response="rating")
     start = find_start(lay_out(parts, cells), spec, cells)
-    for values in (start.coefficients, start.effects, start.gaps, start.information):
+    for values in (start.coefficients, start.effects, start.gaps, start.reliability):
         assert np.isfinite(values).all()
         assert abs(values).max() < 1e4
     assert start.gaps.shape == (2,)
@@ -125,24 +142,71 @@ def test_chains_start_apart_and_a_seed_fixes_where(coded, bound, full_parts):
             assert (value != other[name]).all()
 
 
-def drawn_as_they_are(layout):
-    return {(b.part, b.group.term.factors): set(b.centred) for b in layout.blocks if b.group}
+@pytest.mark.parametrize("small", [0, 10**6])
+def test_reliability_is_that_of_the_inverse_curvature(coded, bound, monkeypatch, small):
+    """By hand: the whole matrix inverted, with the sums to zero as rows of their own."""
+    monkeypatch.setattr("polbayes.fit.reliability._SMALL", small)
+    rng = np.random.default_rng(5)
+    parts = {
+        "theta": "~ 1 + (1 | model)",
+        "difficulty": "~ (1 | item)",
+        "acquiescence": "~ 1 + (1 | model)",
+        "wording": "~ (1 | gr(model:item:variant, by = model))",
+    }
+    stance = rng.choice([-1, 0, 1, 1], size=(2, 10, 2, 2, 6))
+    layout, start, spec, cells = everything(coded, bound, parts, stance, items=ITEMS, runs=6)
+    bend = curved(layout, start, spec, cells)
+    groups = [b for b in layout.blocks if b.group is not None]
+    scales = np.concatenate([start.scales[b.every_scale] for b in groups])
+    precision = np.concatenate([[0.25, 0.25], scales**-2])
+    found = known(layout, bend, precision, leading_columns(layout))
+    whole = bend.toarray() + np.diag(precision)
+    rows, own = [], groups[-1]
+    # Where the wordings are eliminated, their sums are left aside.
+    for block in groups if small else groups[:-1]:
+        for code in set(block.within()) - {-1}:
+            rows.append(np.zeros(len(whole)))
+            rows[-1][
+                2 - len(layout.matrix) + block.start + np.flatnonzero(block.within() == code)
+            ] = 1
+    rows = np.array(rows)
+    border = np.block([[whole, rows.T], [rows, np.zeros((len(rows),) * 2)]])
+    covariance = np.linalg.inv(border)[: len(whole), : len(whole)]
+    np.testing.assert_allclose(found.after, covariance.diagonal()[2:], rtol=1e-3)
+    at = slice(own.start - len(layout.matrix), own.stop - len(layout.matrix))
+    share = 1 - 1 / 20 if small else 1
+    np.testing.assert_allclose(found.before[at], share * scales[at] ** 2)
+    n = (groups[1].within() >= 0).sum()
+    np.testing.assert_allclose(found.before[2:12], scales[2:12] ** 2 * (1 - 1 / n))
+    slopes = covariance[2:, :2] @ np.linalg.inv(covariance[:2, :2])
+    weight = np.take_along_axis(found.weight, np.argsort(found.index, axis=1), axis=1)
+    np.testing.assert_allclose(weight, slopes, atol=1e-3 * abs(slopes).max())
+    rest = covariance[2:, 2:] - slopes @ covariance[:2, 2:]
+    np.testing.assert_allclose(found.following, rest.diagonal(), rtol=2e-3)
 
 
-def test_how_effects_are_drawn_follows_what_the_data_know(coded, bound, full_parts):
-    """Many answers that differ between levels: as they are; answers that do not: as deviates."""
-    runs = 200
-    stance = np.broadcast_to(np.tile([1, -1], runs // 2), (2, 4, 4, 2, runs)).copy()
-    alike = centre(*started(coded, bound, full_parts, stance, runs=runs))
-    shown = drawn_as_they_are(alike)
-    assert shown["quirk", ("model", "item")] == {False}
-    assert shown["wording", ("item", "variant")] == {False}
-    stance[0, :, :, :, : runs // 2] = 1  # one model agrees more often
-    stance[:, :, :, 0, -runs // 4 :] = 1  # and so do both of them under one prefix
-    found = drawn_as_they_are(centre(*started(coded, bound, full_parts, stance, runs=runs)))
-    assert found["acquiescence", ("model",)] == {True}
-    assert found["acquiescence", ("model", "prefix")] == {True}
-    assert found["wording", ("item", "variant")] == {False}
+def test_what_the_answers_know_is_what_is_asked_often(coded, bound, full_parts):
+    """Prefixes are answered with every item, a quirk is that of one."""
+    stance = np.random.default_rng(6).choice([-1, 0, 1, 1], size=(2, 4, 4, 2, 50))
+    layout, start = started(coded, bound, full_parts, stance, runs=50)
+    mean = {
+        (b.part, b.group.term.factors): start.reliability[b.start : b.stop].mean()
+        for b in layout.blocks
+        if b.group
+    }
+    assert all(0 <= value < 1 for value in mean.values())
+    assert mean["acquiescence", ("model",)] > mean["acquiescence", ("model", "prefix")]
+    assert mean["acquiescence", ("model", "prefix")] > mean["quirk", ("model", "item")]
+
+
+def test_correlated_effects_are_drawn_as_they_are_where_many_answers_know_them(coded, bound):
+    parts = {"theta": "~ 0 + dimension + (0 + dimension | model)", "acquiescence": "~ 1"}
+    rng, lean = np.random.default_rng(3), np.array([1.0, -1.0])[:, None, None, None, None]
+    keying = coded()["keying"].to_numpy()[..., None, None]
+    for runs, expected in ((200, True), (1, False)):
+        stance = np.where(rng.logistic(size=(2, 4, 4, 2, runs)) + keying * lean > 0, 1, -1)
+        layout = centre(*started(coded, bound, parts, stance, runs=runs))
+        assert [b.centred for b in layout.blocks if b.correlated] == [expected]
 
 
 def test_answers_that_are_all_the_same_number(coded, bound):
