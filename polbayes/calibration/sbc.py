@@ -10,9 +10,10 @@ import numpy as np
 from polbayes.calibration.answers import Answers, draw_answers, estimands, log_likelihood
 from polbayes.calibration.prior import Parameters, draw_parameters
 from polbayes.fit.cells import Cells, gather_cells
-from polbayes.fit.model import Built, build
+from polbayes.fit.model import Built, build, coordinates
 from polbayes.fit.operation import answers_of, validity_answers
 from polbayes.fit.spec import Spec
+from polbayes.fit.start import find_start
 from polbayes.fit.terms import BoundPart, bind
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def pose(spec: Spec, data: "xr.Dataset", runs: int) -> Problem:
 class Sampler:
     """The model of a problem, compiled once for all answers.
 
-    Start and coordinates (`polbayes.fit.start`) follow one set of answers, drawn with `seed`.
+    Where chains start, and whether correlated coefficients are drawn as they are, follows one set
+    of answers, drawn with `seed`.
     """
 
     def __init__(self, problem: Problem, config: "SamplerConfig", *, seed: int) -> None:
@@ -104,6 +106,8 @@ class Sampler:
         cells = self.problem.with_answers(answers)
         if "validity" in self.problem.parts:
             data["validity_answers"] = validity_answers(cells)
+        layout = self.built.layout
+        data |= coordinates(layout, find_start(layout, self.problem.spec, cells))
         trace = nutpie.sample(
             self.compiled.with_data(**data),
             draws=self.config.draws,

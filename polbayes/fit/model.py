@@ -111,7 +111,7 @@ def _effects(layout: Layout, spec: Spec, start: Start) -> Any:
     if groups:
         sd = _vector("sd_signed", _scale_priors(layout, groups, spec), start.scales)
         pm.Deterministic("sd", abs(sd))
-        pieces.append(_constrain(_free(groups, sd, b, spec, start), groups))
+        pieces.append(_constrain(_free(groups, sd, b, spec, layout, start), groups))
     return pm.Deterministic("effects", pieces[0] if len(pieces) == 1 else pt.concatenate(pieces))
 
 
@@ -130,23 +130,62 @@ def _scale_priors(layout: Layout, groups: list[Block], spec: Spec) -> list[Prior
     return priors
 
 
-def _free(groups: list[Block], sd: Any, b: Any, spec: Spec, start: Start) -> Any:
+def _alone(groups: Sequence[Block]) -> dict[str, list[Block]]:
+    """Return the terms whose effects are drawn one by one, by the name of their variable."""
+    alone = [block for block in groups if block.group is not None and not block.correlated]
+    sides = {"leading": True, "following": False}
+    named = {
+        name: [block for block in alone if leads(block) == side] for name, side in sides.items()
+    }
+    return {name: blocks for name, blocks in named.items() if blocks}
+
+
+def coordinates(layout: Layout, start: Start) -> dict[str, np.ndarray]:
+    """Return what the answers know, as data of the model (see `_informed`).
+
+    Parameters
+    ----------
+    layout
+        Where the effects are.
+    start
+        The mode, and what the answers know there.
+
+    Returns
+    -------
+    dict
+        Arrays by the names that they have in the compiled model.
+    """
+    data = {"coefficients_mode": start.coefficients}
+    for name, blocks in _alone(layout.blocks).items():
+        at = np.concatenate([block.start + block.free for block in blocks])
+        scale = np.concatenate([block.scale_of for block in blocks])
+        unknown = 1 - start.reliability[at]
+        data[f"{name}_mode"] = np.concatenate([start.free(block) for block in blocks])
+        data[f"{name}_sum"] = start.scales[scale] ** -2.0 / unknown
+        data[f"{name}_precision"] = data[f"{name}_sum"] * start.reliability[at]
+        if name == "following":
+            data |= {"following_lead": start.follows[at], "following_weight": start.weight[at]}
+    return data
+
+
+def _free(groups: list[Block], sd: Any, b: Any, spec: Spec, layout: Layout, start: Start) -> Any:
     """Draw the group-specific effects in the coordinates that the constraints leave free."""
     import pytensor.tensor as pt
+    from pytensor.compile.sharedvalue import shared
 
     ends = np.cumsum([len(block.free) for block in groups])
     place = {
         block.start: np.arange(end - len(block.free), end)
         for block, end in zip(groups, ends, strict=True)
     }
-    free, ahead = pt.zeros(ends[-1]), b - start.coefficients
-    for name, wanted in (("leading", True), ("following", False)):
-        alone = [g for g in groups if not g.correlated and leads(g) == wanted]
-        if alone:
-            drawn, mode = _informed(name, alone, sd, ahead, start)
-            free = pt.set_subtensor(free[np.concatenate([place[g.start] for g in alone])], drawn)
-            if wanted:
-                ahead = pt.concatenate([ahead, drawn - mode])
+    data = {name: shared(value, name=name) for name, value in coordinates(layout, start).items()}
+    free, ahead = pt.zeros(ends[-1]), b - data["coefficients_mode"]
+    for name, blocks in _alone(groups).items():
+        scale = np.concatenate([block.scale_of for block in blocks])
+        drawn = _informed(name, sd[scale], ahead, data)
+        free = pt.set_subtensor(free[np.concatenate([place[g.start] for g in blocks])], drawn)
+        if name == "leading":
+            ahead = pt.concatenate([ahead, drawn - data["leading_mode"]])
     for block in groups:
         if block.correlated:
             drawn = _correlated(block, sd, spec, start)
@@ -154,9 +193,7 @@ def _free(groups: list[Block], sd: Any, b: Any, spec: Spec, start: Start) -> Any
     return free
 
 
-def _informed(
-    name: str, blocks: list[Block], sd: Any, ahead: Any, start: Start
-) -> tuple[Any, np.ndarray]:
+def _informed(name: str, sd: Any, ahead: Any, data: Mapping[str, Any]) -> Any:
     """Draw independent effects in coordinates that know of the answers.
 
     A standardised deviate z leaves a funnel where the answers know the effect sd * z well, and
@@ -172,35 +209,27 @@ def _informed(
     ----------
     name
         Of the variable.
-    blocks
-        The terms.
     sd
-        ``[scale]`` scales, of either sign.
+        ``[effect]`` scales, of either sign.
     ahead
         ``[lead]`` what the effects may follow, less what it is at the mode.
-    start
-        The mode, and what the answers know there.
-
-    Returns
-    -------
-    drawn, mode
-        ``[effect]`` the effects, and what they are at the mode.
+    data
+        See `coordinates`. The effects at the mode are h / (q + 1 / s²) with the scales s there;
+        ``sum`` is the denominator.
     """
     import pymc as pm
     import pytensor.tensor as pt
 
-    at = np.concatenate([block.start + block.free for block in blocks])
-    scale = np.concatenate([block.scale_of for block in blocks])
-    mode = np.concatenate([start.free(block) for block in blocks])
-    known, before = start.reliability[at], start.scales[scale] ** -2.0
-    expected, weight = mode, start.weight[at]
-    if weight.any():
-        expected = mode + pt.sum(ahead[start.follows[at]] * weight, axis=1)
-    spread = 1 + known / (1 - known) * before * sd[scale] ** 2
-    w = pm.Flat(name, shape=len(at), initval=around(np.zeros(len(at))))
-    z = sd[scale] * expected * before / (1 - known) / spread + w / pt.sqrt(spread)
+    expected = data[f"{name}_mode"]
+    size = len(expected.get_value())
+    if f"{name}_lead" in data:
+        moved = ahead[data[f"{name}_lead"]] * data[f"{name}_weight"]
+        expected = expected + pt.sum(moved, axis=1)
+    spread = 1 + data[f"{name}_precision"] * sd**2
+    w = pm.Flat(name, shape=size, initval=around(np.zeros(size)))
+    z = sd * expected * data[f"{name}_sum"] / spread + w / pt.sqrt(spread)
     pm.Potential(f"{name}_prior", -0.5 * pt.sum(z**2 + pt.log(spread)))
-    return sd[scale] * z, mode
+    return sd * z
 
 
 def _correlated(block: Block, sd: Any, spec: Spec, start: Start) -> Any:
