@@ -82,7 +82,8 @@ def curvature(
                 )
                 for k in (-_STEP, 0.0, _STEP)
             )
-            bend = np.clip((2 * here - below - above) / _STEP**2, 0.0, _SHARPEST)
+            bend = np.nan_to_num((2 * here - below - above) / _STEP**2, nan=0.0)
+            bend = np.clip(bend, 0.0, _SHARPEST)
             part = slice(at.roles[first], at.roles[stop])
             index, by_role = at.index[:, part], np.diff(at.roles[first : stop + 1])
             weight = at.weight[:, part] * np.repeat(np.array(slopes[first:stop]), by_role, axis=0).T
