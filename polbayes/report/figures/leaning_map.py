@@ -118,7 +118,7 @@ def _write_names(axes: "Axes", wide: "pd.DataFrame", names: list[str], reach: fl
     """Write every name near its point, where it covers least of what is there."""
     x, y = (wide[("estimate", d)].to_numpy() for d in DIMENSIONS)
     points = _in_points(np.column_stack([x, y]), reach)
-    taken = [(a - 6, b - 6, a + 6, b + 6) for a, b in points]
+    taken = [(a - 6, b - 6, a + 6, b + 6) for a, b in points] + _corners()
     lines = _lines(wide, points, reach)
     for k, name in enumerate(names):
         size = (0.62 * _FONT * len(name.replace("\\$", "$")), 1.25 * _FONT)
@@ -154,6 +154,16 @@ def _lines(wide: "pd.DataFrame", points: np.ndarray, reach: float) -> list[Box]:
     for (x, y), (left, bottom), (right, top) in zip(points, low, high, strict=True):
         boxes += [(left, y - 1, right, y + 1), (x - 1, bottom, x + 1, top)]
     return boxes
+
+
+def _corners() -> list[Box]:
+    """Return the boxes of what is written in the corners (`_frame`)."""
+    side, width, height = _SIDE * 72, 80.0, 24.0
+    return [
+        (left, low, left + width, low + height)
+        for left in (0.0, side - width)
+        for low in (0.0, side - height)
+    ]
 
 
 def _places(point: np.ndarray, size: tuple[float, float]) -> Iterator[Box]:
