@@ -25,8 +25,8 @@ from polbayes.instruments import load_instrument
 from polbayes.prompts import load_prefixes
 from polbayes.resources import folder, read_yaml
 
-# Fewer draws than by default are enough for 400 effective ones of every quantity.
-SAMPLER = {"backend": "nutpie", "tune": 400, "draws": 400}
+# Fewer draws and longer steps than by default are enough for 400 effective draws of everything.
+SAMPLER = {"backend": "nutpie", "tune": 400, "draws": 400, "target_accept": 0.8}
 
 # The parts of the shipped analysis.
 PARTS = read_yaml(folder("conf") / "analysis" / "ideology.yaml")["parts"]

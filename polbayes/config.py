@@ -255,7 +255,7 @@ class SamplerConfig:
     chains: int = 4
     tune: int = 500
     draws: int = 1000
-    target_accept: float = 0.8
+    target_accept: float = 0.9
 
 
 @dataclass

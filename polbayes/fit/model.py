@@ -202,8 +202,8 @@ def _informed(name: str, sd: Any, ahead: Any, data: Mapping[str, Any]) -> Any:
     the scale, z is then normal with mean sd * h / (1 + q * sd²) and variance 1 / (1 + q * sd²), and
     standardised by these it no longer depends on the scale, whatever q is. Where the effect
     follows others that are drawn before, so does the observation. That the observation is an
-    approximation changes how fast the posterior is explored, not the posterior: the density
-    is the standard normal one of z, times the derivative of z.
+    approximation changes how fast the posterior is explored, not the posterior: the prior of
+    what is drawn is that under which z is standard normal.
 
     Parameters
     ----------
@@ -225,11 +225,10 @@ def _informed(name: str, sd: Any, ahead: Any, data: Mapping[str, Any]) -> Any:
     if f"{name}_lead" in data:
         moved = ahead[data[f"{name}_lead"]] * data[f"{name}_weight"]
         expected = expected + pt.sum(moved, axis=1)
-    spread = 1 + data[f"{name}_precision"] * sd**2
-    w = pm.Flat(name, shape=size, initval=around(np.zeros(size)))
-    z = sd * expected * data[f"{name}_sum"] / spread + w / pt.sqrt(spread)
-    pm.Potential(f"{name}_prior", -0.5 * pt.sum(z**2 + pt.log(spread)))
-    return sd * z
+    spread = pt.sqrt(1 + data[f"{name}_precision"] * sd**2)
+    mean = sd * expected * data[f"{name}_sum"] / spread
+    w = pm.Normal(name, -mean, spread, shape=size, initval=around(np.zeros(size)))
+    return sd * (w + mean) / spread
 
 
 def _correlated(block: Block, sd: Any, spec: Spec, start: Start) -> Any:

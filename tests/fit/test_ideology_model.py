@@ -181,8 +181,7 @@ class Point:
         ]
         self.names += [v.name for v in model.deterministics if v.name.startswith("cor_")]
         outputs = model.replace_rvs_by_values([model[name] for name in self.names])
-        scored = [p for p in model.potentials if p.name in ("answers", "validity")]
-        likelihood = sum(model.replace_rvs_by_values(scored))
+        likelihood = sum(model.replace_rvs_by_values(list(model.potentials)))
         self._values = model.compile_fn(
             [*outputs, likelihood], mode="FAST_COMPILE", on_unused_input="ignore"
         )
