@@ -80,15 +80,16 @@ def answer_moments(family: str, eta: np.ndarray, own: np.ndarray, gaps: np.ndarr
     """
     from scipy.special import polygamma
 
-    net = net_agreement(family, eta, own, gaps)
     if family in ("cumulative", "bernoulli"):
         agree, disagree = _shares(eta, own, gaps)
+        net = agree - disagree
         slope = agree * (1 - agree) + disagree * (1 - disagree)
         return Moments(net, slope, agree + disagree - net**2, np.full_like(net, np.pi**2 / 3))
     if family == "logit_normal":
-        square = _sides(eta, own) ** 2 @ _WEIGHTS
+        sides = _sides(eta, own)
+        net, square = sides @ _WEIGHTS, sides**2 @ _WEIGHTS
         return Moments(net, (1 - square) / 2, square - net**2, np.exp(2 * own) * np.ones_like(net))
-    phi = np.exp(own)
+    net, phi = np.tanh(eta / 2), np.exp(own)
     share = (1 + net) / 2
     noise = polygamma(1, share * phi) + polygamma(1, (1 - share) * phi)
     return Moments(net, (1 - net**2) / 2, (1 - net**2) / (1 + phi), noise)

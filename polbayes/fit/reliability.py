@@ -90,9 +90,7 @@ def curvature(
             cells = np.repeat(np.arange(len(s)), index.shape[1])
             shape = (len(s), len(effects))
             jacobian = sparse.csr_array((weight.ravel(), (cells, index.ravel())), shape) @ expand
-            total = total + jacobian.T @ (
-                sparse.dia_array((bend[None], 0), (len(s),) * 2) @ jacobian
-            )
+            total = total + jacobian.T @ jacobian.multiply(bend[:, None]).tocsr()
     return total.tocsr()
 
 

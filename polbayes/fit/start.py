@@ -5,6 +5,7 @@ likelihood is flat and its surroundings are steep, and a chain that is there sta
 width of the cutpoints of a model that never answers at the ends has no upper bound but its prior.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -112,14 +113,14 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     scale_of = _scale_of_effects(layout)
     held = np.array([part == "discrimination" for part, _, _ in layout.scales])
     scales = np.where(held, _DISCRIMINATION, _FIRST_SCALE)
-    leading = leading_columns(layout)
+    leading, terms = leading_columns(layout), _terms(layout, spec, cells)
     priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
     wide = np.array([p.values[0] if p.name == "HalfNormal" else np.inf for p in priors])
     for turn in range(_ROUNDS + 1):
-        x = _mode(x, layout, spec, cells, gaps, scales[scale_of])
+        x = _mode(x, layout, terms, gaps, scales[scale_of])
         inner, widths = x[coefficients : len(x) - gaps], np.exp(x[len(x) - gaps :])
         effects = np.concatenate([layout.matrix @ x[:coefficients], inner])
-        bend = curvature(layout, _terms(layout, spec, cells), effects, widths)
+        bend = curvature(layout, terms, effects, widths)
         precision = np.concatenate([np.full(coefficients, _PRECISION), scales[scale_of] ** -2.0])
         found = known(layout, bend, precision, leading)
         if turn == _ROUNDS:
@@ -223,13 +224,16 @@ def _scale_of_effects(layout: Layout) -> np.ndarray:
 
 
 def _mode(
-    x: np.ndarray, layout: Layout, spec: Spec, cells: Cells, gaps: int, scale: np.ndarray
+    x: np.ndarray,
+    layout: Layout,
+    terms: Sequence[tuple[int, np.ndarray, Gathering]],
+    gaps: int,
+    scale: np.ndarray,
 ) -> np.ndarray:
     """Find the coefficients, effects and logarithms of gaps that are most likely."""
     from scipy.optimize import minimize
 
     rows, coefficients = layout.matrix.shape
-    terms = _terms(layout, spec, cells)
     precision = np.concatenate([np.full(coefficients, _PRECISION), scale**-2.0, np.ones(gaps)])
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -237,7 +241,7 @@ def _mode(
         effects = np.concatenate([layout.matrix @ x[:coefficients], x[coefficients:inner]])
         value, gradient = precision @ x**2 / 2, precision * x
         for kind, answers, at in terms:
-            widths = np.exp(x[inner:]) if kind == KINDS[spec.family] else np.empty(0)
+            widths = np.exp(x[inner:]) if kind == kernel.ORDINAL else np.empty(0)
             total, slopes, of_gaps = kernel.evaluate(
                 effects, widths, kind, answers, *at.arrays.values()
             )
