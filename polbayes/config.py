@@ -222,6 +222,9 @@ class AnalysisConfig:
         Priors by ``part.term`` or ``part.group.sd``.
     select
         Coordinate values to keep.
+    anchor
+        For each dimension a model that is known to be right of the middle. With it discriminations
+        may have either sign.
     level
         Coverage of the intervals.
     rope
@@ -240,6 +243,7 @@ class AnalysisConfig:
     parts: dict[str, str | None] = field(default_factory=dict)
     priors: dict[str, str] = field(default_factory=dict)
     select: dict[str, Any] = field(default_factory=dict)
+    anchor: dict[str, str] = field(default_factory=dict)
     level: float = 0.9
     rope: float = 0.1
     precision: PrecisionConfig = field(default_factory=PrecisionConfig)

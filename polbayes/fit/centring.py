@@ -6,7 +6,7 @@ import numpy as np
 
 from polbayes.fit.cells import levels
 from polbayes.fit.formula import GroupTerm
-from polbayes.fit.spec import POSITIONS, Spec
+from polbayes.fit.spec import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,10 +71,10 @@ def centring(
     attributes = attributes_of(frame)
     candidates: list[tuple[bool, int, np.ndarray]] = []
     for other_part, formula in spec.parts.items():
-        if POSITIONS[other_part] != POSITIONS[part]:
+        if spec.position(other_part) != spec.position(part):
             continue
         variable_sets = _common_sets(formula.common)
-        if _holds_mean(formula.common, frame):
+        if holds_mean(formula.common, frame):
             variable_sets.append(())
         for group in formula.groups:
             if (other_part, group) != (part, term):
@@ -88,7 +88,8 @@ def centring(
             )
             if refines(index, coarse) and coarse.max() < index.max():
                 candidates.append(("model" in names, int(coarse.max()), coarse))
-    if POSITIONS[part] in ("discrimination", "threshold") and not candidates:
+    unit = ("multiplied",) if spec.signed else ("discrimination",)
+    if spec.position(part) in (*unit, "threshold") and not candidates:
         candidates.append((False, 0, _units(part, spec, frame, index)))
     if not candidates:
         return None
@@ -104,7 +105,7 @@ def _units(part: str, spec: Spec, frame: "pd.DataFrame", index: np.ndarray) -> n
     instrument where theta differs by instrument. The rest is in theta, and for widths in the
     distances of the cutpoints.
     """
-    if POSITIONS[part] == "discrimination":
+    if spec.position(part) == "discrimination":
         names = ["dimension"]
         if "instrument" in part_variables(spec, "theta"):
             names.append("instrument")
@@ -161,8 +162,16 @@ def _common_sets(common: str) -> list[tuple[str, ...]]:
     return sets
 
 
-def _holds_mean(common: str, frame: "pd.DataFrame") -> bool:
-    """Whether common terms hold a mean without an intercept, as ``0 + dimension`` does."""
+def holds_mean(common: str, frame: "pd.DataFrame") -> bool:
+    """Whether common terms hold a mean, be it without an intercept as ``0 + dimension`` does.
+
+    Parameters
+    ----------
+    common
+        The common part of a formula.
+    frame
+        One row a cell.
+    """
     from formulae import design_matrices
 
     if common == "0":

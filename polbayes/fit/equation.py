@@ -38,11 +38,13 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
     lines = [_LINK[spec.family].format(response=spec.response), f"η = {_predictor(spec)}"]
     if any(POSITIONS[part] == "believed" for part in spec.parts):
         lines.append("s = +1 where agreeing is right-leaning, −1 where it is left-leaning")
+    lines += [f"theta[{model}, {dimension}] > 0" for dimension, model in spec.anchors.items()]
     lines += [_OWN[part] for part in spec.parts if part in _OWN]
     for name, formula in spec.parts.items():
         terms = [f"β[{formula.common}]"] if formula.common != "0" else []
         terms += [f"u[{_levels(group)}]" for group in formula.groups]
-        shown = f"log {name}" if name == "discrimination" else name
+        log = name == "discrimination" and not spec.signed
+        shown = f"log {name}" if log else name
         lines.append(f"{shown} = {' + '.join(terms)}")
         bound = {g.term: g for g in parts[name].groups} if parts else {}
         lines += [_distribution(spec, name, g, bound.get(g)) for g in formula.groups]
@@ -74,11 +76,8 @@ def prior_lines(spec: Spec) -> list[str]:
 def _predictor(spec: Spec) -> str:
     belief = "theta − difficulty" if "difficulty" in spec.parts else "theta"
     if "discrimination" in spec.parts:
-        belief = (
-            f"discrimination · ({belief})"
-            if "difficulty" in spec.parts
-            else f"discrimination · {belief}"
-        )
+        as_one = "difficulty" in spec.parts and not spec.signed
+        belief = f"discrimination · ({belief})" if as_one else f"discrimination · {belief}"
     inside = " + ".join([belief, *(p for p in ("steer", "quirk") if p in spec.parts)])
     asked = [p for p in ("acquiescence", "wording") if p in spec.parts]
     return " + ".join([*asked, f"s · ({inside})"])

@@ -230,7 +230,8 @@ def scores_of(
     squares = spread(theta, axis=1)
     squares = np.column_stack([squares, squares.mean(axis=1)]) if _several(study) else squares
     if "discrimination" in posterior:
-        sources = [_steeper(s, gain, steepness) if _difficulty(s) else s for s in sources]
+        if not study.signed:
+            sources = [_steeper(s, gain, steepness) if _difficulty(s) else s for s in sources]
         middle = average(theta, axis=1) ** 2
         middle = np.column_stack([middle, middle.mean(axis=1)]) if _several(study) else middle
         sources += [

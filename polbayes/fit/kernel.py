@@ -27,7 +27,8 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
 # How a term enters: see `forward`.
-ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, OWN = range(5)
+ROLES = 6
+ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN = range(ROLES)
 
 # Observation models.
 ORDINAL, LOGIT_NORMAL, BETA, BINOMIAL = range(4)
@@ -243,9 +244,9 @@ def forward(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute ``eta`` and ``own``, both ``[cell]``, from the effects.
 
-    With A, D, B, L and O the weighted sums of the effects whose terms have the roles
-    `ASKED`, `DISCRIMINATED`, `BELIEVED`, `LOG_DISCRIMINATION` and `OWN`,
-    ``eta = A + keying * (exp(L) * D + B)`` and ``own = O``.
+    With A, D, B, L, S and O the weighted sums of the effects whose terms have the roles
+    `ASKED`, `DISCRIMINATED`, `BELIEVED`, `LOG_DISCRIMINATION`, `DISCRIMINATION` and `OWN`,
+    ``eta = A + keying * (exp(L) * S * D + B)`` and ``own = O``, S being 1 without such terms.
 
     Parameters
     ----------
@@ -257,11 +258,13 @@ def forward(
     cells = index.shape[0]
     eta = np.empty(cells)
     own = np.empty(cells)
-    sums = np.empty(5)
+    sums = np.empty(ROLES)
+    signed = roles[DISCRIMINATION + 1] > roles[DISCRIMINATION]
     for cell in range(cells):
-        for role in range(5):
+        for role in range(ROLES):
             sums[role] = _sum(effects, index, weight, cell, roles[role], roles[role + 1])
-        belief = math.exp(sums[LOG_DISCRIMINATION]) * sums[DISCRIMINATED] + sums[BELIEVED]
+        scale = math.exp(sums[LOG_DISCRIMINATION]) * (sums[DISCRIMINATION] if signed else 1.0)
+        belief = scale * sums[DISCRIMINATED] + sums[BELIEVED]
         eta[cell] = sums[ASKED] + keying[cell] * belief
         own[cell] = sums[OWN]
     return eta, own
@@ -323,11 +326,12 @@ def evaluate(
     """
     r, gradient = roles, np.zeros(effects.shape[0])
     cuts, slopes, ready = workspace(gaps)
-    base, due, since = np.zeros(5), np.zeros(5), 0
-    total, scale, log_scale, own = 0.0, 1.0, 0.0, np.nan
+    base, due, since = np.zeros(ROLES), np.zeros(ROLES), 0
+    signed = r[DISCRIMINATION + 1] > r[DISCRIMINATION]
+    total, growth, sign, log_scale, own = 0.0, 1.0, 1.0, 0.0, np.nan
     for cell in range(index.shape[0]):
         if fresh[cell]:
-            for role in range(5):
+            for role in range(ROLES):
                 _scatter(gradient, due[role], index, weight, since, r[role], steady[role])
                 due[role] = 0.0
                 base[role] = _sum(effects, index, weight, cell, r[role], steady[role])
@@ -337,11 +341,14 @@ def evaluate(
         believed = base[2] + _sum(effects, index, weight, cell, steady[2], r[3])
         before = log_scale, own
         log_scale = base[3] + _sum(effects, index, weight, cell, steady[3], r[4])
-        own = base[4] + _sum(effects, index, weight, cell, steady[4], r[5])
+        if signed:
+            sign = base[4] + _sum(effects, index, weight, cell, steady[4], r[5])
+        own = base[5] + _sum(effects, index, weight, cell, steady[5], r[6])
         if log_scale != before[0]:
-            scale = math.exp(log_scale)
+            growth = math.exp(log_scale)
         if own != before[1]:
             prepare(kind, own, gaps, cuts, ready)
+        scale = growth * sign
         eta = asked + keying[cell] * (scale * discriminated + believed)
         total += cell_logp(kind, eta, ready, gaps, cuts, answers, cell, slopes)
         slope = slopes[_ETA]
@@ -350,15 +357,19 @@ def evaluate(
         slope *= keying[cell]
         due[2] += slope
         _scatter(gradient, slope, index, weight, cell, steady[2], r[3])
+        if signed:
+            of_sign = slope * growth * discriminated
+            due[4] += of_sign
+            _scatter(gradient, of_sign, index, weight, cell, steady[4], r[5])
         slope *= scale
         due[1] += slope
         _scatter(gradient, slope, index, weight, cell, steady[1], r[2])
         slope *= discriminated
         due[3] += slope
         _scatter(gradient, slope, index, weight, cell, steady[3], r[4])
-        due[4] += slopes[_OWN]
-        _scatter(gradient, slopes[_OWN], index, weight, cell, steady[4], r[5])
-    for role in range(5):
+        due[5] += slopes[_OWN]
+        _scatter(gradient, slopes[_OWN], index, weight, cell, steady[5], r[6])
+    for role in range(ROLES):
         _scatter(gradient, due[role], index, weight, since, r[role], steady[role])
     return total, gradient, _slopes_of_gaps(slopes, gaps.shape[0])
 

@@ -38,9 +38,11 @@ def log_likelihood(
     """
     entering = effects[index] * weight
     role = jnp.searchsorted(roles, jnp.arange(index.shape[1]), side="right") - 1
-    sums = entering @ (role[:, None] == jnp.arange(5)).astype(entering.dtype)
-    asked, discriminated, believed, log_scale, own = sums.T
-    eta = asked + keying * (jnp.exp(log_scale) * discriminated + believed)
+    sums = entering @ (role[:, None] == jnp.arange(kernel.ROLES)).astype(entering.dtype)
+    asked, discriminated, believed, log_scale, signed, own = sums.T
+    none = roles[kernel.DISCRIMINATION + 1] == roles[kernel.DISCRIMINATION]
+    scale = jnp.exp(log_scale) * jnp.where(none, 1.0, signed)
+    eta = asked + keying * (scale * discriminated + believed)
     if kind == kernel.ORDINAL:
         return _ordinal(eta, own, gaps, answers)
     if kind == kernel.LOGIT_NORMAL:

@@ -24,11 +24,14 @@ _ROLES: Mapping[str, tuple[int, float]] = {
     "steer": (2, 1.0),
     "quirk": (2, 1.0),
     "discrimination": (3, 1.0),
-    "threshold": (4, 1.0),
-    "sigma": (4, 1.0),
-    "phi": (4, 1.0),
+    "threshold": (5, 1.0),
+    "sigma": (5, 1.0),
+    "phi": (5, 1.0),
     "validity": (0, 1.0),
 }
+
+# Where discriminations may have either sign: see `polbayes.fit.spec`.
+_SIGNED: Mapping[str, tuple[int, float]] = {"discrimination": (4, 1.0), "difficulty": (2, -1.0)}
 
 # A term is not steady if it is another one in more than this share of the cells.
 _OFTEN = 0.5
@@ -249,10 +252,11 @@ def _gathering(
     parts: Mapping[str, BoundPart], blocks: list[Block], keying: np.ndarray
 ) -> Gathering:
     columns: list[tuple[np.ndarray, np.ndarray, int]] = []
+    signed = any(part.signed for part in parts.values())
     for block in blocks:
         if block.part not in parts:
             continue
-        role, sign = _ROLES[block.part]
+        role, sign = _SIGNED.get(block.part, _ROLES[block.part]) if signed else _ROLES[block.part]
         if block.group is None:
             common = parts[block.part].common
             assert common is not None
@@ -270,7 +274,7 @@ def _gathering(
     return Gathering(
         index=index.astype(np.uint32, order="C"),
         weight=weight,
-        roles=np.searchsorted(np.sort([c[2] for c in columns]), np.arange(6)),
+        roles=np.searchsorted(np.sort([c[2] for c in columns]), np.arange(7)),
         keying=keying.astype(float),
     )
 

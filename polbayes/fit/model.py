@@ -8,6 +8,7 @@ import numpy as np
 
 from polbayes.fit.cells import Cells
 from polbayes.fit.layout import Block, Gathering, Layout, lay_out
+from polbayes.fit.orientation import anchored
 from polbayes.fit.priors import Prior, draw_vector
 from polbayes.fit.spec import Spec
 from polbayes.fit.start import Start, around, around_positive, centre, find_start, leads
@@ -59,6 +60,8 @@ def build(spec: Spec, cells: Cells, parts: Mapping[str, BoundPart]) -> Built:
     layout = centre(layout, start)
     with pm.Model() as model:
         effects = _effects(layout, spec, start)
+        if spec.signed:
+            pm.Potential("anchors", _on_the_right(anchored(layout, spec, cells), effects))
         gaps: Any = pt.zeros(0)
         if spec.family == "cumulative" and len(cells.points) > 2:
             gaps = _vector("gap", [spec.cutpoint_prior] * (len(cells.points) - 2), start.gaps)
@@ -106,7 +109,8 @@ def _effects(layout: Layout, spec: Spec, start: Start) -> Any:
     if layout.coefficients:
         priors = [spec.prior(part, term) for part, term, _ in layout.coefficients]
         b = _vector("b", priors, start.coefficients)
-        pieces.append(pt.dot(layout.matrix, b))
+        # Not a product of matrices, of which numba warns where it cannot tell their order.
+        pieces.append(pt.sum(layout.matrix * b, axis=1))
     groups = [block for block in layout.blocks if block.group is not None]
     if groups:
         sd = _vector("sd_signed", _scale_priors(layout, groups, spec), start.scales)
@@ -319,6 +323,19 @@ def _constrain(free: Any, groups: list[Block]) -> Any:
     inside = full[constrained]
     sums = pt.inc_subtensor(pt.zeros(len(sizes))[number], inside)
     return pt.set_subtensor(full[constrained], inside - sums[number] * factor)
+
+
+def _on_the_right(weights: np.ndarray, effects: Any) -> Any:
+    """Return 0 where theta of all anchors is positive, and minus infinity elsewhere.
+
+    Turning all thetas and discriminations of a dimension round leaves prior and likelihood the
+    same: this keeps one half of the posterior, which has all there is to know.
+    """
+    import pytensor.tensor as pt
+
+    used = np.flatnonzero(weights.any(axis=0))
+    values = pt.sum(weights[:, used] * effects[used], axis=1)
+    return pt.switch(pt.all(values > 0), 0.0, -np.inf)
 
 
 def _log_likelihood(

@@ -1,4 +1,4 @@
-"""Priors as text: ``Normal(0, 1)``, ``HalfNormal(0.5)``, ``LKJ(2)``."""
+"""Priors as text: ``Normal(0, 1)``, ``HalfNormal(0.5)``, ``LKJ(2)``, ``Constant(1)``."""
 
 import math
 import re
@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from polbayes.errors import UserError, unknown
+
+# What is not estimated, but known.
+CONSTANT = "Constant"
 
 # Name -> (PyMC's name, its arguments in order, whether the support is the positive numbers).
 _DISTRIBUTIONS: Mapping[str, tuple[str, tuple[str, ...], bool]] = {
@@ -23,6 +26,7 @@ _DISTRIBUTIONS: Mapping[str, tuple[str, tuple[str, ...], bool]] = {
     "Gamma": ("Gamma", ("alpha", "beta"), True),
     "LogNormal": ("LogNormal", ("mu", "sigma"), True),
     "LKJ": ("LKJ", ("eta",), True),
+    CONSTANT: (CONSTANT, ("value",), True),
 }
 _CALL = re.compile(r"(?P<name>\w+)\s*\(\s*(?P<args>[^()]*)\)")
 
@@ -34,7 +38,8 @@ class Prior:
     Parameters
     ----------
     name
-        As in `_DISTRIBUTIONS`; ``LKJ(eta)`` is for correlations only.
+        As in `_DISTRIBUTIONS`; ``LKJ(eta)`` is for correlations only, and ``Constant(value)`` for
+        scales only.
     values
         Its arguments, in order.
     """
@@ -81,15 +86,23 @@ def draw_vector(priors: Sequence[Prior], name: str, start: Any = None) -> Any:
         Where sampling starts; None leaves that to PyMC.
     """
     import pymc as pm
+    import pytensor.tensor as pt
 
     distribution, names, _ = _DISTRIBUTIONS[priors[0].name]
     columns = np.array([prior.values for prior in priors]).T
+    if distribution == CONSTANT:
+        return pt.constant(columns[0], name=name)
     arguments = dict(zip(names, columns, strict=True))
     return getattr(pm, distribution)(name, **arguments, shape=len(priors), initval=start)
 
 
 def parse_prior(
-    text: str, *, where: str, scale: bool = False, correlation: bool | None = None
+    text: str,
+    *,
+    where: str,
+    scale: bool = False,
+    correlation: bool | None = None,
+    constant: bool = False,
 ) -> Prior:
     """Parse one prior.
 
@@ -103,6 +116,8 @@ def parse_prior(
         Whether it is for a standard deviation, and so must be positive.
     correlation
         Whether it is for correlations, and so must be LKJ, or must not; None for either.
+    constant
+        Whether it may be known, and not estimated.
 
     Raises
     ------
@@ -123,6 +138,8 @@ def parse_prior(
         raise UserError(f"{where}: in '{text}' every scale and shape must be positive.")
     if scale and not prior.positive:
         raise UserError(f"{where}: '{text}' also allows negative values; use e.g. HalfNormal(1).")
+    if name == CONSTANT and not constant:
+        raise UserError(f"{where}: '{text}' is for standard deviations of effects only.")
     if scale and name == "LKJ":
         raise UserError(f"{where}: '{text}' is of correlations; use e.g. HalfNormal(1).")
     if correlation is not None and correlation != (name == "LKJ"):

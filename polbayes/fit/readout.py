@@ -61,7 +61,8 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
     if "difficulty" in parts:
         out["difficulty"] = reader.part("difficulty", ("item",))
     if "discrimination" in parts:
-        out["discrimination"] = np.exp(reader.part("discrimination", ("item",)))
+        values = reader.part("discrimination", ("item",))
+        out["discrimination"] = values if built.spec.signed else np.exp(values)
     out |= _wordings(built, reader)
     out |= _scales(built, reader)
     out |= bias_measure(built, drawn)

@@ -7,6 +7,7 @@ effect beside all others, and that is in the inverse of the whole curvature.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy import linalg, sparse
@@ -71,11 +72,12 @@ def curvature(
         widths = gaps if kind == kernel.ORDINAL else np.empty(0)
         eta, own = kernel.forward(effects, *at.plain)
         entering = effects[at.index] * at.weight
-        scale = np.exp(entering[:, at.roles[3] : at.roles[4]].sum(axis=1))
-        discriminated = entering[:, at.roles[1] : at.roles[2]].sum(axis=1)
-        s = at.keying
-        slopes = (np.ones(len(s)), s * scale, s, s * scale * discriminated, np.ones(len(s)))
-        for first, stop, direction in ((0, 4, (1.0, 0.0)), (4, 5, (0.0, 1.0))):
+        by_role = [entering[:, first:stop].sum(axis=1) for first, stop in pairwise(at.roles)]
+        growth, discriminated = np.exp(by_role[3]), by_role[1]
+        scale = growth * (by_role[4] if at.roles[5] > at.roles[4] else 1.0)
+        s, one = at.keying, np.ones(len(at.keying))
+        slopes = (one, s * scale, s, s * scale * discriminated, s * growth * discriminated, one)
+        for first, stop, direction in ((0, 5, (1.0, 0.0)), (5, 6, (0.0, 1.0))):
             below, here, above = (
                 kernel.pointwise(
                     eta + k * direction[0], own + k * direction[1], widths, kind, answers
@@ -85,8 +87,8 @@ def curvature(
             bend = np.nan_to_num((2 * here - below - above) / _STEP**2, nan=0.0)
             bend = np.clip(bend, 0.0, _SHARPEST)
             part = slice(at.roles[first], at.roles[stop])
-            index, by_role = at.index[:, part], np.diff(at.roles[first : stop + 1])
-            weight = at.weight[:, part] * np.repeat(np.array(slopes[first:stop]), by_role, axis=0).T
+            index, sizes = at.index[:, part], np.diff(at.roles[first : stop + 1])
+            weight = at.weight[:, part] * np.repeat(np.array(slopes[first:stop]), sizes, axis=0).T
             cells = np.repeat(np.arange(len(s)), index.shape[1])
             shape = (len(s), len(effects))
             jacobian = sparse.csr_array((weight.ravel(), (cells, index.ravel())), shape) @ expand

@@ -117,14 +117,15 @@ def _discriminations(
 
 
 def _items(posterior: "xr.Dataset", study: Study, theta: np.ndarray) -> np.ndarray:
-    """Return ``[draw, dimension]`` the variance of discrimination · (theta - difficulty)."""
+    """Return ``[draw, dimension]`` the variance of what items differ by in leaning."""
     out = []
     for k, dimension in enumerate(study.dimensions):
         items = list(study.items[dimension])
-        place = theta[:, k, None]
+        factor = _draws(posterior["discrimination"].sel(item=items))
+        values = factor * theta[:, k, None]
         if "difficulty" in posterior:
-            place = place - _draws(posterior["difficulty"].sel(item=items))
-        values = _draws(posterior["discrimination"].sel(item=items)) * place
+            difficulty = _draws(posterior["difficulty"].sel(item=items))
+            values = values - (difficulty if study.signed else factor * difficulty)
         out.append(values.var(axis=1, ddof=min(1, len(items) - 1)))
     return np.stack(out, axis=1)
 

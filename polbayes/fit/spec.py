@@ -5,11 +5,15 @@ For model m, item i of dimension d, wording v, prefix p, keyed s = ±1, the pred
     eta = acquiescence + wording
           + s * ( discrimination * (theta - difficulty) + steer + quirk )
 
-Every part is optional except theta, and is whatever its formula says.
+Every part is optional except theta, and is whatever its formula says. Discriminations are
+positive. Where anchors are named they may have either sign, and it is an item response model with
+two parameters, as ideal points of votes are estimated: ``discrimination * theta - difficulty`` in
+place of ``discrimination * (theta - difficulty)``, which a discrimination of 0 leaves without a
+location.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError, unknown
@@ -59,6 +63,11 @@ _DEFAULT_PRIORS = {
     "cutpoints": "LogNormal(0, 0.7)",
 }
 
+# Of a product of two effects with mean 0 the data know the product of the scales alone. There are
+# more items than models as a rule, so that their scale is the better unit; it is also the one that
+# theta has where discriminations are positive.
+_SIGNED_PRIORS = {"discrimination.sd": "Constant(1)", "difficulty.sd": "HalfNormal(2)"}
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -74,6 +83,9 @@ class Spec:
         Priors by dotted key, the user's over the defaults.
     select
         Coordinate values to keep, by coordinate name.
+    anchors
+        By dimension the model that is known to be right of the middle, where discriminations may
+        have either sign.
     """
 
     response: str
@@ -81,6 +93,23 @@ class Spec:
     parts: Mapping[str, Formula]
     priors: Mapping[str, str]
     select: Mapping[str, tuple[Any, ...]]
+    anchors: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def signed(self) -> bool:
+        """Whether discriminations may have either sign."""
+        return bool(self.anchors)
+
+    def position(self, part: str) -> str:
+        """Return where a part enters the predictor.
+
+        Parameters
+        ----------
+        part
+            The part.
+        """
+        # What only theta is multiplied with tells its mean from those of the others.
+        return "multiplied" if self.signed and part == "theta" else POSITIONS[part]
 
     def prior(self, part: str, *names: str, scale: bool = False) -> Prior:
         """Return the most specific prior for a quantity of a part.
@@ -102,6 +131,7 @@ class Spec:
                     where=f"analysis.priors.{key}",
                     scale=scale or kind == "sd",
                     correlation=kind == "cor",
+                    constant=kind == "sd",
                 )
         raise AssertionError(f"no default prior for {part}.{names}")
 
@@ -139,19 +169,29 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         parts[part] = parse_formula(str(text), where=f"analysis.parts.{part}")
     if "theta" not in parts:
         raise UserError("analysis.parts: the part 'theta' is missing; it is what is estimated.")
+    if config.anchor and "discrimination" not in parts:
+        raise UserError(
+            "analysis.anchor: an anchor is needed where discriminations may have either sign, but "
+            "there is no part 'discrimination'; add one, e.g. '~ (1 | item)', or leave the anchor "
+            "out."
+        )
     given = flatten(config.priors)
     _check_prior_keys(given, parts)
     for key, text in given.items():
         scale = key.endswith("sd") or key == "cutpoints"
         correlation = key.split(".")[-1] == "cor"
-        parse_prior(text, where=f"analysis.priors.{key}", scale=scale, correlation=correlation)
+        where = f"analysis.priors.{key}"
+        of_effects = key.endswith("sd")
+        parse_prior(text, where=where, scale=scale, correlation=correlation, constant=of_effects)
     select = {
         str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
         for name, value in config.select.items()
     }
     # Identical cells are added up to counts whatever the family, so the two are one.
     family = "bernoulli" if config.family == "binomial" else config.family
-    return Spec(config.response, family, parts, {**_DEFAULT_PRIORS, **given}, select)
+    defaults = _DEFAULT_PRIORS | (_SIGNED_PRIORS if config.anchor else {})
+    anchors = {str(dimension): str(model) for dimension, model in config.anchor.items()}
+    return Spec(config.response, family, parts, {**defaults, **given}, select, anchors)
 
 
 def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) -> None:

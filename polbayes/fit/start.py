@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from polbayes.errors import UserError
 from polbayes.fit import kernel
 from polbayes.fit.cells import Cells
 from polbayes.fit.layout import Block, Gathering, Layout
 from polbayes.fit.operation import KINDS, answers_of, validity_answers
+from polbayes.fit.orientation import anchored, first_discriminations
+from polbayes.fit.priors import CONSTANT
 from polbayes.fit.reliability import curvature, known
 from polbayes.fit.spec import Spec
 
@@ -32,6 +35,9 @@ _DISCRIMINATION = 0.25
 # opens where the data know the effects less well than their scales do. This changes how fast the
 # posterior is explored, not the posterior.
 _CENTRE_FROM = 0.9
+
+# Where they may have either sign they are of the size of what they are multiplied with.
+_SIGNED = 1.0
 
 # An effect that the answers know perfectly would leave its deviate without a spread.
 _MOST = 1 - 1e-6
@@ -112,9 +118,14 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     x = np.zeros(coefficients + layout.blocks[-1].stop - rows + gaps)
     scale_of = _scale_of_effects(layout)
     held = np.array([part == "discrimination" for part, _, _ in layout.scales])
-    scales = np.where(held, _DISCRIMINATION, _FIRST_SCALE)
+    scales = np.where(held, _SIGNED if spec.signed else _DISCRIMINATION, _FIRST_SCALE)
     leading, terms = leading_columns(layout), _terms(layout, spec, cells)
     priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
+    known_scale = np.array([prior.name == CONSTANT for prior in priors], dtype=bool)
+    scales[known_scale] = [prior.values[0] for prior in priors if prior.name == CONSTANT]
+    held |= known_scale
+    if spec.signed:
+        x[coefficients : len(x) - gaps] = first_discriminations(layout, spec, cells)[rows:]
     wide = np.array([p.values[0] if p.name == "HalfNormal" else np.inf for p in priors])
     for turn in range(_ROUNDS + 1):
         x = _mode(x, layout, terms, gaps, scales[scale_of])
@@ -129,6 +140,12 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
         share = np.bincount(scale_of, weights=np.clip(1 - found.after / found.before, 0, 1))
         likely = np.clip(_scales(squares, share, wide), _LEAST_SCALE, _LARGEST_SCALE)
         scales = np.where(held, scales, likely)
+    for dimension, theta in zip(spec.anchors, anchored(layout, spec, cells) @ effects, strict=True):
+        if theta <= 0:
+            raise UserError(
+                f"analysis.anchor.{dimension}: {spec.anchors[dimension]} is not clearly on one "
+                "side of the middle, so it cannot say which way is right; name another model."
+            )
     reliability = np.zeros(len(effects))
     alone = np.concatenate([np.full(b.size, not b.correlated) for b in layout.blocks])[rows:]
     after = np.where(alone, found.following, found.after)

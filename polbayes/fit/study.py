@@ -84,6 +84,8 @@ class Study:
         Numbers of ``items``, ``prefixes`` and, for the item with most of them, ``wordings``.
     repeatable
         Whether the same question can have different answers.
+    signed
+        Whether discriminations have either sign, and difficulties are not multiplied with them.
     """
 
     models: tuple[str, ...]
@@ -94,6 +96,7 @@ class Study:
     balanced: bool
     levels: Mapping[str, int]
     repeatable: bool
+    signed: bool
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -225,6 +228,7 @@ def study(parts: Mapping[str, BoundPart], cells: Cells) -> Study:
             "prefixes": frame["prefix"].nunique(),
         },
         repeatable=cells.counts.size > 0,
+        signed=any(part.signed for part in parts.values()),
     )
 
 

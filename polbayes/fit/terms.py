@@ -3,15 +3,15 @@
 Here it is also decided whether the data can identify what the spec asks for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.errors import UserError
+from polbayes.errors import UserError, unknown
 from polbayes.fit.cells import Cells, label, levels
-from polbayes.fit.centring import centring, mean_is_common, refines
+from polbayes.fit.centring import centring, holds_mean, mean_is_common, refines
 from polbayes.fit.formula import NAMESPACE, GroupTerm
 from polbayes.fit.spec import POSITIONS, Spec
 
@@ -85,11 +85,22 @@ class BoundGroup:
 
 @dataclass(frozen=True)
 class BoundPart:
-    """One part of the predictor on given data."""
+    """One part of the predictor on given data.
+
+    Parameters
+    ----------
+    name
+        Of the part.
+    common, groups
+        Its terms.
+    signed
+        Whether it holds discriminations of either sign.
+    """
 
     name: str
     common: BoundCommon | None
     groups: tuple[BoundGroup, ...]
+    signed: bool = False
 
 
 def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
@@ -101,8 +112,9 @@ def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
         If the data cannot identify a term, naming the part, the term and the way out.
     """
     _check_keying(spec, cells.frame)
+    _check_anchors(spec, cells.frame)
     parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
-    _check_aliases(parts, cells.frame)
+    _check_aliases(spec, parts, cells.frame)
     if spec.family in ("logit_normal", "beta"):
         _check_residual(parts, cells.frame)
     return parts
@@ -114,7 +126,7 @@ def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
     if formula.common != "0":
         common = _bind_common(formula.common, cells.frame, f"analysis.parts.{name}")
     groups = tuple(_bind_group(name, term, common, spec, cells) for term in formula.groups)
-    return BoundPart(name, common, groups)
+    return BoundPart(name, common, groups, spec.signed and name == "discrimination")
 
 
 def _matrix(
@@ -169,7 +181,9 @@ def _bind_group(
         within = centring(part, term, spec, frame, index=index)
     else:
         own = None if common is None else common.matrix[common.index]
-        within = mean_is_common(matrix, own, index=index)
+        # The mean of what is multiplied with a discrimination of either sign is in difficulties.
+        free = spec.position(part) == "multiplied"
+        within = mean_is_common(matrix, matrix if free else own, index=index)
     sizes = _levels_within(index, within)
     if sizes.min() < 2:
         raise UserError(_too_few(part, term, table, sizes, within is not None))
@@ -223,13 +237,40 @@ def _check_keying(spec: Spec, frame: "pd.DataFrame") -> None:
         )
 
 
-def _check_aliases(parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> None:
+def _check_anchors(spec: Spec, frame: "pd.DataFrame") -> None:
+    """Refuse anchors that are not in the data, or that leave an orientation open."""
+    if not spec.signed:
+        return
+    dimensions = list(dict.fromkeys(frame["dimension"]))
+    for dimension, model in spec.anchors.items():
+        if dimension not in dimensions:
+            raise unknown("dimension", dimension, dimensions, where="analysis.anchor")
+        here = set(frame.loc[frame["dimension"] == dimension, "model"])
+        if model not in here:
+            raise unknown("model", model, here, where=f"analysis.anchor.{dimension}")
+    for dimension in dimensions:
+        if dimension not in spec.anchors:
+            raise UserError(
+                f"analysis.anchor: without an anchor for {dimension} its left and right cannot be "
+                f"told apart; name a model that is right of the middle, analysis.anchor.{dimension}"
+                "=MODEL."
+            )
+    if holds_mean(spec.parts["theta"].common, frame):
+        raise UserError(
+            "analysis.parts.theta: where discriminations may have either sign, the data cannot "
+            "tell a mean of theta from difficulties; leave the intercept out, e.g. "
+            "'~ (0 + dimension | model)'."
+        )
+
+
+def _check_aliases(spec: Spec, parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> None:
     """Refuse two terms of the predictor whose effects the data cannot tell apart."""
     keying = frame["keying"].to_numpy()
-    _check_common_parts(parts, keying)
+    predictor = [p for name, p in parts.items() if spec.position(name) in ("asked", "believed")]
+    _check_common_parts(predictor, keying)
     side = (keying > 0).astype(int)
     seen: list[tuple[str, BoundGroup]] = []
-    for part in _in_predictor(parts):
+    for part in predictor:
         for group in part.groups:
             for other_part, other in seen:
                 same_side = POSITIONS[part.name] == POSITIONS[other_part]
@@ -257,10 +298,6 @@ def _alias(
     )
 
 
-def _in_predictor(parts: Mapping[str, BoundPart]) -> list[BoundPart]:
-    return [part for name, part in parts.items() if POSITIONS[name] in ("asked", "believed")]
-
-
 def _partitions(group: BoundGroup) -> list[np.ndarray]:
     """Return the partitions of the cells in which a term's effects are constant."""
     if group.matrix is None:
@@ -274,10 +311,10 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
     return refines(one, other) and refines(other, one)
 
 
-def _check_common_parts(parts: Mapping[str, BoundPart], keying: np.ndarray) -> None:
+def _check_common_parts(parts: Sequence[BoundPart], keying: np.ndarray) -> None:
     """Refuse common terms of different parts that add up to the same."""
     blocks, names = [], []
-    for part in _in_predictor(parts):
+    for part in parts:
         if part.common:
             sign = keying if POSITIONS[part.name] == "believed" else np.ones(len(keying))
             blocks.append(part.common.matrix[part.common.index] * sign[:, None])

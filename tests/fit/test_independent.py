@@ -151,44 +151,63 @@ def test_maximum_likelihood_of_proportional_odds(data, answers, spec_of, tmp_pat
 def test_ideal_points_of_senators(coded, spec_of, tmp_path):
     """120 contested votes of the 109th Congress, in comparison with `pscl::ideal`.
 
-    polbayes' discriminations are positive, so that every vote is keyed beforehand: +1 where the
-    share of Republicans who say yea exceeds that of Democrats. A legislator is a model, a vote an
-    item, and the bill's side its direction.
+    A legislator is a model and a vote an item. No vote is keyed beforehand: discriminations have
+    either sign, and one Republican as anchor says which way is right. `ideal` has a probit link and
+    a wide prior for discriminations, so that units differ; in every draw both have been given
+    legislators with mean 0 and standard deviation 1.
     """
-    votes_path, positions_path = tmp_path / "votes.csv", tmp_path / "positions.csv"
-    run_r("pscl", "ideal.R", votes_path, positions_path)
-    votes, theirs = pd.read_csv(votes_path), pd.read_csv(positions_path)
+    paths = [tmp_path / f"{name}.csv" for name in ("votes", "positions", "items")]
+    run_r("pscl", "ideal.R", *paths)
+    votes, theirs, bills = (pd.read_csv(path) for path in paths)
     yea = votes.pivot(index="legislator", columns="vote", values="yea")
     party = votes.drop_duplicates("legislator").set_index("legislator")["party"]
-    share = {p: yea[party.reindex(yea.index) == p].mean() for p in ("D", "R")}
-    keying = np.where(share["R"] >= share["D"], 1, -1)
     stance = (2 * yea - 1).fillna(MISSING).to_numpy(dtype=int)
-    items = tuple(
-        (vote, "economic", "right" if k > 0 else "left", ("original",))
-        for vote, k in zip(yea.columns, keying, strict=True)
-    )
     data = coded(
-        stance[:, :, None, None, None], items=items, models=tuple(yea.index), prefixes=("baseline",)
+        stance[:, :, None, None, None],
+        items=tuple((vote, "economic", "right", ("original",)) for vote in yea.columns),
+        models=tuple(yea.index),
+        prefixes=("baseline",),
     )
+    theirs = theirs.set_index("legislator").reindex(yea.index)
+    anchor = theirs.index[(party.reindex(yea.index) == "R").to_numpy()][0]
+    sign = np.sign(theirs.loc[anchor, "mean"])  # ideal() leaves it open
     spec = spec_of(
         {
-            "theta": "~ 0 + dimension + (0 + dimension | model)",
-            "difficulty": "~ (1 | item)",
+            "theta": "~ (0 + dimension | model)",
+            "difficulty": "~ 1 + (1 | item)",
             "discrimination": "~ (1 | item)",
         },
         family="bernoulli",
         response="agree",
-        priors={"theta.sd": "HalfNormal(3)", "discrimination.sd": "HalfNormal(1)"},
+        anchor={"economic": anchor},
+        # As those of ideal() on the logit scale, which is 1.7 times as wide.
+        priors={
+            "theta.sd": "Constant(1)",
+            "discrimination.sd": "Constant(8.5)",
+            "difficulty.sd": "Constant(8.5)",
+            "difficulty.common": "Normal(0, 8.5)",
+        },
     )
     posterior = posterior_of(spec, data, chains=2, draws=500)
-    ours = posterior["theta"].isel(dimension=0).mean(DRAW).to_series()
-    theirs = theirs.set_index("legislator")["mean"].reindex(ours.index)
-    republicans = theirs[party.reindex(ours.index) == "R"].mean()
-    theirs = theirs * np.sign(republicans - theirs.mean())  # ideal() leaves the sign open
-    rank = stats.spearmanr(ours, theirs).statistic
-    print(f"rank correlation {rank:.4f}, correlation {np.corrcoef(ours, theirs)[0, 1]:.4f}")
+    theta = posterior["theta"].isel(dimension=0, drop=True)
+    unit = theta.std("model")
+    theta = theta / unit  # the mean is 0 in every draw
+    ours, place = theta.mean(DRAW).to_series().reindex(yea.index), theirs["mean"] * sign
+    rank, alike = stats.spearmanr(ours, place).statistic, np.corrcoef(ours, place)[0, 1]
+    ratio = theta.std(DRAW).to_series().reindex(yea.index) / theirs["sd"]
+    print(f"positions: rank {rank:.4f}, correlation {alike:.4f}, spread {ratio.median():.3f}")
     assert rank > 0.98
-    assert (
-        ours[party.reindex(ours.index) == "R"].mean()
-        > ours[party.reindex(ours.index) == "D"].mean()
-    )
+    assert alike > 0.99
+    assert ratio.median() == pytest.approx(1, abs=0.15)
+    slope = posterior["discrimination"] * unit
+    bills = bills.set_index("vote").reindex(slope["item"].to_series().to_list())
+    low, high = (slope.quantile(q, DRAW).to_numpy() for q in (0.05, 0.95))
+    clear = (low > 0) | (high < 0)
+    assert clear.mean() > 0.8
+    assert {-1, 1} == set(np.sign(low[clear]))
+    assert (np.sign(low) == np.sign(sign * bills["discrimination"]))[clear].all()
+    rank = stats.spearmanr(slope.mean(DRAW), sign * bills["discrimination"]).statistic
+    print(f"discriminations: rank {rank:.4f}, {(low < 0).sum()} of {len(low)} may be negative")
+    assert rank > 0.95
+    republican = (party.reindex(ours.index) == "R").to_numpy()
+    assert ours[republican].mean() > 0 > ours[~republican].mean()

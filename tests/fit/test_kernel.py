@@ -12,6 +12,7 @@ from polbayes.fit.kernel import (
     BETA,
     BINOMIAL,
     DISCRIMINATED,
+    DISCRIMINATION,
     LOG_DISCRIMINATION,
     LOGIT_NORMAL,
     ORDINAL,
@@ -23,16 +24,18 @@ from polbayes.fit.kernel import (
 from polbayes.fit.layout import Gathering
 from polbayes.fit.operation import LogLikelihood
 
-ROLES = (ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, OWN)
+ROLES = (ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN)
 
 
 def case(seed, *, effects=7, cells=11, terms=6, by_cell=True, stay=1):
     """Return random input; every role occurs where there are terms enough.
 
-    Every other term is the same in `stay` cells one after the other.
+    Odd seeds have no discriminations of either sign. Every other term is the same in `stay` cells
+    one after the other.
     """
     rng = np.random.default_rng(seed)
-    role = np.concatenate([rng.permutation(5), rng.integers(0, 5, max(terms - 5, 0))])[:terms]
+    own = np.setdiff1d(ROLES, DISCRIMINATION) if seed % 2 else np.array(ROLES)
+    role = np.concatenate([rng.permutation(own), rng.choice(own, max(terms - len(own), 0))])[:terms]
     index = rng.integers(0, effects, (cells, terms)).astype(np.uint32)
     weight = rng.normal(0, 1, (cells if by_cell else 1, terms))
     for values in (index, weight):
@@ -41,7 +44,7 @@ def case(seed, *, effects=7, cells=11, terms=6, by_cell=True, stay=1):
         rng.normal(0, 0.7, effects),
         index,
         weight,
-        np.searchsorted(np.sort(role), np.arange(6)),
+        np.searchsorted(np.sort(role), np.arange(7)),
         rng.choice([-1.0, 1.0], cells),
     )
 
@@ -50,7 +53,10 @@ def plain(effects, index, weight, roles, keying):
     """The formula of `forward`, with numpy's broadcasting."""
     entering = weight * effects[index]
     total = {r: entering[:, roles[r] : roles[r + 1]].sum(axis=1) for r in ROLES}
-    belief = np.exp(total[LOG_DISCRIMINATION]) * total[DISCRIMINATED] + total[BELIEVED]
+    scale = np.exp(total[LOG_DISCRIMINATION])
+    if roles[DISCRIMINATION + 1] > roles[DISCRIMINATION]:
+        scale = scale * total[DISCRIMINATION]
+    belief = scale * total[DISCRIMINATED] + total[BELIEVED]
     return total[ASKED] + keying * belief, total[OWN]
 
 
@@ -149,17 +155,27 @@ def test_a_cell_by_hand():
     """eta = 0.5 - (exp(0.1) * (1.5 - 0.25) + 2 * 0.3), own = 3 * 0.2."""
     effects = np.array([0.5, 1.5, 0.25, 0.3, 0.1, 0.2])
     weight = np.array([[1.0, 1.0, -1.0, 2.0, 1.0, 3.0]])
-    index, roles = np.arange(6, dtype=np.uint32)[None], np.array([0, 1, 3, 4, 5, 6])
+    index, roles = np.arange(6, dtype=np.uint32)[None], np.array([0, 1, 3, 4, 5, 5, 6])
     eta, own = forward(effects, index, weight, roles, np.array([-1.0]))
     assert eta == pytest.approx([0.5 - (np.exp(0.1) * 1.25 + 0.6)])
     assert own == pytest.approx([0.6])
+
+
+def test_a_cell_with_a_negative_discrimination_by_hand():
+    """eta = 0.5 + (-0.8 * 1.5 - 0.25), own = 0.2."""
+    effects = np.array([0.5, 1.5, 0.25, -0.8, 0.2])
+    weight = np.array([[1.0, 1.0, -1.0, 1.0, 1.0]])
+    index, roles = np.arange(5, dtype=np.uint32)[None], np.array([0, 1, 2, 3, 3, 4, 5])
+    eta, own = forward(effects, index, weight, roles, np.array([1.0]))
+    assert eta == pytest.approx([0.5 - 1.2 - 0.25])
+    assert own == pytest.approx([0.2])
 
 
 @pytest.mark.parametrize("eta", [-900.0, -350.0, 350.0, 900.0])
 def test_far_out_nothing_overflows(eta):
     """With cutpoints -w/2 and w/2 of width w = 1, P(agree) is exp(eta - 1/2) far below 0."""
     effects, one = np.array([eta]), np.array([[1.0]])
-    at = Gathering(np.zeros((1, 1), np.uint32), one, np.array([0, 1, 1, 1, 1, 1]), np.ones(1))
+    at = Gathering(np.zeros((1, 1), np.uint32), one, np.array([0, 1, 1, 1, 1, 1, 1]), np.ones(1))
     answers = np.array([[0.0, 0.0, 2.0]])
     total, slopes, _ = evaluate(effects, np.ones(1), ORDINAL, answers, *at.arrays.values())
     assert total == pytest.approx(2 * min(eta - 0.5, 0.0))

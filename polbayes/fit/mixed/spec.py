@@ -105,6 +105,11 @@ def parse_mixed(config: "AnalysisConfig") -> MixedSpec:
     """
     if config.family not in FAMILIES:
         raise unknown("family of mixed models", config.family, FAMILIES, where="analysis.family")
+    if config.anchor:
+        raise UserError(
+            "analysis.anchor: an anchor is for the ideology model, whose discriminations may then "
+            "have either sign; a mixed model has none."
+        )
     _check_parts(config)
     allowed = FAMILIES[config.family]
     if allowed is not None and config.response not in allowed:

@@ -54,6 +54,7 @@ def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figu
     quantities = ["difficulty"]
     if "discrimination" in items and items["discrimination"].notna().any():
         quantities.append("discrimination")
+    factors = () if signed(items) else ("discrimination",)
     reach = {quantity: _reach(items, quantity) for quantity in quantities}
     heights = [max(len(rows), 2) + 2.0 for rows in groups.values()]
     with neutral_style():
@@ -68,7 +69,7 @@ def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figu
         for line, (dimension, rows) in zip(grid, groups.items(), strict=True):
             for axes, quantity in zip(line, quantities, strict=True):
                 axes.set_xlim(*reach[quantity])
-                _draw(axes, rows, quantity, COLOUR.get(dimension, INK))
+                _draw(axes, rows, quantity, COLOUR.get(dimension, INK), factor=quantity in factors)
             _name_items(line[0], rows, statements)
             line[0].set_title(f"{in_full(dimension)}: location")
             if len(quantities) > 1:
@@ -77,23 +78,35 @@ def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figu
     return figure
 
 
+def signed(items: "pd.DataFrame") -> bool:
+    """Tell whether discriminations have either sign.
+
+    Parameters
+    ----------
+    items
+        See `plot_items`.
+    """
+    lower = items.get("discrimination_lower")
+    return lower is not None and bool((lower < 0).any())
+
+
 def _reach(items: "pd.DataFrame", quantity: str) -> tuple[float, float]:
     """Return limits that take in all intervals; for discrimination on a log scale."""
     ends = items[[quantity, f"{quantity}_lower", f"{quantity}_upper"]].to_numpy(dtype=float)
     known = ends[np.isfinite(ends)]
-    if quantity == "discrimination":
+    if quantity == "discrimination" and not signed(items):
         return known.min(initial=0.7) / 1.1, known.max(initial=1.4) * 1.1
     return known.min(initial=-0.5) - 0.2, known.max(initial=0.5) + 0.2
 
 
-def _draw(axes: "Axes", rows: "pd.DataFrame", quantity: str, colour: str) -> None:
-    if quantity == "discrimination":
+def _draw(axes: "Axes", rows: "pd.DataFrame", quantity: str, colour: str, *, factor: bool) -> None:
+    if factor:
         _log_scale(axes)
     at = np.arange(len(rows))
     value, low, high = (
         rows[f"{quantity}{end}"].to_numpy(dtype=float) for end in ("", "_lower", "_upper")
     )
-    rule(axes, 0.0 if quantity == "difficulty" else 1.0)
+    rule(axes, 1.0 if factor else 0.0)
     axes.hlines(at, low, high, color=colour, linewidth=1.8, alpha=0.7, zorder=2)
     sign = rows["direction"].map(_marker) if "direction" in rows else ["o"] * len(rows)
     for y, x, marker in zip(at, value, sign, strict=True):

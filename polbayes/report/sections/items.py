@@ -12,7 +12,7 @@ from polbayes.report.blocks import (
     grid,
     text_column,
 )
-from polbayes.report.figures.items import plot_items
+from polbayes.report.figures.items import plot_items, signed
 from polbayes.report.results import Results
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def items(results: Results) -> Section | None:
     if table is None:
         return None
     statements = first_wordings(results.responses)
-    reading = (
+    reading: tuple[str, ...] = (
         "The location (difficulty) of a statement is the leaning at which a model is as likely "
         "to answer it to the left as to the right. A negative location means that even models "
         "left of the centre are drawn to the right side of it, a positive one that even models "
@@ -35,6 +35,15 @@ def items(results: Results) -> Section | None:
         "below 1 weaker, above 1 stronger; it is shown on a multiplicative scale. The lines "
         f"are {results.level:.0%} intervals.",
     )
+    if signed(table):
+        reading = (
+            "The discrimination says how much a model's position matters for its answer to a "
+            "statement: not at all where it is 0, and the other way round than the statement is "
+            "keyed where it is negative. The difficulty (location) is what is taken off that: a "
+            "model in the middle leans to the left on a statement with a positive one. The "
+            "pointers ◀ and ▶ say which side agreeing is keyed on. The lines are "
+            f"{results.level:.0%} intervals.",
+        )
     picture = Picture(
         name="items",
         caption=(

@@ -1,4 +1,4 @@
-# Ideal points of the senators of the 109th Congress: Rscript ideal.R votes.csv positions.csv
+# Ideal points of the senators of the 109th Congress: Rscript ideal.R votes.csv positions.csv items.csv
 #
 # First the contested votes are written, the most even ones; then `pscl::ideal` fits them.
 suppressMessages(library(pscl))
@@ -25,4 +25,9 @@ x <- fit$x[, , 1]
 write.csv(
   data.frame(legislator = colnames(x), mean = colMeans(x), sd = apply(x, 2, sd)),
   paths[2], row.names = FALSE
+)
+beta <- apply(fit$beta[, , 1], 2, mean)
+write.csv(
+  data.frame(vote = sprintf("v%03d", seq_len(ncol(votes))), discrimination = beta),
+  paths[3], row.names = FALSE
 )
