@@ -21,6 +21,9 @@ from polbayes.config import STAGES
 from polbayes.errors import UserError
 from polbayes.files import replacing
 
+# Keys of the analysis that say how the posterior is reported, and not what it is.
+CONCLUDING = ("level", "rope", "precision")
+
 PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
 
 
@@ -171,6 +174,11 @@ def stage_keys(
         Hashes of files that the config names (instruments, tables), by path.
     fit_inputs
         Hashes of those that only the analysis reads.
+
+    Returns
+    -------
+    dict
+        By stage, and by ``draws`` that of the sampler's draws (`draws_key`).
     """
     own = {
         stage: {k: v for k, v in config.items() if STAGE_OF_KEY.get(k) == stage} for stage in STAGES
@@ -179,5 +187,24 @@ def stage_keys(
     keys["code"] = digest([keys["probe"], own["code"]])
     keys["measure"] = digest([keys["code"], config["seed"], own["measure"]])
     keys["fit"] = digest([keys["code"], config["seed"], own["fit"], dict(fit_inputs)])
+    keys["draws"] = draws_key(keys["code"], config["analysis"], config["sampler"], config["seed"])
     keys["report"] = digest([keys["measure"], keys["fit"], own["report"]])
     return keys
+
+
+def draws_key(
+    answers: str, analysis: Mapping[str, Any], sampler: Mapping[str, Any], seed: int
+) -> str:
+    """Return a hash of what determines the sampler's draws of the ideology model.
+
+    Parameters
+    ----------
+    answers
+        A hash of what is fitted.
+    analysis, sampler
+        These groups of the config.
+    seed
+        The seed.
+    """
+    spec = {name: value for name, value in analysis.items() if name not in CONCLUDING}
+    return digest([answers, spec, dict(sampler), seed, version("polbayes")])

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from polbayes.fit.kept import Kept
     from polbayes.fit.mixed.spec import MixedSpec
     from polbayes.fit.spec import Spec
 
@@ -240,11 +241,20 @@ def write_tables(tables: "Mapping[str, pd.DataFrame]", folder: Path) -> list[str
 
 
 def _fit(job: Job) -> tuple[list[str], dict[str, Any]]:
-    return fit_into(job.folder, job.plan.spec, open_responses(job.folder), job.plan.config)
+    from polbayes.fit.kept import Kept
+
+    kept = Kept(job.folder / "draws.nc", job.keys["draws"])
+    data = open_responses(job.folder)
+    return fit_into(job.folder, job.plan.spec, data, job.plan.config, kept=kept)
 
 
 def fit_into(
-    folder: Path, spec: "Spec | MixedSpec", data: "xr.Dataset", config: RunConfig
+    folder: Path,
+    spec: "Spec | MixedSpec",
+    data: "xr.Dataset",
+    config: RunConfig,
+    *,
+    kept: "Kept | None" = None,
 ) -> tuple[list[str], dict[str, Any]]:
     """Fit a spec and write ``posterior.nc`` and ``estimates/``.
 
@@ -258,6 +268,9 @@ def fit_into(
         A coded dataset.
     config
         Has the sampler, the level of the intervals and the seed.
+    kept
+        Where the sampler's draws are kept, so that they are not drawn again where only what is
+        reported of them changes.
 
     Returns
     -------
@@ -276,7 +289,10 @@ def fit_into(
         seed=config.seed,
         rope=config.analysis.rope,
         precision=config.analysis.precision,
+        kept=kept,
     )
+    if result.again:
+        _say("fit: the draws were there, and were not drawn again")
     result.save(folder / "posterior.nc")
     diagnosis = result.diagnosis
     tables = {**result.tables, "diagnostics": diagnosis.table}

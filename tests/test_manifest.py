@@ -195,3 +195,20 @@ def test_another_instrument_file_changes_everything():
 
 def test_versions_name_what_results_depend_on():
     assert {"python", "pymc", "numpy", "xarray"} <= set(versions())
+
+
+@pytest.mark.parametrize(
+    ("values", "same"),
+    [
+        ({"analysis": {"parts": {"theta": "~ 1"}, "level": 0.5}}, True),
+        ({"analysis": {"parts": {"theta": "~ 1"}, "level": 0.9, "rope": 0.2}}, True),
+        ({"analysis": {"parts": {"theta": "~ 0 + dimension"}, "level": 0.9}}, False),
+        ({"sampler": {"draws": 200}}, False),
+        ({"coding": {"coders": []}}, False),
+        ({"seed": 2}, False),
+        ({"measures": {"bootstrap": 200}}, True),
+    ],
+)
+def test_what_is_reported_of_the_draws_does_not_change_them(values, same):
+    before, after = stage_keys(CONFIG, {}), stage_keys({**CONFIG, **values}, {})
+    assert (before["draws"] == after["draws"]) is same

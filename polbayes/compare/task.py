@@ -17,8 +17,8 @@ from polbayes.compare.tables import comparison_table, drift_table, run_table
 from polbayes.config import RunConfig
 from polbayes.dataset import write_dataset
 from polbayes.errors import UserError
-from polbayes.manifest import Manifest, digest, write_text
-from polbayes.run import write_tables
+from polbayes.manifest import Manifest, digest, draws_key, write_text
+from polbayes.run import fit_into, write_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,8 +113,9 @@ def _manifest(folder: Path, labels: list[str]) -> Manifest:
 def _keys(config: RunConfig, files: Mapping[str, list[str]]) -> dict[str, str]:
     """Return for every stage a hash of what determines its result."""
     keys = {"merge": digest(list(files.items()))}
-    how = [asdict(config.analysis), asdict(config.sampler), config.seed]
-    keys["fit"] = digest([keys["merge"], how])
+    analysis, sampler = asdict(config.analysis), asdict(config.sampler)
+    keys["fit"] = digest([keys["merge"], [analysis, sampler, config.seed]])
+    keys["draws"] = draws_key(keys["merge"], analysis, sampler, config.seed)
     keys["measure"] = digest([keys["merge"], asdict(config.measures), config.seed])
     keys["report"] = digest([keys["fit"], keys["measure"], config.title, config.description])
     return keys
@@ -165,8 +166,9 @@ def _measure(job: _Job) -> None:
 
 def _fit(job: _Job) -> "xr.Dataset":
     """Fit the merged answers, or load what was fitted before."""
-    from polbayes.fit.analysis import fit_analysis, parse_analysis
+    from polbayes.fit.analysis import parse_analysis
     from polbayes.fit.fit import load_posterior
+    from polbayes.fit.kept import Kept
 
     path = job.folder / "posterior.nc"
     if job.manifest.is_done("fit", job.keys["fit"]):
@@ -176,26 +178,11 @@ def _fit(job: _Job) -> "xr.Dataset":
     spec = parse_analysis(config.analysis, config.sampler)
     _say("fit: sampling the posterior of all answers together")
     started = time.monotonic()
-    level = config.analysis.level
-    result = fit_analysis(spec, job.aligned.data, config.sampler, level=level, seed=config.seed)
-    result.save(path)
-    diagnosis = result.diagnosis
-    tables = {**result.tables, "diagnostics": diagnosis.table}
-    outputs = write_tables(tables, job.folder / "estimates")
-    for sentence in diagnosis.sentences:
-        _say(f"fit: {sentence}")
-    job.manifest.finish(
-        "fit",
-        job.keys["fit"],
-        ["posterior.nc", *outputs],
-        seconds=round(time.monotonic() - started, 1),
-        verdict=diagnosis.verdict,
-        sentences=list(diagnosis.sentences),
-        notes=list(result.notes),
-        equation=result.equation,
-        priors=list(result.priors),
-    )
-    return result.posterior
+    kept = Kept(job.folder / "draws.nc", job.keys["draws"])
+    outputs, about = fit_into(job.folder, spec, job.aligned.data, config, kept=kept)
+    seconds = round(time.monotonic() - started, 1)
+    job.manifest.finish("fit", job.keys["fit"], outputs, seconds=seconds, **about)
+    return load_posterior(path)
 
 
 def _unfitted(job: _Job) -> None:

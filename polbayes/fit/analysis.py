@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from polbayes.config import AnalysisConfig, PrecisionConfig, SamplerConfig
     from polbayes.fit.diagnose import Diagnosis
+    from polbayes.fit.kept import Kept
 
 _EXACT = "exact"
 
@@ -35,6 +36,8 @@ class Fitted:
         Sentences that say what was left out, and how much.
     equation, priors
         The model as text.
+    again
+        Whether the draws were there before.
     """
 
     posterior: "xr.Dataset"
@@ -44,6 +47,7 @@ class Fitted:
     notes: tuple[str, ...]
     equation: str
     priors: tuple[str, ...]
+    again: bool = False
 
     def save(self, path: Path) -> None:
         """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
@@ -191,6 +195,7 @@ def fit_analysis(
     seed: int,
     rope: float = 0.1,
     precision: "PrecisionConfig | None" = None,
+    kept: "Kept | None" = None,
 ) -> Fitted:
     """Fit a spec to a coded dataset, diagnose and summarise.
 
@@ -208,6 +213,8 @@ def fit_analysis(
         Fixes the draws.
     rope, precision
         For `polbayes.fit.conclusions.conclude`, of the ideology model.
+    kept
+        Where the draws of the ideology model are kept.
 
     Raises
     ------
@@ -227,7 +234,7 @@ def fit_analysis(
     from polbayes.fit.summary import summarise
 
     cells = gather_cells(data, spec)
-    result = fit(spec, cells, sampler, seed=seed)
+    result = fit(spec, cells, sampler, seed=seed, kept=kept)
     predictive = posterior_predictive(result.built, result.drawn, level=level, seed=seed)
     checks = {"predictive": predictive, "predictive_coverage": coverage(predictive)}
     checks |= loo_tables(leave_one_out(result.built, result.drawn))
@@ -251,6 +258,7 @@ def fit_analysis(
         notes=cells.notes,
         equation=equation(spec, result.parts),
         priors=tuple(prior_lines(spec)),
+        again=result.again,
     )
 
 

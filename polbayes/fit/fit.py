@@ -9,6 +9,7 @@ from polbayes.errors import UserError
 from polbayes.files import replacing
 from polbayes.fit.cells import Cells
 from polbayes.fit.components import with_variances
+from polbayes.fit.kept import Kept
 from polbayes.fit.model import Built, build
 from polbayes.fit.readout import read_off
 from polbayes.fit.sample import sample
@@ -36,12 +37,15 @@ class Fit:
         The model, with the spec's parts bound to the data.
     drawn
         The draws of the model's own variables.
+    again
+        Whether they were drawn before.
     """
 
     posterior: "xr.Dataset"
     sample_stats: "xr.Dataset"
     built: Built
     drawn: "xr.Dataset"
+    again: bool = False
 
     @property
     def parts(self) -> Mapping[str, BoundPart]:
@@ -53,7 +57,9 @@ class Fit:
         save_posterior(self.posterior, self.sample_stats, path)
 
 
-def fit(spec: Spec, cells: Cells, config: "SamplerConfig", *, seed: int) -> Fit:
+def fit(
+    spec: Spec, cells: Cells, config: "SamplerConfig", *, seed: int, kept: Kept | None = None
+) -> Fit:
     """Fit a spec to cells.
 
     Parameters
@@ -66,6 +72,8 @@ def fit(spec: Spec, cells: Cells, config: "SamplerConfig", *, seed: int) -> Fit:
         The sampler.
     seed
         Fixes the draws.
+    kept
+        Where draws are kept, to be loaded where they are there.
 
     Raises
     ------
@@ -75,9 +83,12 @@ def fit(spec: Spec, cells: Cells, config: "SamplerConfig", *, seed: int) -> Fit:
     parts = bind(spec, cells)
     with postponed():
         built = build(spec, cells, parts)
-    drawn, stats = sample(built, config, seed=seed)
+    found = kept.load(built.layout) if kept else None
+    drawn, stats = found or sample(built, config, seed=seed)
+    if kept and not found:
+        kept.save(drawn, stats, built.layout)
     posterior = with_variances(read_off(built, drawn), built, drawn)
-    return Fit(posterior, stats, built, drawn)
+    return Fit(posterior, stats, built, drawn, again=found is not None)
 
 
 def save_posterior(posterior: "xr.Dataset", sample_stats: "xr.Dataset", path: Path) -> None:

@@ -117,7 +117,7 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     gaps = len(cells.points) - 2 if ordinal else 0
     x = np.zeros(coefficients + layout.blocks[-1].stop - rows + gaps)
     scale_of = _scale_of_effects(layout)
-    held = np.array([part == "discrimination" for part, _, _ in layout.scales])
+    held = np.array([part == "discrimination" for part, _, _ in layout.scales], dtype=bool)
     scales = np.where(held, _SIGNED if spec.signed else _DISCRIMINATION, _FIRST_SCALE)
     leading, terms = leading_columns(layout), _terms(layout, spec, cells)
     priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]

@@ -8,6 +8,7 @@ import xarray as xr
 from scipy import integrate, special, stats
 
 from polbayes.dataset import NOT_ASKED
+from polbayes.fit.kept import Kept
 from polbayes.fit.model import build
 from polbayes.fit.moments import net_agreement
 from polbayes.fit.readout import read_off
@@ -307,6 +308,24 @@ def test_a_posterior_goes_to_a_file_and_back(full, tmp_path):
         np.testing.assert_allclose(back[name].values, full.posterior[name].values)
         assert back[name].dims == full.posterior[name].dims
     assert [p.name for p in tmp_path.iterdir()] == ["posterior.nc"]
+
+
+def test_kept_draws_come_back_only_for_what_they_were_made_from(full, coded, bound, tmp_path):
+    stats_ = xr.Dataset({"diverging": (("chain", "draw"), np.zeros((CHAINS, DRAWS), bool))})
+    kept, layout = Kept(tmp_path / "draws.nc", "a"), full.built.layout
+    assert kept.load(layout) is None
+    kept.save(full.drawn.assign(deviates=full.drawn["b"]), stats_, layout)
+    drawn, stats_again = kept.load(layout)
+    assert "deviates" not in drawn
+    again = read_off(full.built, drawn)
+    for name in full.posterior.data_vars:
+        np.testing.assert_array_equal(again[name].values, full.posterior[name].values)
+    assert stats_again["diverging"].sum() == 0
+    assert Kept(tmp_path / "draws.nc", "b").load(layout) is None
+    spec, cells, parts = bound({"theta": "~ 0 + dimension"}, coded())
+    assert kept.load(build(spec, cells, parts).layout) is None
+    kept.path.write_bytes(kept.path.read_bytes()[:1000])
+    assert kept.load(layout) is None
 
 
 ETA = np.array([-2.5, -0.3, 0.0, 1.1, 4.0])

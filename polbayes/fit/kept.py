@@ -1,0 +1,89 @@
+"""The sampler's draws in a file, so that nothing has to be drawn twice.
+
+What is reported of a posterior can change without the posterior: the level of the intervals, the
+region of practical equivalence, the study that is planned.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polbayes.files import replacing
+from polbayes.fit.layout import Layout
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# What everything that is reported is computed from (`polbayes.fit.model.Built`).
+_NAMES = ("b", "sd", "effects", "gap")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Draws that are kept in a file.
+
+    Parameters
+    ----------
+    path
+        The file; it need not be there.
+    key
+        A hash of everything that determines the draws.
+    """
+
+    path: Path
+    key: str
+
+    def load(self, layout: Layout) -> tuple["xr.Dataset", "xr.Dataset"] | None:
+        """Return the draws and the sampler's statistics.
+
+        Parameters
+        ----------
+        layout
+            Where the effects are.
+
+        Returns
+        -------
+        tuple of xarray.Dataset or None
+            None where there is no file, or it is damaged or was made from something else.
+        """
+        import xarray as xr
+
+        if not self.path.is_file():
+            return None
+        try:
+            with xr.open_dataset(self.path, group="posterior", engine="netcdf4") as found:
+                if found.attrs.get("made_from") != self._made_from(layout):
+                    return None
+                drawn = found.load()
+            with xr.open_dataset(self.path, group="sample_stats", engine="netcdf4") as found:
+                return drawn, found.load()
+        except (OSError, ValueError, RuntimeError):
+            return None
+
+    def save(self, drawn: "xr.Dataset", stats: "xr.Dataset", layout: Layout) -> None:
+        """Write the draws, whole or not at all.
+
+        Parameters
+        ----------
+        drawn, stats
+            See `polbayes.fit.sample.sample`.
+        layout
+            Where the effects are.
+        """
+        import arviz as az
+
+        names = [n for n in map(str, drawn.data_vars) if n in _NAMES or n.startswith("cor_")]
+        kept = drawn[names].assign_attrs(made_from=self._made_from(layout))
+        with replacing(self.path) as temporary:
+            az.InferenceData(posterior=kept, sample_stats=stats).to_netcdf(str(temporary))
+
+    def _made_from(self, layout: Layout) -> str:
+        """Return a hash that also says which effect is where, which another version may change."""
+        places = [
+            (b.part, b.start, b.size, b.group.term.name, b.group.labels) if b.group else b.part
+            for b in layout.blocks
+        ]
+        text = json.dumps([self.key, places, layout.coefficients, layout.scales])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
