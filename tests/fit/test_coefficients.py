@@ -112,7 +112,8 @@ def test_the_tables_say_what_the_draws_say(fitted):
     row = coefficients[coefficients["term"] == "instruct:dimension[economic]"].iloc[0]
     draws = fitted["coefficient"].sel(term="theta: instruct:dimension[economic]").values.ravel()
     assert row["estimate"] == pytest.approx(draws.mean())
-    assert (row["lower"], row["upper"]) == tuple(np.quantile(draws, [0.1, 0.9]))
+    expected = np.quantile(draws, [0.1, 0.9]).tolist()
+    assert row[["lower", "upper"]].tolist() == pytest.approx(expected)
     assert row["p_positive"] == pytest.approx((draws > 0).mean())
     assert row["coverage"] == 0.8
     assert tables["group_effects"]["level"].tolist() == ["f0", "f1", "f2", "f3"]
