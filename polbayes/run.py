@@ -65,7 +65,9 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
     keys = keys_of(config, text)
     todo = [s for s in STAGES if s in config.stages and not manifest.is_done(s, keys[s])]
     if not todo:
-        _say(f"{folder}: finished before, nothing to do; see {folder / 'report' / 'index.html'}")
+        report = folder / "report" / "index.html"
+        see = f"; see {report}" if report.is_file() else ""
+        _say(f"{folder}: finished before, nothing to do{see}")
         return
     _check_stages(todo, manifest, keys)
     planned = plan(config)

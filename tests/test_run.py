@@ -231,6 +231,8 @@ def test_stages_are_done_in_their_order_whatever_order_they_are_named_in(tmp_pat
     assert code == 0, said
     done = [line.split(":")[0] for line in said.splitlines() if ": done in" in line]
     assert done == ["probe", "code", "measure"]
+    again = called(tmp_path / "new", "stages=[measure,code,probe,code]")[1]
+    assert again == f"{tmp_path / 'new'}: finished before, nothing to do\n"
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"stages": 3}', '{"stages": {"fit": {}}}'])

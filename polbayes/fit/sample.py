@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,9 @@ def _nutpie(built: Built, config: "SamplerConfig", seed: int) -> Any:
     starts = built.model.rvs_to_initial_values
     # What has a start of its own, which differs by chain, is not moved again.
     jitter = {variable for variable, start in starts.items() if start is None}
-    with postponed():
+    with postponed(), warnings.catch_warnings():
+        # Numba says so of products of matrices in the models that Bambi makes.
+        warnings.filterwarnings("ignore", message=".*is faster on contiguous arrays")
         compiled = nutpie.compile_pymc_model(built.model, jitter_rvs=jitter)
     sampler = nutpie.sample(
         compiled,
