@@ -88,8 +88,7 @@ def centring(
             )
             if refines(index, coarse) and coarse.max() < index.max():
                 candidates.append(("model" in names, int(coarse.max()), coarse))
-    unit = ("multiplied",) if spec.signed else ("discrimination",)
-    if spec.position(part) in (*unit, "threshold") and not candidates:
+    if spec.position(part) in ("discrimination", "multiplied", "threshold") and not candidates:
         candidates.append((False, 0, _units(part, spec, frame, index)))
     if not candidates:
         return None

@@ -6,10 +6,10 @@ A model that is known to be right of the middle, the anchor, says which of the t
 
 import numpy as np
 
-from polbayes.errors import UserError
-from polbayes.fit.cells import Cells, levels
+from polbayes.fit.cells import Cells
 from polbayes.fit.layout import Layout
 from polbayes.fit.spec import Spec
+from polbayes.fit.terms import by_item
 
 # From the share of agreement less that of disagreement to the predictor, roughly.
 _UNIT = 2.0
@@ -63,45 +63,23 @@ def first_discriminations(layout: Layout, spec: Spec, cells: Cells) -> np.ndarra
     -------
     numpy.ndarray
         ``[effect]``, zeros for all others.
-
-    Raises
-    ------
-    UserError
-        If no term of the part has one effect an item and nothing else.
     """
-    block = next(
-        (
-            b
-            for b in layout.blocks
-            if b.part == "discrimination" and b.group and b.group.term.factors == ("item",)
-        ),
-        None,
-    )
-    if block is None or block.group is None or len(block.group.columns) > 1:
-        raise UserError(
-            "analysis.parts.discrimination: discriminations of either sign need a term (1 | item)."
-        )
     frame = cells.frame
-    model, models = levels(frame, ("model",))
-    item, items = levels(frame, ("item",))
-    score = _scores(cells) * frame["keying"].to_numpy(dtype=float)
-    shape = (len(models), len(items))
-    at = model * len(items) + item
-    sums = np.bincount(at, weights=score, minlength=shape[0] * shape[1]).reshape(shape)
-    counts = np.bincount(at, minlength=shape[0] * shape[1]).reshape(shape)
-    table = np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
-    table = np.nan_to_num(table - np.nanmean(table, axis=0), nan=0.0)
-    dimension = frame["dimension"].to_numpy()[np.unique(item, return_index=True)[1]]
+    answers = frame.assign(score=_scores(cells) * frame["keying"].to_numpy(dtype=float))
+    table = answers.pivot_table("score", "model", "item", observed=True)
+    table = (table - table.mean()).fillna(0.0)
+    dimension = frame.drop_duplicates("item").set_index("item")["dimension"]
+    block = next(
+        b for b in layout.blocks if b.part == "discrimination" and b.group and by_item(b.group.term)
+    )
+    assert block.group is not None
+    at = {item: block.start + k for k, item in enumerate(block.group.levels["item"])}
     start = np.zeros(layout.blocks[-1].stop)
-    found = np.zeros(len(items))
     for name, anchor in spec.anchors.items():
-        here = np.flatnonzero(dimension == name)
-        left, size, right = np.linalg.svd(table[:, here], full_matrices=False)
-        side = np.sign(left[models["model"].tolist().index(anchor), 0]) or 1.0
-        found[here] = _UNIT * side * right[0] * size[0] / np.sqrt(len(models))
-    place = {name: k for k, name in enumerate(items["item"])}
-    for row, name in enumerate(block.group.levels["item"]):
-        start[block.start + row] = found[place[name]]
+        here = table.loc[:, dimension[table.columns].to_numpy() == name]
+        left, size, right = np.linalg.svd(here.to_numpy(), full_matrices=False)
+        side = np.sign(left[here.index.get_loc(anchor), 0]) or 1.0
+        start[[at[item] for item in here]] = _UNIT * side * right[0] * size[0] / np.sqrt(len(here))
     return start
 
 

@@ -38,6 +38,10 @@ POSITIONS: Mapping[str, str] = {
     "validity": "validity",
 }
 
+# Where discriminations have either sign: the mean of theta is told from those of the other parts,
+# and discriminations have a mean of their own.
+_SIGNED: Mapping[str, str] = {"theta": "multiplied", "discrimination": "multiplier"}
+
 # Family -> (the parts only it has, the responses it fits).
 FAMILIES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "cumulative": (("threshold", "validity"), ("stance", "rating")),
@@ -108,8 +112,7 @@ class Spec:
         part
             The part.
         """
-        # What only theta is multiplied with tells its mean from those of the others.
-        return "multiplied" if self.signed and part == "theta" else POSITIONS[part]
+        return (_SIGNED if self.signed else {}).get(part, POSITIONS[part])
 
     def prior(self, part: str, *names: str, scale: bool = False) -> Prior:
         """Return the most specific prior for a quantity of a part.

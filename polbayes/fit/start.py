@@ -121,9 +121,9 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     scales = np.where(held, _SIGNED if spec.signed else _DISCRIMINATION, _FIRST_SCALE)
     leading, terms = leading_columns(layout), _terms(layout, spec, cells)
     priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
-    known_scale = np.array([prior.name == CONSTANT for prior in priors], dtype=bool)
-    scales[known_scale] = [prior.values[0] for prior in priors if prior.name == CONSTANT]
-    held |= known_scale
+    constant = np.array([p.values[0] if p.name == CONSTANT else np.nan for p in priors])
+    scales = np.where(np.isnan(constant), scales, constant)
+    held |= ~np.isnan(constant)
     if spec.signed:
         x[coefficients : len(x) - gaps] = first_discriminations(layout, spec, cells)[rows:]
     wide = np.array([p.values[0] if p.name == "HalfNormal" else np.inf for p in priors])

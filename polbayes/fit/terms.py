@@ -126,7 +126,7 @@ def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
     if formula.common != "0":
         common = _bind_common(formula.common, cells.frame, f"analysis.parts.{name}")
     groups = tuple(_bind_group(name, term, common, spec, cells) for term in formula.groups)
-    return BoundPart(name, common, groups, spec.signed and name == "discrimination")
+    return BoundPart(name, common, groups, spec.position(name) == "multiplier")
 
 
 def _matrix(
@@ -237,6 +237,17 @@ def _check_keying(spec: Spec, frame: "pd.DataFrame") -> None:
         )
 
 
+def by_item(term: GroupTerm) -> bool:
+    """Tell whether a term has one effect an item.
+
+    Parameters
+    ----------
+    term
+        The term.
+    """
+    return term.factors == ("item",) and term.expr == "1"
+
+
 def _check_anchors(spec: Spec, frame: "pd.DataFrame") -> None:
     """Refuse anchors that are not in the data, or that leave an orientation open."""
     if not spec.signed:
@@ -255,6 +266,10 @@ def _check_anchors(spec: Spec, frame: "pd.DataFrame") -> None:
                 f"told apart; name a model that is right of the middle, analysis.anchor.{dimension}"
                 "=MODEL."
             )
+    if not any(map(by_item, spec.parts["discrimination"].groups)):
+        raise UserError(
+            "analysis.parts.discrimination: discriminations of either sign need a term (1 | item)."
+        )
     if holds_mean(spec.parts["theta"].common, frame):
         raise UserError(
             "analysis.parts.theta: where discriminations may have either sign, the data cannot "

@@ -63,8 +63,9 @@ def point(data, bound):
     compiled = model.compile_fn(outputs, mode="FAST_COMPILE", on_unused_input="ignore")
     start = model.initial_point(random_seed=1)
 
-    def at(shift=0.0):
-        values = compiled({k: v + shift for k, v in start.items()})
+    def at(spread, seed=0):
+        rng = np.random.default_rng(seed)
+        values = compiled({k: v + rng.normal(0, spread, np.shape(v)) for k, v in start.items()})
         return values[0], dict(zip(names, map(float, values[1:]), strict=True))
 
     return built, at
@@ -108,22 +109,15 @@ def test_theta_sums_to_zero_and_difficulties_about_their_mean(point):
     assert abs(sum(effects_of(built, effects, "discrimination").values())) > 0.1
 
 
-def test_an_anchor_on_the_left_is_impossible(data, bound):
+def test_an_anchor_on_the_left_is_impossible(point):
     """The mode is on the anchor's side; far from it the anchor may be on the other."""
-    spec, cells, parts = bound(PARTS, data, anchor=ANCHOR, **BINARY)
-    built = build(spec, cells, parts)
-    model = built.model
-    outputs = model.replace_rvs_by_values([model["effects"], *model.potentials])
-    compiled = model.compile_fn(outputs, mode="FAST_COMPILE", on_unused_input="ignore")
-    start, rng = model.initial_point(random_seed=1), np.random.default_rng(0)
+    built, at = point
     seen = set()
-    for _ in range(40):
-        moved = {k: v + rng.normal(0, 2, np.shape(v)) for k, v in start.items()}
-        effects, *potentials = compiled(moved)
+    for seed in range(40):
+        effects, potentials = at(2.0, seed)
         theta = effects_of(built, effects, "theta")
         right = all(theta[m, f"dimension[{d}]"] > 0 for d, m in ANCHOR.items())
-        named = dict(zip([p.name for p in model.potentials], potentials, strict=True))
-        assert named["anchors"] == (0.0 if right else -np.inf)
+        assert potentials["anchors"] == (0.0 if right else -np.inf)
         seen.add(right)
     assert seen == {True, False}
 
@@ -236,9 +230,8 @@ def test_what_cannot_be_meant_is_refused(data, bound, parts, anchor, message):
 
 def test_discriminations_of_either_sign_need_a_term_by_item(data, bound):
     parts = {**PARTS, "discrimination": "~ (1 | model:item)"}
-    spec, cells, found = bound(parts, data, anchor=ANCHOR, **BINARY)
     with pytest.raises(UserError, match="need a term"):
-        build(spec, cells, found)
+        bound(parts, data, anchor=ANCHOR, **BINARY)
 
 
 def test_a_constant_is_for_standard_deviations_of_effects(spec_of):
