@@ -147,7 +147,7 @@ def gradients(seed: int) -> None:
     from polbayes.fit import kernel
     from polbayes.fit.cells import gather_cells
     from polbayes.fit.layout import lay_out
-    from polbayes.fit.operation import answers_of
+    from polbayes.fit.observed import answers_of
     from polbayes.fit.spec import parse_spec
     from polbayes.fit.terms import bind
 

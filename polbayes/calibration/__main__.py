@@ -56,7 +56,7 @@ def _stem(case: str, broken: str | None) -> str:
 
 def _simulate(name: str, options: argparse.Namespace) -> None:
     from polbayes.calibration.results import append, load
-    from polbayes.calibration.sbc import Sampler, pose, simulate_in_parallel
+    from polbayes.calibration.sbc import pose, simulate_in_parallel
     from polbayes.config import SamplerConfig
 
     case = case_named(name)
@@ -68,10 +68,9 @@ def _simulate(name: str, options: argparse.Namespace) -> None:
     print(f"{path}: {len(numbers)} data sets to fit", flush=True)
     problem = pose(spec_of(case), lay_out_design(case), case.runs)
     config = SamplerConfig(chains=2, tune=300, draws=300)
-    sampler = Sampler(problem, config, seed=options.seed)
     broken = BREAKS[options.broken] if options.broken else None
     for ranked in simulate_in_parallel(
-        sampler, numbers, jobs=options.jobs, seed=options.seed, broken=broken
+        problem, config, numbers, jobs=options.jobs, seed=options.seed, broken=broken
     ):
         append(path, ranked)
 

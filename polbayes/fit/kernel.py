@@ -26,6 +26,9 @@ import numpy as np
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
+# Where a sampler's step goes too far, a division by 0 is infinite and no error.
+compiled = numba.njit(cache=True, error_model="numpy")
+
 # How a term enters: see `forward`.
 ROLES = 6
 ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN = range(ROLES)
@@ -41,7 +44,7 @@ _FAR = 300.0
 _ETA, _OWN, _CUTS = range(3)
 
 
-@numba.njit(cache=True)
+@compiled
 def digamma(x: float) -> float:
     """Return the derivative of log-gamma for positive x: recurrence, then asymptotic series.
 
@@ -56,7 +59,7 @@ def digamma(x: float) -> float:
     return value + math.log(x) - 0.5 / x - series
 
 
-@numba.njit(cache=True)
+@compiled
 def prepare(kind: int, own: float, gaps: np.ndarray, cuts: np.ndarray, ready: np.ndarray) -> None:
     """Write into `ready` what the cells with one value of the family's own parameter share.
 
@@ -86,7 +89,7 @@ def prepare(kind: int, own: float, gaps: np.ndarray, cuts: np.ndarray, ready: np
         ready[2] = digamma(ready[0])
 
 
-@numba.njit(cache=True)
+@compiled
 def _ordinal(
     eta: float,
     ready: np.ndarray,
@@ -126,7 +129,7 @@ def _ordinal(
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def _logit_normal(
     eta: float, ready: np.ndarray, answers: np.ndarray, cell: int, slopes: np.ndarray
 ) -> float:
@@ -137,7 +140,7 @@ def _logit_normal(
     return ready[1] - 0.5 * z * z
 
 
-@numba.njit(cache=True)
+@compiled
 def _beta(
     eta: float, ready: np.ndarray, answers: np.ndarray, cell: int, slopes: np.ndarray
 ) -> float:
@@ -155,7 +158,7 @@ def _beta(
     return density + ready[1] - math.lgamma(a) - math.lgamma(b)
 
 
-@numba.njit(cache=True)
+@compiled
 def _binomial(eta: float, answers: np.ndarray, cell: int, slopes: np.ndarray) -> float:
     """Score counts of failures and successes with probability logistic(eta)."""
     small = math.exp(-abs(eta))
@@ -164,7 +167,7 @@ def _binomial(eta: float, answers: np.ndarray, cell: int, slopes: np.ndarray) ->
     return answers[cell, 1] * eta - asked * (max(eta, 0.0) + math.log1p(small))
 
 
-@numba.njit(cache=True)
+@compiled
 def cell_logp(
     kind: int,
     eta: float,
@@ -186,7 +189,7 @@ def cell_logp(
     cuts
         The cutpoints at width 1 (ordinal families).
     answers, cell
-        Answers of all cells (`polbayes.fit.operation.answers_of`), and which cell is meant.
+        Answers of all cells (`polbayes.fit.observed.answers_of`), and which cell is meant.
     slopes
         Written to: the first two places are replaced, the others added to.
     """
@@ -234,7 +237,7 @@ def _scatter(
         gradient[index[cell, term]] += weight[row, term] * slope
 
 
-@numba.njit(cache=True)
+@compiled
 def forward(
     effects: np.ndarray,
     index: np.ndarray,
@@ -270,7 +273,7 @@ def forward(
     return eta, own
 
 
-@numba.njit(cache=True)
+@compiled
 def _unit_cuts(gaps: np.ndarray) -> np.ndarray:
     """Return the cutpoints at width 1 (`polbayes.fit.likelihood.cutpoints`)."""
     cuts = np.zeros(gaps.shape[0] + 1)
@@ -278,7 +281,7 @@ def _unit_cuts(gaps: np.ndarray) -> np.ndarray:
     return cuts - (cuts[gaps.shape[0] // 2] + cuts[cuts.shape[0] // 2]) / 2.0
 
 
-@numba.njit(cache=True)
+@compiled
 def workspace(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the cutpoints at width 1, and the arrays that `cell_logp` and `prepare` write to."""
     cuts = _unit_cuts(gaps)
@@ -286,7 +289,7 @@ def workspace(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return cuts, slopes, np.empty(3 + 3 * gaps.shape[0])
 
 
-@numba.njit(cache=True)
+@compiled
 def _slopes_of_gaps(slopes: np.ndarray, size: int) -> np.ndarray:
     """Turn slopes with respect to unit cutpoints into slopes with respect to their distances."""
     of_cuts, gradient = slopes[_CUTS : _CUTS + size + 1], slopes[_CUTS + size + 1 :].copy()
@@ -297,7 +300,7 @@ def _slopes_of_gaps(slopes: np.ndarray, size: int) -> np.ndarray:
     return gradient
 
 
-@numba.njit(cache=True)
+@compiled
 def evaluate(
     effects: np.ndarray,
     gaps: np.ndarray,
@@ -320,7 +323,7 @@ def evaluate(
     effects, gaps
         All effects of the model, and the distances of the cutpoints (may be empty).
     kind, answers
-        Observation model and ``[cell, column]`` answers (`polbayes.fit.operation.answers_of`).
+        Observation model and ``[cell, column]`` answers (`polbayes.fit.observed.answers_of`).
     index, weight, roles, keying, steady, fresh
         See `polbayes.fit.layout.Gathering`.
     """
@@ -374,7 +377,7 @@ def evaluate(
     return total, gradient, _slopes_of_gaps(slopes, gaps.shape[0])
 
 
-@numba.njit(cache=True)
+@compiled
 def pointwise(
     eta: np.ndarray, own: np.ndarray, gaps: np.ndarray, kind: int, answers: np.ndarray
 ) -> np.ndarray:
@@ -407,7 +410,7 @@ def _contiguous(context: Any, array: Any) -> Any:
     return signature, unchanged
 
 
-@numba.njit(cache=True)
+@compiled
 def evaluate_arrays(
     effects: np.ndarray,
     gaps: np.ndarray,

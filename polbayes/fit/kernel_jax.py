@@ -1,6 +1,6 @@
-"""The kernel of `polbayes.fit.kernel` written for JAX, which NumPyro samples with.
+"""Kernel and expansion written for JAX, which NumPyro samples with.
 
-Importing this module teaches PyTensor how to translate the operation.
+Importing this module teaches PyTensor how to translate the operations.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from pytensor.graph.op import Op
 from pytensor.link.jax.dispatch.basic import jax_funcify
 
 from polbayes.fit import kernel
-from polbayes.fit.operation import LogLikelihood
+from polbayes.fit.operation import Effects, LogLikelihood
 
 
 def log_likelihood(
@@ -84,3 +84,45 @@ def _in_jax(op: Op, node: Apply, **kwargs: Any) -> Any:
         return (total, *slopes)
 
     return evaluate
+
+
+def expand(
+    b: Any,
+    sd: Any,
+    w: Any,
+    others: Any,
+    mode_of_b: Any,
+    mode: Any,
+    total: Any,
+    precision: Any,
+    lead: Any,
+    weight: Any,
+    matrix: Any,
+    scale: Any,
+    place: Any,
+    correlated: Any,
+    group: Any,
+    share: Any,
+) -> tuple[Any, Any]:
+    """Compute what `polbayes.fit.expansion.expand` does, from the same arguments."""
+    s = sd[scale]
+    spread = jnp.sqrt(1.0 + precision * s * s)
+
+    def deviates(ahead: Any) -> Any:
+        expected = mode + jnp.sum(ahead[lead] * weight, axis=1)
+        return (w + s * expected * total / spread) / spread
+
+    # Effects that lead follow nothing; those that follow look at none but these.
+    of_b = b - mode_of_b
+    first = deviates(jnp.concatenate([of_b, jnp.zeros_like(w)]))
+    z = deviates(jnp.concatenate([of_b, s * first - mode]))
+    effects = jnp.zeros(group.shape[0]).at[place].set(s * z).at[correlated].set(others)
+    effects = effects.at[: matrix.shape[0]].set(matrix @ b)
+    sums = jnp.zeros(group.shape[0]).at[group].add(jnp.where(group >= 0, effects, 0.0))
+    effects = effects - jnp.where(group >= 0, sums[group] * share, 0.0)
+    return effects, -jnp.sum(0.5 * z * z + jnp.log(spread))
+
+
+@jax_funcify.register(Effects)
+def _effects_in_jax(op: Op, node: Apply, **kwargs: Any) -> Any:
+    return expand

@@ -1,17 +1,23 @@
-"""The ideology model as a PyMC model, built from bound parts."""
+"""The ideology model on data, and as a PyMC model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polbayes.fit import kernel
 from polbayes.fit.cells import Cells
+from polbayes.fit.coordinates import draw, known_of, places_of
+from polbayes.fit.expansion import KNOWN, PLACES
+from polbayes.fit.hyperpriors import Priors, correlation_prior, priors_of
 from polbayes.fit.layout import Block, Gathering, Layout, lay_out
+from polbayes.fit.observed import likelihood_parts
 from polbayes.fit.orientation import anchored
 from polbayes.fit.priors import Prior, draw_vector
 from polbayes.fit.spec import Spec
-from polbayes.fit.start import Start, around, around_positive, centre, find_start, leads
+from polbayes.fit.start import Start, around, around_positive, centre, find_start
 from polbayes.fit.terms import BoundPart
 
 if TYPE_CHECKING:
@@ -20,25 +26,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Built:
-    """A PyMC model, and what it was made from.
+    """An analysis spec on data, ready to be sampled.
 
     Parameters
     ----------
-    model
-        Its variables are ``b`` (common coefficients), ``sd`` (scales), ``effects`` (the
-        vector that `layout` describes), ``cor`` (correlations) and ``gap`` (distances of
-        the cutpoints), each where the spec has any.
+    parts, cells, spec
+        Bound parts, distinct cells and the analysis spec.
+    layout
+        Where the effects are.
+    start
+        Where chains start, and what the answers know there.
     """
 
-    model: "pm.Model"
     parts: Mapping[str, BoundPart]
     cells: Cells
     spec: Spec
     layout: Layout
+    start: Start
+
+    @cached_property
+    def model(self) -> "pm.Model":
+        """The PyMC model, which says the same as `polbayes.fit.density`.
+
+        Its variables are ``b`` (common coefficients), ``sd`` (scales), ``effects`` (the vector that
+        `layout` describes), ``cor`` (correlations) and ``gap`` (distances of the cutpoints), each
+        where the spec has any.
+        """
+        return _model(self)
 
 
 def build(spec: Spec, cells: Cells, parts: Mapping[str, BoundPart]) -> Built:
-    """Build the PyMC model.
+    """Lay out the effects and find out where their mode is.
 
     Parameters
     ----------
@@ -49,34 +67,29 @@ def build(spec: Spec, cells: Cells, parts: Mapping[str, BoundPart]) -> Built:
     parts
         The spec's parts bound to these cells (`polbayes.fit.terms.bind`).
     """
+    layout = lay_out(parts, cells)
+    start = find_start(layout, spec, cells)
+    return Built(parts, cells, spec, centre(layout, start), start)
+
+
+def _model(built: Built) -> "pm.Model":
     import pymc as pm
     import pytensor.tensor as pt
 
-    from polbayes.fit import kernel
-    from polbayes.fit.operation import KINDS, answers_of, validity_answers
-
-    layout = lay_out(parts, cells)
-    start = find_start(layout, spec, cells)
-    layout = centre(layout, start)
+    spec, cells, layout, start = built.spec, built.cells, built.layout, built.start
+    priors = priors_of(layout, spec, cells)
     with pm.Model() as model:
-        effects = _effects(layout, spec, start)
+        effects = _effects(layout, spec, start, priors)
         if spec.signed:
             pm.Potential("anchors", _on_the_right(anchored(layout, spec, cells), effects))
         gaps: Any = pt.zeros(0)
-        if spec.family == "cumulative" and len(cells.points) > 2:
-            gaps = _vector("gap", [spec.cutpoint_prior] * (len(cells.points) - 2), start.gaps)
-        answers = answers_of(spec.family, cells)
-        logp = _log_likelihood(
-            "answers", KINDS[spec.family], answers, layout.answers, effects, gaps
-        )
-        pm.Potential("answers", logp)
-        if layout.validity is not None:
-            usable = validity_answers(cells)
-            logp = _log_likelihood(
-                "validity", kernel.BINOMIAL, usable, layout.validity, effects, pt.zeros(0)
-            )
-            pm.Potential("validity", logp)
-    return Built(model, parts, cells, spec, layout)
+        if priors.gaps:
+            gaps = _vector("gap", priors.gaps, start.gaps)
+        parts = likelihood_parts(layout, spec, cells)
+        for name, (kind, answers, at) in zip(("answers", "validity"), parts, strict=False):
+            widths = gaps if kind == kernel.ORDINAL else pt.zeros(0)
+            pm.Potential(name, _log_likelihood(name, kind, answers, at, effects, widths))
+    return model
 
 
 def _vector(name: str, priors: Sequence[Prior], start: np.ndarray) -> Any:
@@ -99,140 +112,47 @@ def _vector(name: str, priors: Sequence[Prior], start: np.ndarray) -> Any:
     return pm.Deterministic(name, whole)
 
 
-def _effects(layout: Layout, spec: Spec, start: Start) -> Any:
+def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors) -> Any:
     """Draw all effects, with their scales and constraints, as one vector."""
     import pymc as pm
     import pytensor.tensor as pt
-
-    pieces: list[Any] = []
-    b: Any = pt.zeros(0)
-    if layout.coefficients:
-        priors = [spec.prior(part, term) for part, term, _ in layout.coefficients]
-        b = _vector("b", priors, start.coefficients)
-        # Not a product of matrices, of which numba warns where it cannot tell their order.
-        pieces.append(pt.sum(layout.matrix * b, axis=1))
-    groups = [block for block in layout.blocks if block.group is not None]
-    if groups:
-        sd = _vector("sd_signed", _scale_priors(layout, groups, spec), start.scales)
-        pm.Deterministic("sd", abs(sd))
-        pieces.append(_constrain(_free(groups, sd, b, spec, layout, start), groups))
-    return pm.Deterministic("effects", pieces[0] if len(pieces) == 1 else pt.concatenate(pieces))
-
-
-def _scale_priors(layout: Layout, groups: list[Block], spec: Spec) -> list[Prior]:
-    """Return the priors of the scales as they are sampled.
-
-    Where effects are a scale times a deviate, the scale may as well be negative: its absolute
-    value is what counts, and a sampler that can pass through zero does not get lost in the
-    long tail that the logarithm of a small scale has.
-    """
-    priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
-    for block in groups:
-        if not block.correlated:
-            for k in range(block.scales[0], sum(block.scales)):
-                priors[k] = priors[k].unfolded() or priors[k]
-    return priors
-
-
-def _alone(groups: Sequence[Block]) -> dict[str, list[Block]]:
-    """Return the terms whose effects are drawn one by one, by the name of their variable."""
-    alone = [block for block in groups if block.group is not None and not block.correlated]
-    sides = {"leading": True, "following": False}
-    named = {
-        name: [block for block in alone if leads(block) == side] for name, side in sides.items()
-    }
-    return {name: blocks for name, blocks in named.items() if blocks}
-
-
-def coordinates(layout: Layout, start: Start) -> dict[str, np.ndarray]:
-    """Return what the answers know, as data of the model (see `_informed`).
-
-    Parameters
-    ----------
-    layout
-        Where the effects are.
-    start
-        The mode, and what the answers know there.
-
-    Returns
-    -------
-    dict
-        Arrays by the names that they have in the compiled model.
-    """
-    data = {"coefficients_mode": start.coefficients}
-    for name, blocks in _alone(layout.blocks).items():
-        at = np.concatenate([block.start + block.free for block in blocks])
-        scale = np.concatenate([block.scale_of for block in blocks])
-        unknown = 1 - start.reliability[at]
-        data[f"{name}_mode"] = np.concatenate([start.free(block) for block in blocks])
-        data[f"{name}_sum"] = start.scales[scale] ** -2.0 / unknown
-        data[f"{name}_precision"] = data[f"{name}_sum"] * start.reliability[at]
-        if name == "following":
-            data |= {"following_lead": start.follows[at], "following_weight": start.weight[at]}
-    return data
-
-
-def _free(groups: list[Block], sd: Any, b: Any, spec: Spec, layout: Layout, start: Start) -> Any:
-    """Draw the group-specific effects in the coordinates that the constraints leave free."""
-    import pytensor.tensor as pt
     from pytensor.compile.sharedvalue import shared
 
-    ends = np.cumsum([len(block.free) for block in groups])
-    place = {
-        block.start: np.arange(end - len(block.free), end)
-        for block, end in zip(groups, ends, strict=True)
-    }
-    data = {name: shared(value, name=name) for name, value in coordinates(layout, start).items()}
-    free, ahead = pt.zeros(ends[-1]), b - data["coefficients_mode"]
-    for name, blocks in _alone(groups).items():
-        scale = np.concatenate([block.scale_of for block in blocks])
-        drawn = _informed(name, sd[scale], ahead, data)
-        free = pt.set_subtensor(free[np.concatenate([place[g.start] for g in blocks])], drawn)
-        if name == "leading":
-            ahead = pt.concatenate([ahead, drawn - data["leading_mode"]])
-    for block in groups:
-        if block.correlated:
-            drawn = _correlated(block, sd, spec, start)
-            free = pt.set_subtensor(free[place[block.start]], drawn)
-    return free
+    from polbayes.fit.operation import Effects
 
+    b: Any = pt.zeros(0)
+    if layout.coefficients:
+        b = _vector("b", priors.coefficients, start.coefficients)
+    sd: Any = pt.zeros(0)
+    if layout.scales:
+        sd = _vector("sd_signed", priors.scales, start.scales)
+        pm.Deterministic("sd", abs(sd))
+    known = known_of(layout, start)
+    arrays = known | places_of(layout)
+    correlated = [
+        _correlated(block, sd, spec, start) for block in layout.blocks if block.correlated
+    ]
+    others = pt.concatenate(correlated) if correlated else pt.zeros(0)
+    # Shared variables are handed to the compiled function, not compiled into it.
+    data = [shared(arrays[name], name=name) for name in (*KNOWN, *PLACES)]
 
-def _informed(name: str, sd: Any, ahead: Any, data: Mapping[str, Any]) -> Any:
-    """Draw independent effects in coordinates that know of the answers.
+    def expand(w: Any, b: Any, sd: Any, others: Any) -> Any:
+        return Effects()(b, sd, w, others, *data)
 
-    A standardised deviate z leaves a funnel where the answers know the effect sd * z well, and
-    the effect itself leaves one where they do not. Near the mode the answers are worth an
-    observation of the effect with precision q and with product h of precision and value. Given
-    the scale, z is then normal with mean sd * h / (1 + q * sd²) and variance 1 / (1 + q * sd²), and
-    standardised by these it no longer depends on the scale, whatever q is. Where the effect
-    follows others that are drawn before, so does the observation. That the observation is an
-    approximation changes how fast the posterior is explored, not the posterior: the prior of
-    what is drawn is that under which z is standard normal.
-
-    Parameters
-    ----------
-    name
-        Of the variable.
-    sd
-        ``[effect]`` scales, of either sign.
-    ahead
-        ``[lead]`` what the effects may follow, less what it is at the mode.
-    data
-        See `coordinates`. The effects at the mode are h / (q + 1 / s²) with the scales s there;
-        ``sum`` is the denominator.
-    """
-    import pymc as pm
-    import pytensor.tensor as pt
-
-    expected = data[f"{name}_mode"]
-    size = len(expected.get_value())
-    if f"{name}_lead" in data:
-        moved = ahead[data[f"{name}_lead"]] * data[f"{name}_weight"]
-        expected = expected + pt.sum(moved, axis=1)
-    spread = pt.sqrt(1 + data[f"{name}_precision"] * sd**2)
-    mean = sd * expected * data[f"{name}_sum"] / spread
-    w = pm.Normal(name, -mean, spread, shape=size, initval=around(np.zeros(size)))
-    return sd * (w + mean) / spread
+    w: Any = pt.zeros(0)
+    if len(arrays["place"]):
+        w = pm.CustomDist(
+            "deviates",
+            b,
+            sd,
+            others,
+            data[1],
+            logp=lambda w, b, sd, others, _: expand(w, b, sd, others)[1],
+            random=lambda b, sd, others, _, rng, size: draw(rng, b, sd, known, arrays["scale"]),
+            signature="(b),(s),(c),(n)->(n)",
+            initval=around(np.zeros(len(arrays["place"]))),
+        )
+    return pm.Deterministic("effects", expand(w, b, sd, others)[0])
 
 
 def _correlated(block: Block, sd: Any, spec: Spec, start: Start) -> Any:
@@ -268,11 +188,11 @@ def _unit_cholesky(block: Block, spec: Spec) -> Any:
     import pytensor.tensor as pt
 
     assert block.group is not None
-    width, name = block.scales[1], _correlation_name(block)
+    width, name = block.scales[1], correlation_name(block)
     packed = pm.LKJCholeskyCov(
         f"{name}_raw",
         n=width,
-        eta=spec.prior(block.part, block.group.term.name, "cor").values[0],
+        eta=correlation_prior(block, spec).values[0],
         sd_dist=pm.HalfNormal.dist(1.0, size=width),
         compute_corr=False,
     )
@@ -286,43 +206,15 @@ def _correlation(block: Block, spec: Spec) -> Any:
     """Draw the correlation of two coefficients; for two, LKJ(eta) is a beta distribution."""
     import pymc as pm
 
-    assert block.group is not None
-    eta = spec.prior(block.part, block.group.term.name, "cor").values[0]
-    name = _correlation_name(block)
+    eta = correlation_prior(block, spec).values[0]
+    name = correlation_name(block)
     return pm.Deterministic(name, 2 * pm.Beta(f"{name}_raw", eta, eta) - 1)
 
 
-def _correlation_name(block: Block) -> str:
+def correlation_name(block: Block) -> str:
+    """Name the correlations of a term."""
     assert block.group is not None
     return f"cor_{block.part}_{'_'.join(block.group.term.factors)}"
-
-
-def _constrain(free: Any, groups: list[Block]) -> Any:
-    """Expand free coordinates to effects that sum to zero where the layout says so.
-
-    In a group of n effects the first n - 1 coordinates x give u_j = x_j - S / (n + sqrt(n))
-    and the last u_n = -S / sqrt(n), S their sum: an isometry onto the vectors that sum to
-    zero, so that independent normal coordinates give independent normal effects conditioned
-    on summing to zero.
-    """
-    import pytensor.tensor as pt
-
-    start = groups[0].start
-    within = np.concatenate([block.within(offset=1000_000 * k) for k, block in enumerate(groups)])
-    kept = np.concatenate([block.start - start + block.free for block in groups])
-    if len(kept) == len(within):
-        return free
-    constrained = np.flatnonzero(within >= 0)
-    number = np.unique(within[constrained], return_inverse=True)[1]
-    sizes = np.bincount(number).astype(float)
-    last = np.ones(len(within), dtype=bool)
-    last[kept] = False
-    n = sizes[number]
-    factor = np.where(last[constrained], 1 / np.sqrt(n), 1 / (n + np.sqrt(n)))
-    full = pt.set_subtensor(pt.zeros(len(within))[kept], free)
-    inside = full[constrained]
-    sums = pt.inc_subtensor(pt.zeros(len(sizes))[number], inside)
-    return pt.set_subtensor(full[constrained], inside - sums[number] * factor)
 
 
 def _on_the_right(weights: np.ndarray, effects: Any) -> Any:

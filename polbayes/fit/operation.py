@@ -1,7 +1,6 @@
-"""The kernel as an operation of PyTensor, and the answers as it takes them."""
+"""Kernel and expansion as operations of PyTensor."""
 
 import hashlib
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,32 +12,11 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
 
-from polbayes.fit import kernel
-from polbayes.fit.cells import Cells
+from polbayes.fit import expansion, kernel
 
-# The observation model of each family of the spec.
-KINDS: Mapping[str, int] = {
-    "cumulative": kernel.ORDINAL,
-    "bernoulli": kernel.ORDINAL,
-    "logit_normal": kernel.LOGIT_NORMAL,
-    "beta": kernel.BETA,
-}
-
-
-def answers_of(family: str, cells: Cells) -> np.ndarray:
-    """Return ``[cell, column]`` the answers as the family's function takes them.
-
-    For ordinal families the counts at each point; for continuous ones the logarithms of
-    the answer and of one minus the answer.
-    """
-    if KINDS[family] == kernel.ORDINAL:
-        return np.ascontiguousarray(cells.counts, dtype=float)
-    return np.stack([np.log(cells.value), np.log1p(-cells.value)], axis=1)
-
-
-def validity_answers(cells: Cells) -> np.ndarray:
-    """Return ``[cell, 2]`` unusable and usable answers, for the binomial kernel."""
-    return np.stack([cells.asked - cells.answered, cells.answered], axis=1)
+# Of the arguments of `expand` the first four are sampled; the effects are as many as this one.
+_SAMPLED = 4
+_GROUP = _SAMPLED + len(expansion.KNOWN) + expansion.PLACES.index("group")
 
 
 class LogLikelihood(Op):
@@ -76,14 +54,77 @@ class LogLikelihood(Op):
 
 @register_funcify_default_op_cache_key(LogLikelihood)
 def _in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
-    return kernel.evaluate_arrays, _source()
+    return kernel.evaluate_arrays, _source(kernel.__file__)
+
+
+class Effects(Op):
+    """All effects, and the density of their coordinates: see `polbayes.fit.expansion.expand`."""
+
+    __props__ = ()
+
+    def make_node(self, *inputs: Any) -> Apply:
+        """Take the arguments of `expand`."""
+        return Apply(self, [pt.as_tensor(i) for i in inputs], [pt.dvector(), pt.dscalar()])
+
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+        """Compute the outputs outside of a numba-compiled graph."""
+        outputs[0][0], outputs[1][0] = expansion.expand(*inputs)
+
+    def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
+        """There are as many effects as numbers of groups."""
+        return [shapes[_GROUP], ()]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        """Only what is sampled is differentiated."""
+        return [[position < _SAMPLED] * 2 for position in range(len(node.inputs))]
+
+    def L_op(  # noqa: N802 (PyTensor's name)
+        self, inputs: Any, outputs: Any, output_grads: Any
+    ) -> list[Variable]:
+        """Pull the slopes back."""
+        slopes = [
+            slope.zeros_like() if isinstance(grad.type, DisconnectedType) else grad
+            for slope, grad in zip(outputs, output_grads, strict=True)
+        ]
+        found: Any = EffectsSlopes()(*inputs, *slopes)
+        return [*found, *(DisconnectedType()() for _ in inputs[_SAMPLED:])]
+
+
+class EffectsSlopes(Op):
+    """Slopes of `Effects`: see `polbayes.fit.expansion.pull_back`."""
+
+    __props__ = ()
+
+    def make_node(self, *inputs: Any) -> Apply:
+        """Take the arguments of `pull_back`."""
+        return Apply(
+            self, [pt.as_tensor(i) for i in inputs], [pt.dvector() for _ in range(_SAMPLED)]
+        )
+
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+        """Compute the outputs outside of a numba-compiled graph."""
+        for output, value in zip(outputs, expansion.pull_back(*inputs), strict=True):
+            output[0] = value
+
+    def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
+        """Give the slopes the lengths of what they are with respect to."""
+        return shapes[:_SAMPLED]
+
+
+@register_funcify_default_op_cache_key(Effects)
+def _effects_in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
+    return expansion.expand, _source(expansion.__file__)
+
+
+@register_funcify_default_op_cache_key(EffectsSlopes)
+def _slopes_in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
+    return expansion.pull_back, _source(expansion.__file__)
 
 
 @cache
-def _source() -> int:
-    """Return a number made from the kernel's text.
+def _source(file: str) -> int:
+    """Return a number made from a module's text.
 
     PyTensor keeps what it compiled on disk, and would go on using it after an upgrade.
     """
-    text = Path(kernel.__file__).read_bytes()
-    return int.from_bytes(hashlib.sha256(text).digest()[:7], "big")
+    return int.from_bytes(hashlib.sha256(Path(file).read_bytes()).digest()[:7], "big")

@@ -14,7 +14,7 @@ from polbayes.fit import kernel
 from polbayes.fit.integral import integrated
 from polbayes.fit.layout import Gathering
 from polbayes.fit.model import Built
-from polbayes.fit.operation import KINDS, answers_of, validity_answers
+from polbayes.fit.observed import KINDS, answers_of, validity_answers
 
 if TYPE_CHECKING:
     import xarray as xr

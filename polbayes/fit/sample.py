@@ -6,7 +6,10 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from polbayes.errors import UserError, unknown
+from polbayes.fit.density import Density
 from polbayes.fit.model import Built
 from polbayes.interruption import postponed
 
@@ -74,13 +77,8 @@ def sample(
 def _nutpie(built: Built, config: "SamplerConfig", seed: int) -> Any:
     import nutpie
 
-    starts = built.model.rvs_to_initial_values
-    # What has a start of its own, which differs by chain, is not moved again.
-    jitter = {variable for variable, start in starts.items() if start is None}
-    with postponed(), warnings.catch_warnings():
-        # Numba says so of products of matrices in the models that Bambi makes.
-        warnings.filterwarnings("ignore", message=".*is faster on contiguous arrays")
-        compiled = nutpie.compile_pymc_model(built.model, jitter_rvs=jitter)
+    with postponed():
+        compiled = compiled_density(built) or _compiled_model(built)
     sampler = nutpie.sample(
         compiled,
         draws=config.draws,
@@ -98,6 +96,56 @@ def _nutpie(built: Built, config: "SamplerConfig", seed: int) -> Any:
         # Left to itself, nutpie returns what it has when interrupted, as if that were all.
         sampler.cancel()
         raise
+
+
+def compiled_density(built: Built) -> Any:
+    """Return the model as nutpie samples it, from one function that all specs have in common.
+
+    Parameters
+    ----------
+    built
+        The model.
+
+    Returns
+    -------
+    nutpie.sample.CompiledModel or None
+        None where a term has more than two correlated coefficients, and for models of Bambi's.
+    """
+    import nutpie
+
+    if not isinstance(built, Built):
+        return None
+    if any(block.correlated and block.scales[1] > 2 for block in built.layout.blocks):
+        return None
+    density = Density(built)
+    found = density.values(density.start(0))
+    shapes = {name: np.shape(value) for name, value in found.items() if np.size(value)}
+
+    def expand(x: np.ndarray) -> dict[str, np.ndarray]:
+        values = density.values(x)
+        return {name: np.asarray(values[name]) for name in shapes}
+
+    return nutpie.compiled_pyfunc.from_pyfunc(
+        density.size,
+        lambda: density,
+        lambda *_: expand,
+        [np.dtype(float)] * len(shapes),
+        list(shapes.values()),
+        list(shapes),
+        make_initial_point_fn=density.start,
+    )
+
+
+def _compiled_model(built: Built) -> Any:
+    import nutpie
+
+    starts = built.model.rvs_to_initial_values
+    # What has a start of its own, which differs by chain, is not moved again.
+    jitter = {variable for variable, start in starts.items() if start is None}
+    with warnings.catch_warnings():
+        # Numba says so of products of matrices in the models that Bambi makes.
+        warnings.filterwarnings("ignore", message=".*is faster on contiguous arrays")
+        return nutpie.compile_pymc_model(built.model, jitter_rvs=jitter)
 
 
 def _pymc(built: Built, config: "SamplerConfig", seed: int) -> Any:

@@ -15,7 +15,7 @@ from polbayes.errors import UserError
 from polbayes.fit import kernel
 from polbayes.fit.cells import Cells
 from polbayes.fit.layout import Block, Gathering, Layout
-from polbayes.fit.operation import KINDS, answers_of, validity_answers
+from polbayes.fit.observed import likelihood_parts
 from polbayes.fit.orientation import anchored, first_discriminations
 from polbayes.fit.priors import CONSTANT
 from polbayes.fit.reliability import curvature, known
@@ -51,7 +51,7 @@ _FARTHEST = 50.0
 
 # Chains start this far from the mode at most: in scales for effects, in units for coefficients
 # and in logarithms for what is positive.
-_JITTER = 0.3
+JITTER = 0.3
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     scale_of = _scale_of_effects(layout)
     held = np.array([part == "discrimination" for part, _, _ in layout.scales], dtype=bool)
     scales = np.where(held, _SIGNED if spec.signed else _DISCRIMINATION, _FIRST_SCALE)
-    leading, terms = leading_columns(layout), _terms(layout, spec, cells)
+    leading, terms = leading_columns(layout), likelihood_parts(layout, spec, cells)
     priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
     constant = np.array([p.values[0] if p.name == CONSTANT else np.nan for p in priors])
     scales = np.where(np.isnan(constant), scales, constant)
@@ -226,14 +226,6 @@ def centre(layout: Layout, start: Start) -> Layout:
     return replace(layout, blocks=tuple(blocks))
 
 
-def _terms(layout: Layout, spec: Spec, cells: Cells) -> list[tuple[int, np.ndarray, Gathering]]:
-    """Return kind, answers and gathering of each part of the likelihood."""
-    terms = [(KINDS[spec.family], answers_of(spec.family, cells), layout.answers)]
-    if layout.validity is not None:
-        terms.append((kernel.BINOMIAL, validity_answers(cells), layout.validity))
-    return terms
-
-
 def _scale_of_effects(layout: Layout) -> np.ndarray:
     """Return ``[effect]`` the scale of every group-specific effect, in the vector's order."""
     pieces = [block.every_scale for block in layout.blocks if block.group is not None]
@@ -302,4 +294,4 @@ def around_positive(value: np.ndarray) -> Any:
 def _jitter(value: np.ndarray) -> Any:
     import pytensor.tensor as pt
 
-    return pt.random.uniform(-_JITTER, _JITTER, size=np.shape(value))
+    return pt.random.uniform(-JITTER, JITTER, size=np.shape(value))

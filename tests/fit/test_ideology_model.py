@@ -13,6 +13,7 @@ import pytest
 from scipy import special, stats
 
 from polbayes.dataset import STANCE, to_frame
+from polbayes.fit.density import Density
 from polbayes.fit.model import build
 
 # The sum-to-zero constraints: term -> the group of a level, from its labels by factor.
@@ -227,6 +228,21 @@ class Point:
         return value
 
 
+class CompiledPoint(Point):
+    """The same of the function that nutpie samples."""
+
+    def __init__(self, built):
+        self.built, self.density = built, Density(built)
+        self.start = {"x": self.density.start(0)}
+
+    def logp(self, point):
+        return self.density(point["x"])[0]
+
+    def values(self, point):
+        found = self.density.values(point["x"])
+        return {k: v for k, v in found.items() if np.size(v)}, None
+
+
 def subspace(key, levels):
     """Return an orthonormal basis, in rows, of the effects that the constraints allow."""
     if GROUPS[key] is None:
@@ -276,8 +292,7 @@ def case(request, coded, bound, full_parts):
     spec, cells, bound_parts = bound(
         parts, data, priors={"theta.dimension": "Normal(0.2, 2)"}, **settings
     )
-    built = build(spec, cells, bound_parts)
-    return spec.family, to_frame(data), Point(built, "FAST_COMPILE")
+    return spec.family, to_frame(data), Point(build(spec, cells, bound_parts), "FAST_COMPILE")
 
 
 def test_the_likelihood_is_that_of_the_answers_one_by_one(case):
@@ -287,9 +302,11 @@ def test_the_likelihood_is_that_of_the_answers_one_by_one(case):
     assert found == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_log_posterior_is_that_of_the_equation(case):
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_log_posterior_is_that_of_the_equation(case, compiled):
     """Compared between points, because constants do not matter."""
     family, answers, point = case
+    point = CompiledPoint(point.built) if compiled else point
     gaps = []
     for seed in (2, 3, 4):
         at = point.random(seed)
@@ -300,6 +317,38 @@ def test_the_log_posterior_is_that_of_the_equation(case):
         )
         gaps.append(float(point.logp(at)) - expected - point.log_jacobian(at))
     np.testing.assert_allclose(gaps, gaps[0], atol=2e-5)
+
+
+def test_the_compiled_gradient_is_the_slope(case):
+    density = Density(case[2].built)
+    rng = np.random.default_rng(7)
+    x = density.start(1) + rng.normal(0, 0.3, density.size)
+    slope = density(x)[1]
+    for _ in range(3):
+        step = 1e-5 * rng.normal(size=len(x))
+        change = density(x + step)[0] - density(x - step)[0]
+        assert 2 * slope @ step == pytest.approx(change, rel=1e-4, abs=1e-8)
+
+
+def test_far_out_nothing_is_raised(case):
+    """An exception there would end the sampler; what is not finite is rejected."""
+    density = Density(case[2].built)
+    rng = np.random.default_rng(8)
+    finite = 0
+    for size in (1.0, 50.0, 1e3, 1e6):
+        for _ in range(20):
+            finite += np.isfinite(density(rng.normal(0, size, density.size))[0])
+    assert 20 <= finite < 80
+
+
+def test_chains_of_the_compiled_function_start_apart_and_near_the_mode(case):
+    density = Density(case[2].built)
+    first, again, other = density.start(1), density.start(1), density.start(2)
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).all()
+    start, values = case[2].built.start, density.values(first)
+    assert abs(values["b"] - start.coefficients).max() <= 0.3
+    assert abs(np.log(values["sd"] / start.scales)).max() <= 0.3 + 1e-12
 
 
 def test_effects_sum_to_zero(case):
@@ -369,17 +418,17 @@ def test_many_answers_have_the_same_posterior_in_other_coordinates(coded, bound,
     spec, cells, parts = bound(full_parts, data)
     built = build(spec, cells, parts)
     assert any(block.centred for block in built.layout.blocks)
-    point = Point(built, "FAST_COMPILE")
     answers = to_frame(data)
-    gaps = []
-    for seed in (2, 3):
-        at = point.random(seed)
-        values, likelihood = point.values(at)
-        named = Named(built, values)
-        assert likelihood == pytest.approx(log_likelihood(named, answers, "cumulative"), rel=1e-9)
-        expected = log_prior(named, coefficients={}) + likelihood
-        gaps.append(float(point.logp(at)) - expected - point.log_jacobian(at))
-    assert gaps[0] == pytest.approx(gaps[1], abs=2e-5)
+    for point in (Point(built, "FAST_COMPILE"), CompiledPoint(built)):
+        gaps = []
+        for seed in (2, 3):
+            at = point.random(seed)
+            values, _ = point.values(at)
+            named = Named(built, values)
+            likelihood = log_likelihood(named, answers, "cumulative")
+            expected = log_prior(named, coefficients={}) + likelihood
+            gaps.append(float(point.logp(at)) - expected - point.log_jacobian(at))
+        assert gaps[0] == pytest.approx(gaps[1], abs=2e-5)
 
 
 def test_more_than_two_coefficients_are_correlated_by_lkj(coded, bound):

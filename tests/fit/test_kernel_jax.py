@@ -1,4 +1,4 @@
-"""The likelihood in JAX against the one in numba, which is checked against scipy."""
+"""Likelihood and expansion in JAX against those in numba, which are checked on their own."""
 
 import numpy as np
 import pytest
@@ -31,3 +31,34 @@ def test_value_and_slopes_are_those_of_the_loop(name, by_cell):
     assert float(found[0]) == pytest.approx(total, rel=1e-10)
     np.testing.assert_allclose(found[1][0], slopes, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(found[1][1], of_gaps, rtol=1e-8, atol=1e-10)
+
+
+def test_effects_and_their_density_are_those_of_the_loop(coded, bound, full_parts):
+    from polbayes.fit.coordinates import known_of, places_of
+    from polbayes.fit.expansion import KNOWN, PLACES, pull_back
+    from polbayes.fit.expansion import expand as in_numba
+    from polbayes.fit.kernel_jax import expand
+    from polbayes.fit.model import build
+
+    rng = np.random.default_rng(3)
+    data = coded(rng.choice([-1, 0, 1], (2, 4, 4, 2, 9)), runs=9)
+    built = build(*bound(full_parts, data))
+    arrays = known_of(built.layout, built.start) | places_of(built.layout)
+    assert (arrays["weight"] != 0).any()
+    rest = [arrays[name] for name in (*KNOWN, *PLACES)]
+    sizes = [arrays["matrix"].shape[1], len(built.layout.scales)]
+    sizes += [len(arrays["place"]), len(arrays["correlated"])]
+    given = [rng.normal(size=n) for n in sizes]
+    effects, logp = in_numba(*given, *rest)
+    found = expand(*given, *rest)
+    np.testing.assert_allclose(found[0], effects, rtol=1e-10, atol=1e-12)
+    assert float(found[1]) == pytest.approx(float(logp), rel=1e-10)
+    slope = rng.normal(size=len(effects))
+
+    def weighted(*given):
+        effects, logp = expand(*given, *rest)
+        return effects @ slope + 0.3 * logp
+
+    theirs = jax.grad(weighted, argnums=(0, 1, 2, 3))(*map(jax.numpy.asarray, given))
+    for mine, other in zip(pull_back(*given, *rest, slope, np.array(0.3)), theirs, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-8, atol=1e-10)

@@ -7,7 +7,7 @@ from scipy import special, stats
 from polbayes.fit.cells import Cells
 from polbayes.fit.kernel import BETA, LOGIT_NORMAL, ORDINAL, digamma, pointwise
 from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
-from polbayes.fit.operation import KINDS, answers_of, validity_answers
+from polbayes.fit.observed import KINDS, answers_of, validity_answers
 
 ETA = np.array([-3.1, -0.4, 0.0, 0.7, 2.9])
 GAPS = {2: [], 3: [1.2], 4: [0.7, 1.9], 5: [0.4, 1.1, 2.3]}

@@ -5,7 +5,7 @@ import pytest
 
 from polbayes.fit.layout import lay_out
 from polbayes.fit.model import build
-from polbayes.fit.operation import KINDS, answers_of
+from polbayes.fit.observed import KINDS, answers_of
 from polbayes.fit.reliability import curvature, known
 from polbayes.fit.start import centre, find_start, leading_columns
 

@@ -1,0 +1,127 @@
+"""What the sampler's coordinates are made of: what the answers know, and where everything is.
+
+What they mean is in `polbayes.fit.expansion`.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from polbayes.fit.layout import Block, Layout
+from polbayes.fit.start import Start, leads
+
+
+def known_of(layout: Layout, start: Start) -> dict[str, np.ndarray]:
+    """Return what the answers know of coefficients and effects.
+
+    Parameters
+    ----------
+    layout
+        Where the effects are.
+    start
+        The mode, and what the answers know there.
+
+    Returns
+    -------
+    dict
+        ``coefficients_mode`` ``[coefficient]``; of the effects that are drawn one by one, those
+        that lead first, ``mode`` (h / (q + 1 / s²) with the scale s at the mode), ``total``
+        (q + 1 / s²) and ``precision`` (q), ``[effect]``; ``lead`` and ``weight``,
+        ``[effect, lead]``: places among coefficients and leading effects, and how far an effect
+        moves with them.
+    """
+    blocks = _one_by_one(layout)
+    at = _joined([b.start + b.free for b in blocks])
+    scale = _joined([b.scale_of for b in blocks])
+    total = start.scales[scale] ** -2.0 / (1 - start.reliability[at])
+    modes = [start.free(b) for b in blocks]
+    return {
+        "coefficients_mode": start.coefficients,
+        "mode": np.concatenate([*modes, np.empty(0)]),
+        "total": total,
+        "precision": total * start.reliability[at],
+        "lead": start.follows[at].astype(np.int64),
+        "weight": start.weight[at],
+    }
+
+
+def places_of(layout: Layout) -> dict[str, np.ndarray]:
+    """Return where everything is in the vector of effects.
+
+    Parameters
+    ----------
+    layout
+        Where the effects are.
+
+    Returns
+    -------
+    dict
+        ``matrix`` ``[row, coefficient]``; ``scale`` and ``place`` of the effects that are drawn one
+        by one, in the order of `known_of`; ``correlated``: places of the others; ``group``
+        ``[effect]`` in which an effect sums to zero, -1 for none; ``share`` ``[effect]`` of the
+        group's sum that is taken from it.
+    """
+    blocks = _one_by_one(layout)
+    correlated = [b.start + b.free for b in layout.blocks if b.correlated]
+    group = np.full(layout.blocks[-1].stop, -1)
+    share, number = np.zeros(len(group)), 0
+    for block in layout.blocks:
+        within, free = block.within(), np.zeros(block.size, dtype=bool)
+        free[block.free] = True
+        for code in np.unique(within[within >= 0]):
+            here = within == code
+            n = here.sum()
+            group[block.start + np.flatnonzero(here)] = number
+            share[block.start + np.flatnonzero(here & free)] = 1 / (n + math.sqrt(n))
+            share[block.start + np.flatnonzero(here & ~free)] = 1 / math.sqrt(n)
+            number += 1
+    return {
+        "matrix": np.ascontiguousarray(layout.matrix),
+        "scale": _joined([b.scale_of for b in blocks]),
+        "place": _joined([b.start + b.free for b in blocks]),
+        "correlated": _joined(correlated),
+        "group": group,
+        "share": share,
+    }
+
+
+def _one_by_one(layout: Layout) -> list[Block]:
+    """Return the terms whose effects are drawn one by one, those first that others follow."""
+    alone = [b for b in layout.blocks if b.group is not None and not b.correlated]
+    return sorted(alone, key=lambda block: not leads(block))
+
+
+def _joined(pieces: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([*pieces, np.empty(0, dtype=int)]).astype(np.int64)
+
+
+def draw(
+    rng: np.random.Generator,
+    b: np.ndarray,
+    sd: np.ndarray,
+    known: Mapping[str, np.ndarray],
+    scale: np.ndarray,
+) -> np.ndarray:
+    """Draw coordinates from their prior, given coefficients and scales.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    b, sd
+        Coefficients and scales.
+    known, scale
+        See `known_of` and `places_of`.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``[effect]``.
+    """
+    z = rng.standard_normal(len(scale))
+    s, mode = sd[scale], known["mode"]
+    ahead = np.concatenate([b - known["coefficients_mode"], s * z - mode])
+    moved = (ahead[known["lead"]] * known["weight"]).sum(axis=1)
+    spread = np.sqrt(1 + known["precision"] * s**2)
+    return z * spread - s * (mode + moved) * known["total"] / spread

@@ -1,0 +1,59 @@
+"""The parts of the likelihood, and the answers as the kernel takes them."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from polbayes.fit import kernel
+from polbayes.fit.cells import Cells
+from polbayes.fit.layout import Gathering, Layout
+from polbayes.fit.spec import Spec
+
+# The observation model of each family of the spec.
+KINDS: Mapping[str, int] = {
+    "cumulative": kernel.ORDINAL,
+    "bernoulli": kernel.ORDINAL,
+    "logit_normal": kernel.LOGIT_NORMAL,
+    "beta": kernel.BETA,
+}
+
+
+def answers_of(family: str, cells: Cells) -> np.ndarray:
+    """Return ``[cell, column]`` the answers as the family's function takes them.
+
+    For ordinal families the counts at each point; for continuous ones the logarithms of
+    the answer and of one minus the answer.
+    """
+    if KINDS[family] == kernel.ORDINAL:
+        return np.ascontiguousarray(cells.counts, dtype=float)
+    return np.stack([np.log(cells.value), np.log1p(-cells.value)], axis=1)
+
+
+def validity_answers(cells: Cells) -> np.ndarray:
+    """Return ``[cell, 2]`` unusable and usable answers, for the binomial kernel."""
+    return np.stack([cells.asked - cells.answered, cells.answered], axis=1)
+
+
+def likelihood_parts(
+    layout: Layout, spec: Spec, cells: Cells
+) -> list[tuple[int, np.ndarray, Gathering]]:
+    """Return observation model, answers and gathering of each part of the likelihood.
+
+    Parameters
+    ----------
+    layout
+        Where the effects are.
+    spec
+        The analysis spec.
+    cells
+        Distinct cells and their answers.
+
+    Returns
+    -------
+    list of tuple
+        That of the answers first, then that of their validity where the spec has one.
+    """
+    parts = [(KINDS[spec.family], answers_of(spec.family, cells), layout.answers)]
+    if layout.validity is not None:
+        parts.append((kernel.BINOMIAL, validity_answers(cells), layout.validity))
+    return parts
