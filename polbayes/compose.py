@@ -153,7 +153,8 @@ def _name_of_folder(composed: Any) -> str:
     """Name a task after the folder of its run, which must be said where there is no experiment."""
     from omegaconf import OmegaConf
 
-    folder_of_run = str(OmegaConf.to_container(composed, resolve=False)["run_dir"])
+    unresolved: Any = OmegaConf.to_container(composed, resolve=False)
+    folder_of_run = str(unresolved["run_dir"])
     if "${" in folder_of_run:
         raise UserError(
             f"run_dir: task={composed.task} works in a run's folder; name it as run_dir=FOLDER, or "

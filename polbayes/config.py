@@ -195,7 +195,7 @@ class ValidationConfig:
         A table of labelled answers; by default what ``task=annotate`` left in the run's folder.
     columns
         Maps ``statement``, ``response``, ``label`` and, where the table has them, ``model``,
-        ``prefix``, ``item`` and ``keying`` to columns of the table.
+        ``prefix``, ``item`` and ``keying`` to columns of the table; null for its own name.
     coders
         Names of coders; those of ``coding.coders`` when null.
     merge
@@ -208,7 +208,7 @@ class ValidationConfig:
     """
 
     table: str | None = None
-    columns: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, str | None] = field(default_factory=dict)
     coders: list[str] | None = None
     merge: dict[str, list[str]] = field(default_factory=dict)
     thresholds: list[float] | None = None

@@ -68,7 +68,7 @@ def names_to_hide(names: Iterable[str], more: Sequence[str] = ()) -> list[str]:
 
 
 def ids_of(sample: "pd.DataFrame") -> list[str]:
-    """Number the rows of a sample, with letters before that differ between samples.
+    """Give the rows of a sample numbers, with letters before that differ between samples.
 
     The number is the place in an order drawn at random, so that only the key leads back, and the
     letters tell a sheet of this sample from one of another.

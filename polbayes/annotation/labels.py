@@ -52,8 +52,8 @@ def read_labels(path: Path, ids: Sequence[str], *, key: str) -> dict[str, str]:
         name, label = normalised(row["id"]), normalised(row["label"])
         if name not in known:
             raise UserError(
-                f"{where}: the id '{_short(row['id'])}' is not of this sample; give the sheets that "
-                "were exported with its key."
+                f"{where}: the id '{_short(row['id'])}' is not of this sample; give the sheets "
+                "that were exported with its key."
             )
         if name in rows_of:
             raise UserError(

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polbayes.annotation.adjudicate import OPEN, adjudicate
 from polbayes.annotation.blind import names_to_hide, shown
@@ -57,7 +57,10 @@ def hand_out(config: RunConfig, folder: Path) -> list[Path]:
     """
     settings = config.annotation
     _check_names(settings.annotators)
-    data = open_responses(Path(config.run_dir).expanduser())
+    run = Path(config.run_dir).expanduser()
+    if not run.is_dir():
+        raise UserError(f"run_dir: {run}: no such folder; name the folder of a run.")
+    data = open_responses(run)
     sample = sample_answers(
         data, strata=settings.strata, per_stratum=settings.per_stratum, seed=config.seed
     )
@@ -142,7 +145,7 @@ def agreement_of(config: RunConfig, labels: "pd.DataFrame") -> "pd.DataFrame":
     from polbayes.measures.kappa import annotator_agreement
     from polbayes.measures.krippendorff import alpha_table
 
-    how = {
+    how: dict[str, Any] = {
         "draws": config.measures.bootstrap,
         "level": config.measures.level,
         "seed": config.seed,
