@@ -129,7 +129,8 @@ def calibration_rows(
     list of dict
         ``ece``; ``ece_if_calibrated``, its mean and interval in samples of this size with these
         confidences of a coder that is right exactly as often as it is sure; and
-        ``overconfidence``, mean confidence minus share right, with its bootstrap interval. The
+        ``overconfidence``, mean confidence minus share right, with its bootstrap interval (none
+        where all answers are right, or none: resampling would show no other). The
         error itself has no interval: a distance only grows by noise, which is what the second
         row is there to show.
     """
@@ -145,6 +146,8 @@ def calibration_rows(
     chance = np.abs(gaps).sum(axis=1) / n if n else np.full(_DRAWS, np.nan)
     low, high, _ = percentile_interval(chance, bootstrap.level)
     gap, lower, upper = mean_interval(sure - right, bootstrap, rng)
+    if one_sided(right):
+        lower = upper = np.nan
     rows = [
         ("ece", calibration_error(sure, right, bins), np.nan, np.nan),
         ("ece_if_calibrated", float(chance.mean()), low, high),
@@ -178,3 +181,8 @@ def mean_interval(
     ]
     lower, upper, _ = percentile_interval(np.concatenate(means), bootstrap.level)
     return float(values.mean()), lower, upper
+
+
+def one_sided(right: np.ndarray) -> bool:
+    """Tell whether all answers are right, or none, so that resampling shows nothing else."""
+    return bool(len(right) and right.min() == right.max())

@@ -44,7 +44,8 @@ def _sentence(rows: "pd.DataFrame") -> str:
         side = "right" if shift["estimate"] > 0 else "left"
         why = f" because {' and '.join(parts)}" if parts else ""
         return (
-            f"Warning: its errors move the bias measure of these answers to the {side} by "
+            f"Warning: what it codes wrongly or not at all moves the bias measure of these answers "
+            f"to the {side} by "
             f"{_with(shift, unsigned=True)}{why}."
         )
     if parts:

@@ -80,7 +80,8 @@ def front(answers: Labelled, coders: Sequence[str], title: str, table: str) -> F
         if answers.classes.of_stance.count(k) > 1
     ]
     return Front(
-        title=title or f"How well {' and '.join(coders) if len(coders) < 3 else 'the coders'} read",
+        title=title
+        or (f"How well {coders[0]} reads" if len(coders) == 1 else "How well coders read"),
         description="",
         kicker="Validation of coders",
         made=f"Labelled answers from {table}, page made {now}.",

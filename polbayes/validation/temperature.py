@@ -17,7 +17,7 @@ import numpy as np
 
 from polbayes.measures.resampling import Bootstrap, generator
 from polbayes.validation.coded import Coded, of_classes, tempered
-from polbayes.validation.confidence import calibration_error, mean_interval
+from polbayes.validation.confidence import calibration_error, mean_interval, one_sided
 from polbayes.validation.labelled import Labelled
 
 if TYPE_CHECKING:
@@ -165,10 +165,14 @@ def _held_out(
     before, after = (log_loss(probs, labels, coded.answers, t) for t in (1.0, temperature))
     scaled = of_classes(tempered(probs, temperature), coded.answers)
     sure = scaled[np.arange(len(held)), coded.coded_as[held]]
-    return {
+    means = {
         "log_loss": mean_interval(before, bootstrap, rng),
         "log_loss_scaled": mean_interval(after, bootstrap, rng),
         "log_loss_change": mean_interval(after - before, bootstrap, rng),
+    }
+    if one_sided(right):
+        means = {name: (mean, np.nan, np.nan) for name, (mean, _, _) in means.items()}
+    return means | {
         "ece": (calibration_error(coded.confidence[held], right, bins), np.nan, np.nan),
         "ece_scaled": (calibration_error(sure, right, bins), np.nan, np.nan),
     }
