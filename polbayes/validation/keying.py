@@ -35,14 +35,14 @@ def _sentence(rows: "pd.DataFrame") -> str:
         part
         for part in (
             _more(wrong, "coded wrongly"),
-            _more(silent, "not coded"),
+            _more(silent, "left uncoded"),
         )
         if part
     ]
     moved = _leaves_out_0(shift)
     if moved:
         side = "right" if shift["estimate"] > 0 else "left"
-        why = f" because {' and '.join(parts)}" if parts else ""
+        why = f"; {' and '.join(parts)}" if parts else ""
         return (
             f"Warning: what it codes wrongly or not at all moves the bias measure of these answers "
             f"to the {side} by "
