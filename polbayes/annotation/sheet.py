@@ -1,7 +1,9 @@
 """Sheets for annotators: CSV files that open safely in a spreadsheet, and their reading.
 
-Answers are untrusted text. One that begins like a formula gets an apostrophe before it, which
-reading takes away again; so does one that begins with an apostrophe, lest a text be changed.
+Answers are untrusted text. One that begins like a formula gets an apostrophe before it; so does
+one that begins with an apostrophe, lest a text be changed. A spreadsheet that expects semicolons
+takes a comma-separated file apart within its texts, so that a sign after a separator or a line
+break could begin a formula too: it gets an invisible joiner before it. Reading takes both away.
 """
 
 import csv
@@ -15,19 +17,24 @@ from pathlib import Path
 from polbayes.errors import UserError
 from polbayes.files import replacing
 
-# What spreadsheets compute, in full width too, and what they skip before it.
-_ACTS = re.compile(r"['=+\-@\t\r\n ;|%＝＋－＠]")
+# What spreadsheets compute, in full width too, and what they may skip before it.
+_SIGNS = r"=+\-@＝＋－＠"
+_ACTS = re.compile(rf"['{_SIGNS}\t\r\n ;|%]")
+_JOINER = "\u2060"
+_WITHIN = re.compile(rf"(?<=[;,|\t\r\n])({_JOINER}*)(?=[{_SIGNS}])")
+_JOINED = re.compile(rf"(?<=[;,|\t\r\n]){_JOINER}({_JOINER}*)(?=[{_SIGNS}])")
 _MOST_IN_A_FIELD = 2**31 - 1
 
 
 def defused(text: str) -> str:
-    """Put an apostrophe before a text that a spreadsheet might compute or that begins with one."""
-    return f"'{text}" if _ACTS.match(text) else text
+    """Change a text so that no spreadsheet computes anything in it; `restored` undoes it."""
+    within = _WITHIN.sub(rf"{_JOINER}\1", text)
+    return f"'{within}" if _ACTS.match(within) else within
 
 
 def restored(text: str) -> str:
     """Undo `defused`."""
-    return text[1:] if text.startswith("'") else text
+    return _JOINED.sub(r"\1", text[1:] if text.startswith("'") else text)
 
 
 def write_sheet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
@@ -73,8 +80,8 @@ def read_sheet(path: Path, needed: Sequence[str], *, key: str) -> list[dict[str,
     Returns
     -------
     list of dict
-        Texts by column (in lower case), apostrophes taken away; under ``row`` the number that
-        a spreadsheet shows, counted from 1 with the header.
+        Texts by column (in lower case), as they were before `write_sheet`; under ``row`` the number
+        that a spreadsheet shows, counted from 1 with the header.
 
     Raises
     ------

@@ -12,6 +12,7 @@ from polbayes.annotation.task import LABELLED
 from polbayes.coding import get_coder
 from polbayes.config import RunConfig
 from polbayes.dataset import write_dataset
+from polbayes.errors import UserError
 from polbayes.manifest import versions
 from polbayes.measures.resampling import Bootstrap
 from polbayes.validation.coded import Coded, code_labelled
@@ -54,8 +55,7 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
 
     settings, run = config.validation, Path(config.run_dir).expanduser()
     coders = list(dict.fromkeys(settings.coders or config.coding.coders))
-    for name in coders:
-        get_coder(name)
+    _check_coders(coders, "validation.coders" if settings.coders else "coding.coders")
     given = settings.table
     path = Path(given).expanduser() if given else run / config.annotation.folder / LABELLED
     answers = read_labelled(path, columns=settings.columns, merge=settings.merge)
@@ -80,6 +80,15 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
             _say(f"validate_coder: {row['coder']}: {row['measure']} {row['estimate']:.3f}")
     _say(f"validate_coder: {page}")
     return page
+
+
+def _check_coders(coders: Sequence[str], key: str) -> None:
+    """Refuse an unknown coder before anything is read, under the key that it was given as."""
+    for name in coders:
+        try:
+            get_coder(name)
+        except UserError as error:
+            raise UserError(str(error).replace("coding.coders", key, 1)) from error
 
 
 def validation_tables(

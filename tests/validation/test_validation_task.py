@@ -94,7 +94,10 @@ def test_again_with_other_coders_the_page_is_replaced(tmp_path, table):
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        (["validation.coders=[lexicl]"], "unknown coder 'lexicl'; did you mean 'lexical'"),
+        (
+            ["validation.coders=[lexicl]"],
+            "validation.coders: unknown coder 'lexicl'; did you mean 'lexical'",
+        ),
         (["validation.table=no.csv"], "validation.table: no.csv: no such file"),
         (["validation.thresholds=[2]"], "validation.thresholds: must lie between 0 and 1"),
         (["validation.bins=1"], "validation.bins: must be at least 2, not 1"),
