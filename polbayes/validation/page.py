@@ -3,10 +3,8 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from polbayes.dataset import STANCE_CLASSES
 from polbayes.report.blocks import (
     Block,
     Bullets,
@@ -25,7 +23,6 @@ from polbayes.report.figures.coder_confusion import plot_coder_confusion
 from polbayes.report.figures.coder_thresholds import plot_coder_thresholds
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.numbers import count, interval
-from polbayes.report.page import Front, moment
 from polbayes.validation.keying import keying_sentences
 from polbayes.validation.labelled import NOT_CODED, Labelled
 
@@ -60,39 +57,6 @@ _MEASURES = {
 _MEASURE = Column("Measure", lambda row: _MEASURES[row["measure"]], numeric=False)
 _CODER = text_column("coder", "Coder")
 _N = Column("Answers", lambda row: count(row["n"]))
-
-
-def front(answers: Labelled, coders: Sequence[str], title: str, table: str) -> Front:
-    """Make what stands before the sections."""
-    now = moment(datetime.now(UTC).isoformat(timespec="seconds"))
-    left_out = []
-    if answers.n_unlabelled:
-        left_out.append(f"{count(answers.n_unlabelled)} rows of {table} have no label.")
-    merged = [
-        f"{name} stands for "
-        + ", ".join(
-            stance
-            for stance, at in zip(STANCE_CLASSES, answers.classes.of_stance, strict=True)
-            if answers.classes.names[at] == name
-        )
-        + ", which the labels do not tell apart."
-        for k, name in enumerate(answers.classes.names)
-        if answers.classes.of_stance.count(k) > 1
-    ]
-    return Front(
-        title=title
-        or (f"How well {coders[0]} reads" if len(coders) == 1 else "How well coders read"),
-        description="",
-        kicker="Validation of coders",
-        made=f"Labelled answers from {table}, page made {now}.",
-        facts={
-            "labelled answers": count(len(answers.labels)),
-            "coders": count(len(coders)),
-            "classes": count(len(answers.classes.names)),
-        },
-        exclusions=left_out,
-        notes=merged,
-    )
 
 
 def sections(
@@ -223,8 +187,8 @@ def _confusion(tables: "Mapping[str, pd.DataFrame]", answers: Labelled) -> Secti
 def _thresholds(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
     table = tables["thresholds"]
     reading = (
-        "Where answers below a confidence are dropped, those kept are read better and are fewer. "
-        f"Shaded: {level:.0%} intervals. What is dropped is no random part of the answers.",
+        "Where answers below a confidence are dropped, those kept are fewer and should be read "
+        f"better. Shaded: {level:.0%} intervals. What is dropped is no random part of the answers.",
     )
     picture = Picture(
         name="thresholds",

@@ -51,7 +51,8 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
         If the table or a coder is not there, or something in the table is wrong.
     """
     from polbayes.report.write import write_page
-    from polbayes.validation.page import front, sections
+    from polbayes.validation.front import front
+    from polbayes.validation.page import sections
 
     settings, run = config.validation, Path(config.run_dir).expanduser()
     coders = list(dict.fromkeys(settings.coders or config.coding.coders))
