@@ -33,6 +33,10 @@ common overrides:
   task=compare_specs specs=[ideology,mine]
                             compare models of a finished run by how well they predict
   task=compare runs=[A,B]   compare finished runs by their folders
+  task=annotate run_dir=FOLDER
+                            draw a sample of a run's answers for annotators
+  task=validate_coder run_dir=FOLDER
+                            say how well coders read what was annotated
 
 Everything in conf/ can be overridden in this way; --config-dir adds a folder of your own
 configs, laid out like conf/. Running a command again resumes it, or does nothing when it is
@@ -103,6 +107,14 @@ def _run(arguments: list[str]) -> int:
         from polbayes.compare.task import compare
 
         compare(config, command=command)
+    elif config.task == "annotate":
+        from polbayes.annotation.task import annotate
+
+        annotate(config)
+    elif config.task == "validate_coder":
+        from polbayes.validation.task import validate_coder
+
+        validate_coder(config, text, command=command)
     else:
         run.run(config, text, command=command)
     return 0

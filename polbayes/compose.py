@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import yaml
 
-from polbayes.config import STAGES, TASKS, RunConfig
+from polbayes.config import ON_A_RUN, STAGES, TASKS, RunConfig
 from polbayes.errors import UserError, unknown
 from polbayes.resources import folder
 
@@ -76,6 +76,8 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
         merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
         if OmegaConf.is_missing(composed, "name") and composed.task == "compare":
             composed.name = merged.name = comparison_name(composed.runs)
+        if OmegaConf.is_missing(composed, "name") and composed.task in ON_A_RUN:
+            composed.name = merged.name = _name_of_folder(composed)
         if OmegaConf.is_missing(composed, "name"):
             raise UserError(
                 "no experiment was chosen; add +experiment=NAME with one of "
@@ -147,6 +149,20 @@ def comparison_name(runs: Sequence[Any]) -> str:
     return "_".join(["compare", *words])
 
 
+def _name_of_folder(composed: Any) -> str:
+    """Name a task after the folder of its run, which must be said where there is no experiment."""
+    from omegaconf import OmegaConf
+
+    unresolved: Any = OmegaConf.to_container(composed, resolve=False)
+    folder_of_run = str(unresolved["run_dir"])
+    if "${" in folder_of_run:
+        raise UserError(
+            f"run_dir: task={composed.task} works in a run's folder; name it as run_dir=FOLDER, or "
+            "add the run's +experiment=NAME."
+        )
+    return Path(folder_of_run).expanduser().resolve().name
+
+
 def _check(config: RunConfig) -> None:
     _check_lists(config)
     if config.task not in TASKS:
@@ -162,7 +178,7 @@ def _check(config: RunConfig) -> None:
         raise UserError("run_dir: is empty; name the folder that the results go to.")
     if not config.stages:
         raise UserError(f"stages: the list is empty; name some of {', '.join(STAGES)}.")
-    if config.task != "compare":
+    if config.task != "compare" and config.task not in ON_A_RUN:
         _check_asked(config)
     if config.measures.bootstrap < 100:
         raise UserError("measures.bootstrap: at least 100 draws are needed for an interval.")
@@ -202,6 +218,10 @@ def _check_lists(config: RunConfig) -> None:
         "prefixes.only": config.prefixes.only,
         "coding.coders": config.coding.coders,
         "specs": config.specs,
+        "annotation.strata": config.annotation.strata,
+        "annotation.annotators": config.annotation.annotators,
+        "annotation.labels": config.annotation.labels,
+        "validation.coders": config.validation.coders,
     }
     for key, names in lists.items():
         for name in names or ():

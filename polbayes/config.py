@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 STAGES = ("probe", "code", "measure", "fit", "report")
-TASKS = ("run", "explain", "prior", "dry_run", "compare", "compare_specs")
+TASKS = (
+    *("run", "explain", "prior", "dry_run", "compare", "compare_specs"),
+    *("annotate", "validate_coder"),
+)
+# Tasks that work on what a run left, and need no experiment.
+ON_A_RUN = ("annotate", "validate_coder")
 
 
 @dataclass
@@ -145,6 +150,69 @@ class CodingConfig:
     """How free text becomes a stance: coders in order, each taking what the last left."""
 
     coders: list[str] = field(default_factory=lambda: ["likert", "lexical"])
+
+
+@dataclass
+class AnnotationConfig:
+    """What ``task=annotate`` hands out to annotators, and takes in from them.
+
+    Parameters
+    ----------
+    folder
+        Within the run's folder.
+    strata, per_stratum
+        Coordinates that make strata, and how many answers are drawn from each; by default as
+        Faulborn et al. (2025) did, four of every prompt and model.
+    annotators
+        Names, one sheet each.
+    show_prefix
+        Whether annotators see the prefix that the statement was put with.
+    hide
+        Further names to be hidden in the answers, such as of makers.
+    labels
+        Sheets that are filled in, one an annotator; where there are some they are taken in.
+    adjudicated
+        A third person's sheet for answers without a majority; by default ``ties.csv``.
+    """
+
+    folder: str = "annotation"
+    strata: list[str] = field(default_factory=lambda: ["model", "prefix", "variant"])
+    per_stratum: int = 4
+    annotators: list[str] = field(default_factory=lambda: ["first", "second"])
+    show_prefix: bool = True
+    hide: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    adjudicated: str | None = None
+
+
+@dataclass
+class ValidationConfig:
+    """What ``task=validate_coder`` compares.
+
+    Parameters
+    ----------
+    table
+        A table of labelled answers; by default what ``task=annotate`` left in the run's folder.
+    columns
+        Maps ``statement``, ``response``, ``label`` and, where the table has them, ``model``,
+        ``prefix``, ``item`` and ``keying`` to columns of the table; null for its own name.
+    coders
+        Names of coders; those of ``coding.coders`` when null.
+    merge
+        Classes that the labels do not tell apart, under the label's name, e.g.
+        ``{other: [neutral, unrelated, refused]}``.
+    thresholds
+        Confidences below which answers are dropped; null for 0 to 0.95 by 0.05, and 0.99.
+    bins
+        Of the calibration curve.
+    """
+
+    table: str | None = None
+    columns: dict[str, str | None] = field(default_factory=dict)
+    coders: list[str] | None = None
+    merge: dict[str, list[str]] = field(default_factory=dict)
+    thresholds: list[float] | None = None
+    bins: int = 10
 
 
 @dataclass
@@ -289,5 +357,7 @@ class RunConfig:
     imported: ImportConfig | None = None
     coding: CodingConfig = field(default_factory=CodingConfig)
     measures: MeasureConfig = field(default_factory=MeasureConfig)
+    annotation: AnnotationConfig = field(default_factory=AnnotationConfig)
+    validation: ValidationConfig = field(default_factory=ValidationConfig)
     analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
     sampler: SamplerConfig = field(default_factory=SamplerConfig)

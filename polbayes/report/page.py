@@ -2,7 +2,8 @@
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -107,20 +108,63 @@ def pictures(blocks: tuple[Block, ...]) -> list[Picture]:
     return found
 
 
-def render_page(
-    results: Results,
-    present: list[Section],
-    absent: list[str],
-    images: Mapping[str, bytes],
-) -> str:
-    """Write the page.
+@dataclass(frozen=True)
+class Front:
+    """What stands before the sections of a page.
 
     Parameters
     ----------
-    results
-        What it is about.
-    present, absent
-        As from `sections`.
+    title, description, kicker, made
+        The title, what is above and below it, and when and from what the page was made.
+    facts
+        Counts that the page rests on, by name.
+    verdict, verdict_sentences, banner
+        Whether what rests on a sampler can be used, and how that is said; no banner where
+        nothing does.
+    exclusions, absent, notes
+        What is not in the numbers, which sections there are not, and what else is to be known.
+    """
+
+    title: str
+    description: str
+    kicker: str
+    made: str
+    facts: Mapping[str, str]
+    verdict: str = "good"
+    verdict_sentences: Sequence[str] = ()
+    banner: Mapping[str, str] | None = None
+    exclusions: Sequence[str] = ()
+    absent: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+def front_of(results: Results, absent: list[str]) -> Front:
+    """Make what stands before the sections of a run's report."""
+    duration = f", duration {results.duration}" if results.duration else ""
+    return Front(
+        title=results.title or results.name,
+        description=results.description,
+        kicker="Political leaning of language models",
+        made=f"Experiment {results.name}, report made {moment(results.created)}{duration}.",
+        facts={name: count(value) for name, value in size(results.responses).items()},
+        verdict=results.verdict,
+        verdict_sentences=results.verdict_sentences,
+        banner=_banner(results),
+        exclusions=results.exclusions,
+        absent=absent,
+        notes=results.notes,
+    )
+
+
+def render_page(front: Front, present: Sequence[Section], images: Mapping[str, bytes]) -> str:
+    """Write a page.
+
+    Parameters
+    ----------
+    front
+        What stands before the sections.
+    present
+        The sections.
     images
         SVG by name of the picture, embedded into the page.
 
@@ -146,12 +190,8 @@ def render_page(
         (_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
     return environment.get_template("page.html").render(
-        results=results,
+        front=front,
         sections=present,
-        absent=absent,
-        facts={name: count(value) for name, value in size(results.responses).items()},
-        banner=_banner(results),
-        made=_moment(results.created),
         style=Markup(style),
         script=Markup(script),
         policy=_policy(style, script),
@@ -164,7 +204,7 @@ def _shown(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 
-def _moment(created: str) -> str:
+def moment(created: str) -> str:
     """Write an ISO time for readers; anything else stays as it is."""
     try:
         moment = datetime.fromisoformat(created)

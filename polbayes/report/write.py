@@ -4,11 +4,13 @@ import io
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polbayes.errors import UserError
-from polbayes.report.page import pictures, render_page, sections
+from polbayes.report.blocks import Section
+from polbayes.report.page import Front, front_of, pictures, render_page, sections
 from polbayes.report.results import POSTERIOR, Results
 from polbayes.report.visible import spreadsheet_safe
 
@@ -43,12 +45,39 @@ def write_report(results: Results, folder: Path) -> Path:
     UserError
         If something else than a report is in `folder`.
     """
+    present, absent = sections(results)
+    return write_page(front_of(results, absent), present, results.tables, folder)
+
+
+def write_page(
+    front: Front,
+    present: Sequence[Section],
+    tables: "Mapping[str, pd.DataFrame]",
+    folder: Path,
+    *,
+    also: Callable[[Path], object] | None = None,
+) -> Path:
+    """Write a page with its figures and tables, see `write_report`.
+
+    Parameters
+    ----------
+    front, present
+        What the page consists of.
+    tables
+        Tables that go with it, besides those of the sections.
+    folder
+        The page's own folder.
+    also
+        Given the folder while it is built, writes further files into it.
+    """
     target = Path(folder).resolve()
     _check_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     built = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
-        _build(results, built)
+        _build(front, present, tables, built)
+        if also is not None:
+            also(built)
         built.chmod(0o755)
         _swap_in(built, target)
     finally:
@@ -67,21 +96,22 @@ def _check_replaceable(target: Path) -> None:
         raise UserError(f"{target}: is a file; give the path of a folder for the report.")
 
 
-def _build(results: Results, folder: Path) -> None:
-    present, absent = sections(results)
-    tables = dict(results.tables)
+def _build(
+    front: Front, present: Sequence[Section], tables: "Mapping[str, pd.DataFrame]", folder: Path
+) -> None:
+    every = dict(tables)
     for section in present:
-        tables |= section.tables
-    for name, table in tables.items():
-        marked = results.verdict if name in POSTERIOR else None
+        every |= section.tables
+    for name, table in every.items():
+        marked = front.verdict if name in POSTERIOR else None
         _write_table(table, folder / "tables" / f"{name}.csv", verdict=marked)
     images = {}
     for section in present:
         for picture in pictures(section.blocks):
-            if picture.posterior and results.verdict == "bad":
+            if picture.posterior and front.verdict == "bad":
                 _mark_unusable(picture.figure)
             images[picture.name] = _save(picture.figure, folder / "figures" / picture.name)
-    page = render_page(results, present, absent, images)
+    page = render_page(front, present, images)
     (folder / PAGE).write_text(page, encoding="utf-8")
 
 

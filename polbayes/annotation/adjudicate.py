@@ -1,0 +1,50 @@
+"""One label an answer from several: by majority, and by a third person where there is none."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAJORITY, THIRD, OPEN = "majority", "adjudicated", "open"
+
+
+def adjudicate(labels: "pd.DataFrame", decided: Mapping[str, str] | None = None) -> "pd.DataFrame":
+    """Decide the label of every answer.
+
+    Parameters
+    ----------
+    labels
+        Indexed by id, one column an annotator, None where there is no label.
+    decided
+        Labels of a third person by id, for the answers without a majority; others are ignored.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed as `labels`: ``label`` (None where open), ``by``: ``majority`` (one label more
+        often than any other, from two annotators at least unless there is but one in all),
+        ``adjudicated`` or ``open``; and ``votes``, the labels given in alphabetical order.
+    """
+    import pandas as pd
+
+    least = min(2, len(labels.columns))
+    rows = []
+    for name, given in zip(labels.index, labels.to_numpy(dtype=object), strict=True):
+        votes = sorted(x for x in given if isinstance(x, str))
+        label: str | None = _winner(votes) if len(votes) >= least else None
+        by = MAJORITY
+        if label is None:
+            label = (decided or {}).get(name)
+            by = OPEN if label is None else THIRD
+        rows.append({"label": label, "by": by, "votes": ", ".join(votes)})
+    table = {key: [row[key] for row in rows] for key in ("label", "by", "votes")}
+    return pd.DataFrame(table, index=labels.index, dtype=object)
+
+
+def _winner(votes: list[str]) -> str | None:
+    ranked = Counter(votes).most_common(2)
+    if len(ranked) == 2 and ranked[0][1] == ranked[1][1]:
+        return None
+    return ranked[0][0]

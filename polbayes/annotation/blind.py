@@ -1,0 +1,83 @@
+"""What annotators see of an answer: no model, nothing that acts, and an id of no meaning."""
+
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from polbayes.report.visible import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A cell of a common spreadsheet holds 32,767 characters and spills the rest over its neighbours.
+MOST_SHOWN = 30_000
+HIDDEN = "[name]"
+# Without vowels no spreadsheet finds a month or a number in an id.
+_LETTERS = "bcdfghjkmnpqrstvwxz"
+_TELLING = re.compile(r"[\d/_.-]")
+
+
+def shown(text: str, hide: Sequence[str] = ()) -> str:
+    """Make a text fit to be shown to an annotator.
+
+    Parameters
+    ----------
+    text
+        A statement or an answer as it is.
+    hide
+        Names to be replaced by `HIDDEN`, as whole words in any case.
+
+    Returns
+    -------
+    str
+        Controls as visible signs, names hidden, and a note in place of what exceeds
+        `MOST_SHOWN` characters.
+    """
+    clear = visible(text.replace("{model_name}", HIDDEN))
+    if hide:
+        longest_first = sorted(hide, key=len, reverse=True)
+        either = "|".join(re.escape(name) for name in longest_first)
+        clear = re.sub(rf"(?<!\w)(?:{either})(?!\w)", HIDDEN, clear, flags=re.IGNORECASE)
+    if len(clear) > MOST_SHOWN:
+        clear = f"{clear[:MOST_SHOWN]} […] ({len(clear) - MOST_SHOWN} more characters)"
+    return clear
+
+
+def names_to_hide(names: Iterable[str], more: Sequence[str] = ()) -> list[str]:
+    """List the names that would give a model away.
+
+    Parameters
+    ----------
+    names
+        Of models and checkpoints.
+    more
+        Further ones: makers and families, which may be ordinary words and are not guessed.
+
+    Returns
+    -------
+    list of str
+        The names in full and without the part before a slash. One without any digit or sign
+        may be a word of an answer ("left") and is not among them.
+    """
+    found = []
+    for name in dict.fromkeys(names):
+        whole = name.removeprefix("embedded:").removeprefix("planted:")
+        found += [n for n in (whole, whole.rsplit("/", 1)[-1]) if _TELLING.search(n)]
+    return list(dict.fromkeys([*found, *(name for name in more if name.strip())]))
+
+
+def ids_of(sample: "pd.DataFrame") -> list[str]:
+    """Give the rows of a sample numbers, with letters before that differ between samples.
+
+    The number is the place in an order drawn at random, so that only the key leads back, and the
+    letters tell a sheet of this sample from one of another.
+    """
+    text = sample.to_csv(index=False, lineterminator="\n")
+    number = int.from_bytes(blake2b(text.encode("utf-8", "backslashreplace")).digest()[:8])
+    letters = ""
+    for _ in range(5):
+        number, rest = divmod(number, len(_LETTERS))
+        letters += _LETTERS[rest]
+    width = max(4, len(str(len(sample))))
+    return [f"{letters}-{k:0{width}d}" for k in range(1, len(sample) + 1)]

@@ -1,0 +1,62 @@
+"""Reliability diagrams: how often coders are right beside how sure they are."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.report.figures.style import (
+    FAINT,
+    PALE,
+    SERIES,
+    label,
+    neutral_style,
+    new_figure,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_ACROSS = 3
+
+
+def plot_coder_calibration(curve: "pd.DataFrame") -> "Figure":
+    """Draw a calibration curve per coder.
+
+    Parameters
+    ----------
+    curve
+        Columns ``coder, confidence, estimate, lower, upper, n``, one row a bin.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One axes a coder, in the order of the table; the size of a point grows with its answers.
+    """
+    coders = list(dict.fromkeys(curve["coder"].astype(str)))
+    across = min(len(coders), _ACROSS)
+    down = -(-len(coders) // across)
+    with neutral_style():
+        figure = new_figure(max(4.4, 3.1 * across), 0.6 + 3.1 * down)
+        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+        for axes, coder in zip(grid.flat, coders, strict=False):
+            _draw(axes, curve[curve["coder"] == coder])
+            axes.set_title(label(coder))
+        for axes in grid.flat[len(coders) :]:
+            axes.set_visible(False)
+        figure.supxlabel("confidence", fontsize=9.5)
+        figure.supylabel("share right", fontsize=9.5)
+    return figure
+
+
+def _draw(axes: "Axes", rows: "pd.DataFrame") -> None:
+    x, y, low, high, n = (
+        rows[c].to_numpy(dtype=float) for c in ("confidence", "estimate", "lower", "upper", "n")
+    )
+    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.9, linestyle="--", zorder=1)
+    axes.vlines(x, low, high, color=SERIES[0], linewidth=1.4, zorder=2)
+    axes.scatter(x, y, s=18 + 90 * n / max(n.max(), 1), color=SERIES[0], zorder=3)
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    axes.set_xticks(np.linspace(0, 1, 6))
+    axes.grid(color=PALE, linewidth=0.6)

@@ -1,0 +1,1 @@
+"""How well coders read: their codes compared with labels that humans gave."""
