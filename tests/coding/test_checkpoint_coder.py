@@ -1,4 +1,4 @@
-"""Checkpoints as coders, compared with the pipelines of transformers where these can do the same."""
+"""Checkpoints as coders, compared with the pipelines of transformers where those do the same."""
 
 import json
 import shutil
@@ -282,7 +282,7 @@ def test_a_classification_head_is_not_made_up(classifier_checkpoint, tmp_path):
     del weights["classifier.weight"]
     save_file(weights, path / "model.safetensors", metadata={"format": "pt"})
     declared = {"mine": CoderConfig(kind="nli", checkpoint=str(path), device="cpu")}
-    with pytest.raises(UserError, match="lacks the weights 'classifier.weight'; it was not"):
+    with pytest.raises(UserError, match=r"lacks the weights 'classifier\.weight'; it was not"):
         get_coder("mine", declared)([MUSEUMS], ["I agree."])
 
 

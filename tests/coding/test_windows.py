@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ def test_a_long_text_is_cut_between_words_and_neighbours_share_some():
     found = windows(text, words, 40)
     assert len(found) == 4  # three of 34 words each have no room for what they share
     assert all(words(window) <= 40 for window in found)
-    for window, after in zip(found, found[1:], strict=False):
+    for window, after in pairwise(found):
         shared = set(window.split()) & set(after.split())
         assert 3 <= len(shared) <= 12
         assert window.split()[-1] in shared
