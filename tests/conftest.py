@@ -103,22 +103,29 @@ def _save(folder: Path, kind: str, labels: Sequence[str]) -> None:
         )
         tf.BartForSequenceClassification(config).save_pretrained(folder)
         return
-    config = tf.BertConfig(
-        vocab_size=_bert_tokenizer(folder),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=24,
-        max_position_embeddings=64,
-        initializer_range=0.6,
+    shape = {
+        "vocab_size": _bert_tokenizer(folder),
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "initializer_range": 1.0,
         **about,
+    }
+    if kind == "bert":
+        config = tf.BertConfig(max_position_embeddings=64, **shape)
+        tf.BertForSequenceClassification(config).save_pretrained(folder)
+        return
+    # Counts positions from after that of the padding token, which is the first one here.
+    config = tf.RobertaConfig(
+        max_position_embeddings=65, pad_token_id=0, type_vocab_size=2, **shape
     )
-    tf.BertForSequenceClassification(config).save_pretrained(folder)
+    tf.RobertaForSequenceClassification(config).save_pretrained(folder)
 
 
 @pytest.fixture(scope="session")
 def classifier_checkpoint(tmp_path_factory) -> Callable[[str, Sequence[str]], Path]:
-    """Return a function that makes a ``bart`` or ``bert`` with these labels."""
+    """Return a function that makes a ``bart``, ``bert`` or ``roberta`` with these labels."""
     made: dict[tuple[str, tuple[str, ...]], Path] = {}
 
     def make(kind: str, labels: Sequence[str]) -> Path:

@@ -40,6 +40,7 @@ class SequenceClassifier:
         self._source = checkpoint.locate(name, config, under=UNDER)
         self._about = checkpoint.load_config(self._source)
         self._loaded: tuple[Any, Any] | None = None
+        self._limit = 0
         self.where = self._source.where
         self.labels = _labels(self._about, self.where, config.checkpoint)
 
@@ -65,13 +66,8 @@ class SequenceClassifier:
 
     def limit(self) -> int:
         """Return how many tokens the model takes."""
-        tokenizer, model = self._load()
-        limit = int(getattr(self._about, "max_position_embeddings", 0) or 1 << 30)
-        for name, module in model.named_modules():
-            if name.endswith("position_embeddings") and getattr(module, "padding_idx", None):
-                # Models such as RoBERTa begin to count positions after the padding's.
-                limit -= module.padding_idx + 1
-        return min(limit, int(tokenizer.model_max_length))
+        self._load()
+        return self._limit
 
     def plain(self, text: str) -> str:
         """Return a text without what this tokenizer does not take for text.
@@ -143,6 +139,7 @@ class SequenceClassifier:
             if model.config.pad_token_id is None:
                 model.config.pad_token_id = tokenizer.pad_token_id
             self._loaded = tokenizer, model
+            self._limit = _limit(self._about, tokenizer, model)
         return self._loaded
 
     def close(self) -> None:
@@ -176,6 +173,18 @@ def _labels(about: Any, where: str, name: str) -> tuple[str, ...]:
             f"(labels: {', '.join(labels)}); choose a classifier that does."
         )
     return labels
+
+
+def _limit(about: Any, tokenizer: Any, model: Any) -> int:
+    limit = int(getattr(about, "max_position_embeddings", 0) or 1 << 30)
+    for name, module in model.named_modules():
+        if (
+            name.endswith("position_embeddings")
+            and getattr(module, "padding_idx", None) is not None
+        ):
+            # Models such as RoBERTa begin to count positions after the padding's.
+            limit -= module.padding_idx + 1
+    return min(limit, int(tokenizer.model_max_length))
 
 
 def _pad_value(key: str, tokenizer: Any) -> int:

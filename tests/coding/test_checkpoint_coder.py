@@ -66,7 +66,7 @@ def test_inference_is_that_of_the_zero_shot_pipeline(classifier_checkpoint, code
             assert found[label][row] == pytest.approx(score, abs=2e-6)
         for other in set(STANCE_CLASSES) - set(names):
             assert found[other][row] == 0
-    assert np.ptp(found["agree"]) > 0.01  # the answers make a difference to this model
+    assert np.ptp(found["agree"]) > 0.001  # the answers make a difference to this model
 
 
 def test_the_order_of_the_labels_is_read_from_the_config(classifier_checkpoint, coder, tmp_path):
@@ -140,9 +140,10 @@ def test_a_classifier_is_that_of_the_classification_pipeline(
 
 def test_probabilities_do_not_depend_on_the_company_or_the_batch(coder):
     all_at_once = coder("bart", MNLI, "nli", batch_size=64)(STATEMENTS, ANSWERS)
-    one_by_one = coder("bart", MNLI, "nli", batch_size=1)
-    for row, (statement, answer) in enumerate(zip(STATEMENTS, ANSWERS, strict=True)):
-        assert one_by_one([statement], [answer])[0] == pytest.approx(all_at_once[row], abs=2e-6)
+    one_by_one = coder("bart", MNLI, "nli", batch_size=1)(STATEMENTS, ANSWERS)
+    assert one_by_one == pytest.approx(all_at_once, abs=2e-6)
+    alone = coder("bart", MNLI, "nli")(STATEMENTS[1:2], ANSWERS[1:2])
+    assert alone[0] == pytest.approx(all_at_once[1], abs=2e-6)
     assert all_at_once.dtype == np.float32
     assert all_at_once.sum(axis=1) == pytest.approx(1, abs=1e-6)
 
@@ -189,6 +190,17 @@ def test_a_long_answer_is_read_to_its_end(coder, monkeypatch):
     parts = [text.removeprefix(MUSEUMS).split("This example")[0].strip() for text in read]
     alone = mine([MUSEUMS] * count, parts)
     assert whole == pytest.approx(alone.mean(axis=0), abs=2e-6)
+
+
+@pytest.mark.parametrize("model", ["bart", "bert", "roberta"])
+def test_every_position_that_a_model_has_is_used(coder, model):
+    mine = coder(model, MNLI, "nli")
+    found = mine([MUSEUMS] * 2, [LONG, "I agree. " * 3000])
+    assert np.isfinite(found).all()
+    assert mine._classifier.limit() == 64
+    encoding = mine._classifier.encode("museums " * 100, "")
+    cut = {key: [*ids[:63], ids[-1]] for key, ids in encoding.items()}
+    assert np.isfinite(mine._classifier.logits([cut])).all()
 
 
 def test_a_statement_that_leaves_no_room_is_named(coder):
