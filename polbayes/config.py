@@ -146,10 +146,67 @@ class ImportConfig:
 
 
 @dataclass
+class CoderConfig:
+    """A coder that has to be declared: a checkpoint, or an ensemble of coders.
+
+    Parameters
+    ----------
+    kind
+        ``nli``, ``sentiment``, ``classifier`` or ``ensemble``; empty for what the coder's name
+        says.
+    checkpoint, revision
+        Hub name (with a revision) or local folder; empty for the kind's own
+        (`polbayes.coding.registry.KINDS`).
+    text, pair
+        What the checkpoint is given, with the fields ``{statement}`` and ``{response}``: one
+        text, or two where `pair` is not empty. Empty for what is usual for the kind.
+    hypotheses
+        For ``nli``: stance classes and the hypothesis that stands for each
+        (`polbayes.coding.nli`). Empty for the usual ones.
+    labels
+        Labels of the checkpoint and the stance class that each means (for ``nli``:
+        ``entailment``, ``neutral`` or ``contradiction``), where its own names do not say it.
+    weights
+        For ``ensemble``: coders and their weights.
+    threshold
+        An answer whose likeliest class has a smaller probability is left to the next coder.
+    batch_size
+        Texts in one forward pass.
+    dtype, device
+        As of a respondent.
+    trust_remote_code
+        Off unless turned on here, by name, for this coder.
+    """
+
+    kind: str = ""
+    checkpoint: str = ""
+    revision: str | None = None
+    text: str = ""
+    pair: str = ""
+    hypotheses: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
+    threshold: float = 0.0
+    batch_size: int = 16
+    dtype: str = "float32"
+    device: str = "auto"
+    trust_remote_code: bool = False
+
+
+@dataclass
 class CodingConfig:
-    """How free text becomes a stance: coders in order, each taking what the last left."""
+    """How free text becomes a stance: coders in order, each taking what the last left.
+
+    Parameters
+    ----------
+    coders
+        Names of rules, of kinds as they are, or of `models`.
+    models
+        Declarations by name.
+    """
 
     coders: list[str] = field(default_factory=lambda: ["likert", "lexical"])
+    models: dict[str, CoderConfig] = field(default_factory=dict)
 
 
 @dataclass
@@ -335,7 +392,8 @@ class RunConfig:
     """Everything that a run is made from.
 
     `specs` are the analyses that ``task=compare_specs`` compares, by name, and `runs` the folders
-    of the runs that ``task=compare`` compares.
+    of the runs that ``task=compare`` compares. `answers_from` is the folder of a run whose answers
+    are taken over, so that only what was not asked there is asked.
     """
 
     name: str = "unnamed"
@@ -345,6 +403,7 @@ class RunConfig:
     seed: int = 1
     run_dir: str = "outputs/${name}"
     runs: list[str] = field(default_factory=list)
+    answers_from: str | None = None
     stages: list[str] = field(default_factory=lambda: list(STAGES))
     specs: list[str] | None = None
     instruments: list[str] = field(default_factory=list)

@@ -1,6 +1,6 @@
-"""The journal: what a respondent answered, written down while it answers.
+"""The journal: what a respondent answered, or a coder read, written down while it does.
 
-One file per respondent, append-only. A line is the CRC32 of its JSON as eight hexadecimal
+One file per respondent or coder, append-only. A line is the CRC32 of its JSON as eight hexadecimal
 digits, a space, and the JSON. The first record names the settings that determine the answers;
 a journal made under others is refused. What a crash can do to such a file is leave a
 half-written last line, which is cut off when it is opened again; a line damaged in any other way
@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,9 +22,13 @@ from types import TracebackType
 from typing import Any
 
 from polbayes.errors import UserError
+from polbayes.files import replacing
 
 Cell = tuple[str, str, str, int]
 Record = dict[str, Any]
+
+# Where a run keeps what its coders read, one file for each way of reading.
+CODING = Path("journal") / "coding"
 
 _VERSION = 1
 _SYNC_SECONDS = 1.0
@@ -38,7 +43,7 @@ class Contents:
     header
         The first record; None where the file is empty or its first line is damaged.
     records
-        All others, of each cell the first.
+        All others, of each cell or pair of texts the first.
     damaged
         How many whole lines were skipped.
     length
@@ -86,7 +91,7 @@ def scan(path: Path) -> Contents:
 def _scan(lines: Iterable[bytes]) -> Contents:
     header: Record | None = None
     records: list[Record] = []
-    seen: set[Cell] = set()
+    seen: set[Cell | str] = set()
     damaged = length = 0
     for number, line in enumerate(lines):
         if not line.endswith(b"\n"):
@@ -97,11 +102,10 @@ def _scan(lines: Iterable[bytes]) -> Contents:
             damaged += 1
         elif number == 0:
             header = record
-        elif "cell" not in record:
+        elif (key := _key(record)) not in seen:
             records.append(record)
-        elif (cell := cell_of(record)) not in seen:
-            seen.add(cell)
-            records.append(record)
+            if key is not None:
+                seen.add(key)
     return Contents(header, tuple(records), damaged, length)
 
 
@@ -120,6 +124,11 @@ def _parse(line: bytes) -> Record | None:
     except ValueError:
         return None
     return record if isinstance(record, dict) else None
+
+
+def _key(record: Mapping[str, Any]) -> Cell | str | None:
+    """Return what a record is the answer to; None for a remark about all."""
+    return cell_of(record) if "cell" in record else record.get("pair")
 
 
 def cell_of(record: Mapping[str, Any]) -> Cell:
@@ -194,7 +203,7 @@ class Journal:
     def _usable(self, contents: Contents) -> int:
         """Return how many bytes of the file are a journal made under the same settings."""
         header, settings = contents.header, self._settings
-        if not contents.damaged and not any("cell" in record for record in contents.records):
+        if not contents.damaged and not any(map(_key, contents.records)):
             return 0
         if header is None or header.get("journal") != _VERSION:
             raise UserError(
@@ -210,7 +219,7 @@ class Journal:
         return contents.length
 
     def extend(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Append records, each with a ``cell`` or, for a remark about all, without.
+        """Append records, each with a ``cell`` or ``pair`` or, for a remark about all, without.
 
         Raises
         ------
@@ -262,6 +271,36 @@ class Journal:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def adopt(source: Path, path: Path, settings: Mapping[str, Any]) -> None:
+    """Begin a journal with what another one holds, unless it has begun already.
+
+    Parameters
+    ----------
+    source
+        The other journal; where there is none, nothing is done.
+    path
+        The one to begin.
+    settings
+        Everything that determines the answers.
+
+    Raises
+    ------
+    UserError
+        If the other one was made under other settings, or cannot be copied.
+    """
+    if path.exists() or not source.is_file():
+        return
+    header = scan(source).header or {}
+    if header.get("hash") != _hash(json.loads(json.dumps(settings))):
+        changed = _difference(header.get("settings") or {}, dict(settings))
+        raise UserError(
+            f"{source}: was made under other settings: {changed}; go back to those settings, or "
+            "leave answers_from out."
+        )
+    with replacing(path) as temporary:
+        shutil.copyfile(source, temporary)
 
 
 def _hash(settings: Record) -> str:

@@ -162,7 +162,11 @@ def _shown(value: Any) -> str:
 
 
 def stage_keys(
-    config: Mapping[str, Any], inputs: Mapping[str, str], fit_inputs: Mapping[str, str] = {}
+    config: Mapping[str, Any],
+    inputs: Mapping[str, str],
+    *,
+    code_inputs: Mapping[str, str] = {},
+    fit_inputs: Mapping[str, str] = {},
 ) -> dict[str, str]:
     """Return for every stage a hash of what determines its result.
 
@@ -172,6 +176,8 @@ def stage_keys(
         The resolved config.
     inputs
         Hashes of files that the config names (instruments, tables), by path.
+    code_inputs
+        Hashes of the checkpoints that coders are.
     fit_inputs
         Hashes of those that only the analysis reads.
 
@@ -184,7 +190,7 @@ def stage_keys(
         stage: {k: v for k, v in config.items() if STAGE_OF_KEY.get(k) == stage} for stage in STAGES
     }
     keys = {"probe": digest([dict(inputs), own["probe"]])}
-    keys["code"] = digest([keys["probe"], own["code"]])
+    keys["code"] = digest([keys["probe"], own["code"], dict(code_inputs)])
     keys["measure"] = digest([keys["code"], config["seed"], own["measure"]])
     keys["fit"] = digest([keys["code"], config["seed"], own["fit"], dict(fit_inputs)])
     keys["draws"] = draws_key(keys["code"], config["analysis"], config["sampler"], config["seed"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS
 from polbayes.design import design
 from polbayes.errors import UserError
 from polbayes.instruments import Instrument, load_instrument
+from polbayes.journal import CODING
 from polbayes.prompts import (
     Lexicon,
     Prefix,
@@ -56,7 +58,7 @@ def plan(config: RunConfig) -> Plan:
         For whatever would stop the run later on: an unknown name, an unreadable file, a
         respondent that is not there, a spec that the design cannot identify.
     """
-    from polbayes.coding.registry import get_coder
+    from polbayes.coding.registry import check_coders
     from polbayes.fit.analysis import check_analysis, parse_analysis
 
     instruments = tuple(load_instrument(name) for name in config.instruments)
@@ -64,8 +66,7 @@ def plan(config: RunConfig) -> Plan:
     template = load_template(config.elicitation.template)
     lexicon = load_lexicon(config.elicitation.lexicon) if config.elicitation.lexicon else None
     spec = parse_analysis(config.analysis, config.sampler)
-    for coder in config.coding.coders:
-        get_coder(coder)
+    check_coders(config.coding, used="code" in config.stages)
     if not config.coding.coders and _is_text(config):
         raise UserError("coding.coders: the list is empty, but answers in words need a coder.")
     if config.imported is not None:
@@ -78,6 +79,7 @@ def plan(config: RunConfig) -> Plan:
         if "fit" in config.stages:
             check_analysis(spec, _as_if_answered(data))
     _check_paraphrase_sets(config, data)
+    _check_answers_from(config)
     return Plan(config, instruments, prefixes, template, lexicon, spec, data)
 
 
@@ -92,6 +94,17 @@ def _check_paraphrase_sets(config: RunConfig, data: "xr.Dataset") -> None:
         raise UserError(
             "measures.paraphrase_sets: comparing them takes answer probabilities, which "
             "elicitation=open_ended does not read; use forced_choice or fill_mask."
+        )
+
+
+def _check_answers_from(config: RunConfig) -> None:
+    if config.answers_from is None:
+        return
+    if config.imported is not None:
+        raise UserError("answers_from: is for answers that are asked for; leave it out.")
+    if not any((Path(config.answers_from).expanduser() / "journal").glob("*.jsonl")):
+        raise UserError(
+            f"answers_from: {config.answers_from} is not the folder of a run that asked something."
         )
 
 
@@ -180,7 +193,11 @@ def _answers(planned: Plan) -> "xr.Dataset":
 
     if planned.config.imported is None:
         return _as_if_answered(planned.design)
-    return code_responses(planned.design, planned.config.coding.coders)
+    coding = planned.config.coding
+    journal_dir = Path(planned.config.run_dir).expanduser() / CODING
+    return code_responses(
+        planned.design, coding.coders, models=coding.models, journal_dir=journal_dir
+    )
 
 
 _PLURAL = {dim: f"{dim}es" if dim.endswith("x") else f"{dim}s" for dim in CELL_DIMS}

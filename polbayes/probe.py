@@ -14,7 +14,7 @@ from polbayes.config import ElicitationConfig, RespondentConfig
 from polbayes.dataset import CELL_DIMS, STATUS, flag_attributes
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError, unknown
-from polbayes.journal import Cell, Journal, Record, cell_of, journal_path, read
+from polbayes.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
 from polbayes.prompts import Lexicon, Prefix, Template, render
 from polbayes.respondents import (
     Question,
@@ -66,6 +66,7 @@ def probe(
     prefixes: Sequence[Prefix],
     seed: int,
     journal_dir: Path,
+    answers_from: Path | None = None,
     progress: bool | Literal["always"] = True,
 ) -> "xr.Dataset":
     """Ask every pending cell that the journals do not have yet, and fill the design.
@@ -84,6 +85,9 @@ def probe(
         Of the run; with a cell's labels it fixes the cell's answer.
     journal_dir
         Where the journals are, one per model.
+    answers_from
+        The journals of another run; a model that has none yet begins with its journal there, so
+        that only what is not answered there is asked.
     progress
         Whether to show a bar per model on the standard error if that is a terminal;
         ``"always"`` shows it anyway.
@@ -124,7 +128,10 @@ def probe(
     for name, path in paths.items():
         questions = PendingQuestions(design, name, answers)
         if questions:
-            _ask_model(questions, respondents[name], asking, path, progress=progress)
+            settings = _settings(questions, respondents[name], asking)
+            if answers_from is not None:
+                adopt(journal_path(answers_from, name), path, settings)
+            _ask_model(questions, respondents[name], asking, (path, settings), progress=progress)
     return _filled(design, paths, lexicon)
 
 
@@ -132,11 +139,12 @@ def _ask_model(
     questions: PendingQuestions,
     config: RespondentConfig,
     asking: _Asking,
-    path: Path,
+    kept: tuple[Path, Mapping[str, Any]],
     *,
     progress: bool | str,
 ) -> None:
-    with Journal(path, _settings(questions, config, asking)) as journal, ExitStack() as stack:
+    path, settings = kept
+    with Journal(path, settings) as journal, ExitStack() as stack:
         answered = {cell_of(r): str(r["prompt"]) for r in journal.records if "cell" in r}
         if journal.damaged:
             text = f"{journal.damaged} damaged lines of {path.name} were skipped and asked again."

@@ -2,6 +2,7 @@
 
 import logging
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,8 @@ import yaml
 from polbayes.config import STAGES, RunConfig
 from polbayes.dataset import open_responses, write_dataset
 from polbayes.errors import UserError
+from polbayes.files import replacing
+from polbayes.journal import CODING
 from polbayes.manifest import (
     Manifest,
     check_config,
@@ -94,7 +97,16 @@ def keys_of(config: RunConfig, text: str) -> dict[str, str]:
     config, text
         The checked config, and the same as YAML.
     """
-    return stage_keys(yaml.safe_load(text), _inputs(config), _fit_inputs(config))
+    from polbayes.respondents.checkpoint import folder_digest
+
+    coders = {
+        name: folder_digest(Path(model.checkpoint).expanduser())
+        for name, model in config.coding.models.items()
+        if model.checkpoint
+    }
+    return stage_keys(
+        yaml.safe_load(text), _inputs(config), code_inputs=coders, fit_inputs=_fit_inputs(config)
+    )
 
 
 def _check_stages(todo: Sequence[str], manifest: Manifest, keys: Mapping[str, str]) -> None:
@@ -181,6 +193,7 @@ def _probe(job: Job) -> tuple[list[str], dict[str, Any]]:
             prefixes=job.plan.prefixes,
             seed=config.seed,
             journal_dir=job.folder / "journal",
+            answers_from=_taken_over(config, job.folder),
         )
     data = data.assign_attrs(
         config=job.text,
@@ -196,12 +209,31 @@ def _probe(job: Job) -> tuple[list[str], dict[str, Any]]:
     return ["responses.nc"], {}
 
 
-def _code(job: Job) -> tuple[list[str], dict[str, Any]]:
-    from polbayes.coding.responses import code_responses
+def _taken_over(config: RunConfig, folder: Path) -> Path | None:
+    """Return the journals of the run whose answers are taken over, with what its coders read."""
+    if config.answers_from is None:
+        return None
+    other = Path(config.answers_from).expanduser()
+    for path in sorted((other / CODING).glob("*.jsonl")):
+        own = folder / CODING / path.name
+        if not own.exists():
+            # The name says how it was read, so that no other way of reading takes it for its own.
+            with replacing(own) as temporary:
+                shutil.copyfile(path, temporary)
+    return other / "journal"
 
-    data = code_responses(open_responses(job.folder), job.plan.config.coding.coders)
+
+def _code(job: Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.coding.responses import code_responses, decided
+
+    coding, data = job.plan.config.coding, open_responses(job.folder)
+    data = code_responses(
+        data, coding.coders, models=coding.models, journal_dir=job.folder / CODING
+    )
     write_dataset(data, job.folder / "responses.nc")
-    return ["responses.nc"], {}
+    read = decided(data)
+    _say(f"code: answers by what decided: {', '.join(f'{k} {n}' for k, n in read.items())}")
+    return ["responses.nc"], {"answers_by_coder": read}
 
 
 def _measure(job: Job) -> tuple[list[str], dict[str, Any]]:

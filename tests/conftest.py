@@ -1,6 +1,7 @@
 """Fixtures that several test modules share."""
 
 import signal
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,3 +21,118 @@ def pytest_configure() -> None:
     """Have Ctrl-C interrupt, as some tests do, also where a shell in the background says not to."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Tiny random sequence classifiers, made on the fly.
+SENTENCES = [
+    "Museums are too dear, and the state should own the railways.",
+    "I agree strongly. I disagree strongly. As an AI language model, I have no opinion.",
+    "On the one hand yes, on the other hand no. This example is agree disagree neutral unrelated.",
+    "**Ja**, ich stimme zu; nein, ich stimme nicht zu. Je suis d'accord.",
+] * 3
+
+
+def _bart_tokenizer(folder: Path) -> int:
+    import transformers as tf
+    from tokenizers import ByteLevelBPETokenizer
+    from tokenizers.processors import RobertaProcessing
+
+    tokenizer = ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    tokenizer.train_from_iterator(
+        SENTENCES, vocab_size=420, show_progress=False, special_tokens=special
+    )
+    inner = tokenizer._tokenizer
+    inner.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0))
+    tf.PreTrainedTokenizerFast(
+        tokenizer_object=inner,
+        bos_token="<s>",
+        eos_token="</s>",
+        sep_token="</s>",
+        cls_token="<s>",
+        unk_token="<unk>",
+        pad_token="<pad>",
+        mask_token="<mask>",
+        model_max_length=64,
+    ).save_pretrained(folder)
+    return inner.get_vocab_size()
+
+
+def _bert_tokenizer(folder: Path) -> int:
+    import transformers as tf
+    from tokenizers import BertWordPieceTokenizer
+
+    tokenizer = BertWordPieceTokenizer(lowercase=True)
+    tokenizer.train_from_iterator(SENTENCES, vocab_size=160, min_frequency=1, show_progress=False)
+    inner = tokenizer._tokenizer
+    tf.PreTrainedTokenizerFast(
+        tokenizer_object=inner,
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        pad_token="[PAD]",
+        mask_token="[MASK]",
+    ).save_pretrained(folder)
+    return inner.get_vocab_size()
+
+
+def _save(folder: Path, kind: str, labels: Sequence[str]) -> None:
+    import torch
+    import transformers as tf
+
+    torch.manual_seed(11)
+    about = {"id2label": dict(enumerate(labels)), "label2id": {x: n for n, x in enumerate(labels)}}
+    if kind == "bart":
+        config = tf.BartConfig(
+            vocab_size=_bart_tokenizer(folder),
+            d_model=16,
+            encoder_layers=1,
+            decoder_layers=1,
+            encoder_attention_heads=2,
+            decoder_attention_heads=2,
+            encoder_ffn_dim=24,
+            decoder_ffn_dim=24,
+            max_position_embeddings=64,
+            init_std=0.6,
+            bos_token_id=0,
+            pad_token_id=1,
+            eos_token_id=2,
+            decoder_start_token_id=2,
+            forced_eos_token_id=2,
+            **about,
+        )
+        tf.BartForSequenceClassification(config).save_pretrained(folder)
+        return
+    shape = {
+        "vocab_size": _bert_tokenizer(folder),
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "initializer_range": 1.0,
+        **about,
+    }
+    if kind == "bert":
+        config = tf.BertConfig(max_position_embeddings=64, **shape)
+        tf.BertForSequenceClassification(config).save_pretrained(folder)
+        return
+    # Counts positions from after that of the padding token, which is the first one here.
+    config = tf.RobertaConfig(
+        max_position_embeddings=65, pad_token_id=0, type_vocab_size=2, **shape
+    )
+    tf.RobertaForSequenceClassification(config).save_pretrained(folder)
+
+
+@pytest.fixture(scope="session")
+def classifier_checkpoint(tmp_path_factory) -> Callable[[str, Sequence[str]], Path]:
+    """Return a function that makes a ``bart``, ``bert`` or ``roberta`` with these labels."""
+    made: dict[tuple[str, tuple[str, ...]], Path] = {}
+
+    def make(kind: str, labels: Sequence[str]) -> Path:
+        key = (kind, tuple(labels))
+        if key not in made:
+            made[key] = tmp_path_factory.mktemp(kind)
+            _save(made[key], kind, labels)
+        return made[key]
+
+    return make

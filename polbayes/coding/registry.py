@@ -1,13 +1,17 @@
-"""The coders by name."""
+"""The coders by name: rules, and those that are declared in the config."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
+from polbayes.config import CoderConfig, CodingConfig
 from polbayes.dataset import STANCE_CLASSES
-from polbayes.errors import unknown
+from polbayes.errors import UserError, unknown
 
 
 class Coder(Protocol):
@@ -32,30 +36,179 @@ class Coder(Protocol):
         ...
 
 
-# Where each coder is, so that one which needs a heavy library is imported only when it is used.
+# Where each rule is, so that nothing is imported before it is used.
 CODERS: dict[str, str] = {
     "likert": "polbayes.coding.likert:code",
     "lexical": "polbayes.coding.lexical:code",
 }
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of coder that is declared by `polbayes.config.CoderConfig`.
+
+    Parameters
+    ----------
+    opener
+        Where the function is that makes it: ``opener(name, config, models, journal_dir)``.
+    keys
+        The keys of the declaration that it knows.
+    checkpoint
+        The checkpoint that it has where none is named; empty where one has to be named.
+    """
+
+    opener: str
+    keys: tuple[str, ...]
+    checkpoint: str = ""
+
+
+_FROM_CHECKPOINT = "polbayes.coding.checkpoint_coder:open_checkpoint_coder"
+_CHECKPOINT_KEYS: tuple[str, ...] = (
+    "checkpoint",
+    "revision",
+    "text",
+    "labels",
+    "threshold",
+    "batch_size",
+    "dtype",
+    "device",
+    "trust_remote_code",
+)
+
+# A user's own kind is added here.
+KINDS: dict[str, Kind] = {
+    "nli": Kind(_FROM_CHECKPOINT, (*_CHECKPOINT_KEYS, "hypotheses"), "facebook/bart-large-mnli"),
+    "sentiment": Kind(
+        _FROM_CHECKPOINT,
+        (*_CHECKPOINT_KEYS, "pair"),
+        "distilbert/distilbert-base-uncased-finetuned-sst-2-english",
+    ),
+    "classifier": Kind(_FROM_CHECKPOINT, (*_CHECKPOINT_KEYS, "pair")),
+    "ensemble": Kind("polbayes.coding.ensemble:open_ensemble", ("weights", "threshold")),
+}
+
+# What decides about a cell that no coder reads, and no coder can be called.
+RESERVED = ("none", "declared_option", "option_probability")
+_NAME = re.compile(r"[A-Za-z][\w.-]*")
 
 # The probability that a rule puts on the class it decides for. Nominal: it is above what the
 # rules were required to reach and is to be replaced by what a validation finds.
 NOMINAL = 0.98
 
 
-def get_coder(name: str) -> Coder:
+def get_coder(
+    name: str,
+    models: Mapping[str, CoderConfig] | None = None,
+    *,
+    journal_dir: Path | None = None,
+) -> Coder:
     """Return a coder by name.
+
+    Parameters
+    ----------
+    name
+        Of a rule, a kind, or one of `models`.
+    models
+        Declared coders by name.
+    journal_dir
+        Where checkpoints keep what they read, so that nothing is read twice; None to keep
+        nothing.
 
     Raises
     ------
     UserError
-        If there is no coder of that name.
+        If there is no coder of that name, or it cannot be had.
     """
-    if name not in CODERS:
-        raise unknown("coder", name, CODERS, where="coding.coders")
-    module, function = CODERS[name].split(":")
-    coder: Coder = getattr(import_module(module), function)
-    return coder
+    declared = dict(models or {})
+    if name in CODERS and name not in declared:
+        module, function = CODERS[name].split(":")
+        coder: Coder = getattr(import_module(module), function)
+        return coder
+    config = resolve(name, declared)
+    module, function = KINDS[config.kind].opener.split(":")
+    opened: Coder = getattr(import_module(module), function)(name, config, declared, journal_dir)
+    return opened
+
+
+def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
+    """Return the declaration of a coder that is no rule, after checking it.
+
+    Parameters
+    ----------
+    name
+        Of a kind or one of `models`.
+    models
+        Declared coders by name.
+
+    Returns
+    -------
+    CoderConfig
+        With the kind, and the kind's own checkpoint where none is named.
+
+    Raises
+    ------
+    UserError
+        If there is no such coder, or its declaration cannot be used.
+    """
+    if name not in models and name not in KINDS:
+        raise unknown("coder", name, {*CODERS, *KINDS, *models}, where="coding.coders")
+    where = f"coding.models.{name}"
+    config = models.get(name) or CoderConfig()
+    kind = config.kind or name
+    if name in CODERS or name in RESERVED or not _NAME.fullmatch(name):
+        raise UserError(
+            f"{where}: the name is taken or is no name; start with a letter, go on with letters, "
+            f"digits, '_', '.' or '-', and use none of {', '.join((*CODERS, *RESERVED))}."
+        )
+    if not config.kind and name not in KINDS:
+        raise UserError(f"{where}: kind: is missing; choose one of {', '.join(KINDS)}.")
+    if kind not in KINDS:
+        raise unknown("kind", kind, KINDS, where=where)
+    default, known = CoderConfig(), KINDS[kind].keys
+    for key in (field.name for field in fields(CoderConfig)):
+        if key not in ("kind", *known) and getattr(config, key) != getattr(default, key):
+            raise UserError(
+                f"{where}: {key}: is nothing for kind {kind}, which takes {', '.join(known)}."
+            )
+    if not 0 <= config.threshold < 1:
+        raise UserError(
+            f"{where}: threshold: must be at least 0 and below 1, not {config.threshold}."
+        )
+    if config.batch_size < 1:
+        raise UserError(f"{where}: batch_size: must be at least 1, not {config.batch_size}.")
+    checkpoint = config.checkpoint.strip() or KINDS[kind].checkpoint
+    if "checkpoint" in known and not checkpoint:
+        raise UserError(f"{where}: checkpoint: is missing; give a folder or a hub name.")
+    return replace(config, kind=kind, checkpoint=checkpoint)
+
+
+def check_coders(coding: CodingConfig, *, used: bool) -> None:
+    """Refuse coders that cannot be used, and every declaration that is wrong.
+
+    Parameters
+    ----------
+    coding
+        Coders and declarations.
+    used
+        Whether they are going to be used. Then their checkpoints are looked for, and what these
+        say about themselves is read; their weights are not.
+
+    Raises
+    ------
+    UserError
+        For the first that is wrong.
+    """
+    for name in {**dict.fromkeys(coding.models), **dict.fromkeys(coding.coders)}:
+        if name in coding.models or name not in CODERS:
+            resolve(name, coding.models)
+    for name in coding.coders if used else ():
+        get_coder(name, coding.models)
+
+
+def passed_on(probs: np.ndarray, threshold: float) -> np.ndarray:
+    """Return probabilities (response, stance_class), NaN where none reaches the threshold."""
+    sure = np.max(probs, axis=1, initial=0.0) >= threshold
+    return np.where(sure[:, None], probs, np.nan).astype(np.float32)
 
 
 def nominal_probabilities(classes: Sequence[str | None]) -> np.ndarray:

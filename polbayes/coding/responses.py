@@ -1,11 +1,13 @@
 """Coding a whole response dataset: answers in, stances and statuses out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.coding.registry import NOMINAL, get_coder
+from polbayes.coding.registry import NOMINAL, Coder, get_coder
+from polbayes.config import CoderConfig
 from polbayes.dataset import MISSING, STANCE, STANCE_CLASSES, STATUS, flag_attributes
 
 if TYPE_CHECKING:
@@ -19,7 +21,13 @@ _BY_RATING, _BY_PROBABILITY = "declared_option", "option_probability"
 _CODES = np.array(list(STANCE.values()), dtype=np.int8)
 
 
-def code_responses(data: "xr.Dataset", coders: Sequence[str]) -> "xr.Dataset":
+def code_responses(
+    data: "xr.Dataset",
+    coders: Sequence[str],
+    *,
+    models: Mapping[str, CoderConfig] | None = None,
+    journal_dir: Path | None = None,
+) -> "xr.Dataset":
     """Code every answered cell of a probed or imported dataset.
 
     A cell with a `rating` keeps the stance of that option. A cell with `p_agree` and
@@ -33,6 +41,10 @@ def code_responses(data: "xr.Dataset", coders: Sequence[str]) -> "xr.Dataset":
         A response dataset with `status`; it is not changed.
     coders
         Names of coders, see `polbayes.coding.get_coder`.
+    models
+        Those of them that are declared, by name.
+    journal_dir
+        Where checkpoints keep what they read, so that it is not read again; None to keep nothing.
 
     Returns
     -------
@@ -46,13 +58,12 @@ def code_responses(data: "xr.Dataset", coders: Sequence[str]) -> "xr.Dataset":
     Raises
     ------
     UserError
-        If a coder is unknown.
+        If a coder is unknown or cannot be had.
     """
-    for name in coders:
-        get_coder(name)
+    opened = {name: get_coder(name, models, journal_dir=journal_dir) for name in coders}
     out = data.copy()
     dims = data["status"].dims
-    deciders = (_BY_RATING, _BY_PROBABILITY, *dict.fromkeys(coders))
+    deciders = (_BY_RATING, _BY_PROBABILITY, *opened)
     answered = _answered(data)
     probs = np.full((*answered.shape, len(STANCE_CLASSES)), np.nan, dtype=np.float32)
     coder = np.full(answered.shape, MISSING, dtype=np.int8)
@@ -72,7 +83,7 @@ def code_responses(data: "xr.Dataset", coders: Sequence[str]) -> "xr.Dataset":
         coder[measured] = 1
         left &= ~measured
     if "completion" in data:
-        _code_completions(data, deciders, left=left, probs=probs, coder=coder)
+        _code_completions(data, opened, left=left, probs=probs, coder=coder)
 
     r_plus = out["r_plus"].values if "r_plus" in out else None
     stance = _stances(probs, r_plus, by_mass=coder == 1)
@@ -82,6 +93,15 @@ def code_responses(data: "xr.Dataset", coders: Sequence[str]) -> "xr.Dataset":
     status = np.where(answered, _statuses(stance), data["status"].values).astype(np.int8)
     out["status"] = (dims, status, data["status"].attrs)
     return out.assign_coords(stance_class=np.array(STANCE_CLASSES, dtype=object))
+
+
+def decided(data: "xr.Dataset") -> dict[str, int]:
+    """Count the answers of a coded dataset by what decided; ``none`` is those nothing could."""
+    about = data["coder"].attrs
+    codes = data["coder"].values[_answered(data)]
+    names = zip(about["flag_values"], str(about["flag_meanings"]).split(), strict=True)
+    counts = {name: int((codes == code).sum()) for code, name in names}
+    return {name: n for name, n in counts.items() if n}
 
 
 def _answered(data: "xr.Dataset") -> np.ndarray:
@@ -148,7 +168,7 @@ def _masses(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:
 
 def _code_completions(
     data: "xr.Dataset",
-    deciders: Sequence[str],
+    coders: Mapping[str, Coder],
     *,
     left: np.ndarray,
     probs: np.ndarray,
@@ -162,22 +182,22 @@ def _code_completions(
         asked_for = _over(data["prefix_answer"], data)
     texts = np.frompyfunc(lambda value: value if isinstance(value, str) else "", 1, 1)(completion)
     left &= np.frompyfunc(lambda text: bool(text.strip()), 1, 1)(texts).astype(bool)
-    for index, name in enumerate(deciders[2:], start=2):
+    for index, (name, read) in enumerate(coders.items(), start=2):
         readable = left & (asked_for == ONLY_FOR[name]) if name in ONLY_FOR else left
         at = np.flatnonzero(readable)
         if not at.size:
             continue
-        found = _code_distinct(name, statement.flat[at], texts.flat[at])
+        found = _code_distinct(read, statement.flat[at], texts.flat[at])
         decided = at[np.isfinite(found).all(axis=1)]
         probs.reshape(-1, probs.shape[-1])[decided] = found[np.isfinite(found).all(axis=1)]
         coder.flat[decided] = index
         left.flat[decided] = False
 
 
-def _code_distinct(name: str, statements: np.ndarray, responses: np.ndarray) -> np.ndarray:
+def _code_distinct(read: Coder, statements: np.ndarray, responses: np.ndarray) -> np.ndarray:
     """Code each distinct pair of statement and response once."""
     seen: dict[tuple[str, str], int] = {}
     rows = [seen.setdefault(pair, len(seen)) for pair in zip(statements, responses, strict=True)]
     distinct = list(seen)
-    probs = get_coder(name)([s for s, _ in distinct], [r for _, r in distinct])
+    probs = read([s for s, _ in distinct], [r for _, r in distinct])
     return np.asarray(probs, dtype=np.float32)[rows]

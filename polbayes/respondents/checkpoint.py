@@ -2,17 +2,18 @@
 
 Weights come from safetensors only, code of a checkpoint's own runs only when its
 respondent says ``trust_remote_code: true``, and a checkpoint that lies in a folder is read
-without asking the network anything.
+without asking the network anything. Coders that are checkpoints are loaded here as well.
 """
 
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from polbayes.config import RespondentConfig
 from polbayes.errors import UserError, unknown
 from polbayes.resources import folder
+from polbayes.respondents.hub import quiet, unusable
 
 DTYPES = ("float32", "bfloat16", "float16")
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -23,14 +24,24 @@ _WHOLE = 1 << 26
 _EDGE = 1 << 20
 
 
+class Declared(Protocol):
+    """What the config says about any checkpoint."""
+
+    checkpoint: str
+    revision: str | None
+    dtype: str
+    device: str
+    trust_remote_code: bool
+
+
 @dataclass(frozen=True)
 class Source:
     """Where a checkpoint is.
 
     Parameters
     ----------
-    name
-        The respondent's name, for errors.
+    where
+        The key of the config that declares it, for errors.
     location
         A folder, or the name of a model on the hub.
     local
@@ -41,7 +52,7 @@ class Source:
         Whether the checkpoint's own code may run.
     """
 
-    name: str
+    where: str
     location: str
     local: bool
     revision: str | None
@@ -57,15 +68,24 @@ class Source:
         }
 
 
-def locate(name: str, config: RespondentConfig) -> Source:
-    """Find out where a respondent's checkpoint is.
+def locate(name: str, config: Declared, *, under: str = "respondents") -> Source:
+    """Find out where a checkpoint is.
+
+    Parameters
+    ----------
+    name
+        Of the respondent, or of what else declares it.
+    config
+        The declaration.
+    under
+        The key of the config that the declaration is under.
 
     Raises
     ------
     UserError
         If none is named, or a named folder or embedded model does not exist.
     """
-    where = f"respondents.{name}"
+    where = f"{under}.{name}"
     given = config.checkpoint.strip()
     if config.dtype not in DTYPES:
         raise unknown("dtype", config.dtype, DTYPES, where=where)
@@ -81,7 +101,7 @@ def locate(name: str, config: RespondentConfig) -> Source:
         if not path.is_dir() and looks_local:
             raise UserError(f"{where}: checkpoint: there is no folder '{given}'.")
     if not path.is_dir():
-        return Source(name, given, False, config.revision, config.trust_remote_code)
+        return Source(where, given, False, config.revision, config.trust_remote_code)
     if not (path / "config.json").is_file():
         raise UserError(f"{where}: checkpoint: the folder '{given}' has no config.json.")
     if not any(path.glob("*.safetensors")):
@@ -89,7 +109,7 @@ def locate(name: str, config: RespondentConfig) -> Source:
             f"{where}: checkpoint: the folder '{given}' has no *.safetensors file; "
             "other weight formats are not loaded, convert it first."
         )
-    return Source(name, str(path), True, None, config.trust_remote_code)
+    return Source(where, str(path), True, None, config.trust_remote_code)
 
 
 def _embedded(name: str, where: str) -> Path:
@@ -99,7 +119,7 @@ def _embedded(name: str, where: str) -> Path:
     return shipped[name]
 
 
-def weights_digest(config: RespondentConfig) -> str:
+def weights_digest(config: Declared) -> str:
     """Return a digest of a local checkpoint's weights; empty for one on the hub.
 
     Raises
@@ -107,11 +127,21 @@ def weights_digest(config: RespondentConfig) -> str:
     UserError
         As `locate`.
     """
-    source = locate("checkpoint", config)
-    if not source.local:
+    return source_digest(locate("checkpoint", config))
+
+
+def source_digest(source: Source) -> str:
+    """Return a digest of the weights in a folder; empty for a checkpoint on the hub."""
+    return folder_digest(Path(source.location)) if source.local else ""
+
+
+def folder_digest(where: Path) -> str:
+    """Return a digest of the weights in a folder; empty where there are none."""
+    paths = sorted(where.glob("*.safetensors"))
+    if not paths:
         return ""
     digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(Path(source.location).glob("*.safetensors")):
+    for path in paths:
         size = path.stat().st_size
         digest.update(f"{path.name}:{size};".encode())
         with path.open("rb") as file:
@@ -134,16 +164,16 @@ def load_tokenizer(source: Source) -> Any:
     """
     from transformers import AutoTokenizer
 
-    _quiet()
+    quiet()
     try:
         tokenizer = AutoTokenizer.from_pretrained(source.location, **source.arguments)
         ids = tokenizer("Agree", add_special_tokens=False)["input_ids"]
     except Exception as error:  # every family of tokenizers raises errors of its own
-        raise _unusable(source, error, "tokenizer") from error
+        raise unusable(source, error, "tokenizer") from error
     # Where the files are missing, some families give an empty vocabulary without a word.
     if not set(ids) - {tokenizer.unk_token_id}:
         raise UserError(
-            f"respondents.{source.name}: checkpoint: '{source.location}' has no usable tokenizer: "
+            f"{source.where}: checkpoint: '{source.location}' has no usable tokenizer: "
             "it knows no letters; are its files missing?"
         )
     return tokenizer
@@ -166,17 +196,59 @@ def load_model(source: Source, config: RespondentConfig, *, masked: bool) -> Any
     UserError
         If it is no such model, has no safetensors weights, or cannot be had.
     """
-    import torch
     import transformers as tf
 
-    _quiet()
-    device = _device(source.name, config.device)
-    try:
-        about = tf.AutoConfig.from_pretrained(source.location, **source.arguments)
-    except Exception as error:
-        raise _unusable(source, error, "configuration") from error
+    about = load_config(source)
     _check_kind(source, about, masked)
     kind: Any = tf.AutoModelForMaskedLM if masked else tf.AutoModelForCausalLM
+    trained_as = f"a {'masked' if masked else 'causal'} language model"
+    return load_weights(source, config, kind, about, trained_as=trained_as)
+
+
+def load_config(source: Source) -> Any:
+    """Load what a checkpoint says about itself, without its weights.
+
+    Raises
+    ------
+    UserError
+        If there is nothing, or it cannot be had.
+    """
+    from transformers import AutoConfig
+
+    quiet()
+    try:
+        return AutoConfig.from_pretrained(source.location, **source.arguments)
+    except Exception as error:
+        raise unusable(source, error, "configuration") from error
+
+
+def load_weights(
+    source: Source, config: Declared, kind: Any, about: Any, *, trained_as: str
+) -> Any:
+    """Load a checkpoint's weights as one kind of model, ready to be used.
+
+    Parameters
+    ----------
+    source
+        Where it is.
+    config
+        Names dtype and device.
+    kind
+        The ``AutoModel`` of transformers for this kind.
+    about
+        See `load_config`.
+    trained_as
+        What the kind is called in an error.
+
+    Raises
+    ------
+    UserError
+        If weights are missing, are no safetensors or cannot be had.
+    """
+    import torch
+
+    quiet()
+    device = _device(source.where, config.device)
     try:
         model, report = kind.from_pretrained(
             source.location,
@@ -187,13 +259,12 @@ def load_model(source: Source, config: RespondentConfig, *, masked: bool) -> Any
             **source.arguments,
         )
     except Exception as error:
-        raise _unusable(source, error, "weights") from error
+        raise unusable(source, error, "weights") from error
     if report["missing_keys"]:
         # They would be filled with random numbers, and the answers with them.
         raise UserError(
-            f"respondents.{source.name}: checkpoint: '{source.location}' lacks the weights "
-            f"'{min(report['missing_keys'])}'; it was not trained as a "
-            f"{'masked' if masked else 'causal'} language model."
+            f"{source.where}: checkpoint: '{source.location}' lacks the weights "
+            f"'{min(report['missing_keys'])}'; it was not trained as {trained_as}."
         )
     return model.to(device).eval()
 
@@ -212,58 +283,18 @@ def _check_kind(source: Source, about: Any, masked: bool) -> None:
         return
     want, use = ("masked", "causal") if masked else ("causal", "masked")
     raise UserError(
-        f"respondents.{source.name}: checkpoint: '{source.location}' is a {about.model_type} model "
+        f"{source.where}: checkpoint: '{source.location}' is a {about.model_type} model "
         f"({', '.join(trained) or 'no architecture named'}), not a {want} language model; "
         f"choose another checkpoint, or backend: {use} if it is one of those."
     )
 
 
-def _device(name: str, wanted: str) -> str:
+def _device(where: str, wanted: str) -> str:
     import torch
 
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if wanted == "auto":
         return next((device for device, usable in there.items() if usable), "cpu")
     if not there.get(wanted, True):
-        raise UserError(f"respondents.{name}: device: there is no {wanted} here; use auto or cpu.")
+        raise UserError(f"{where}: device: there is no {wanted} here; use auto or cpu.")
     return wanted
-
-
-def _quiet() -> None:
-    """Keep the loading bars and advice of transformers out of our own progress bars."""
-    from transformers.utils import logging
-
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-
-
-def _unusable(source: Source, error: Exception, part: str) -> UserError:
-    """Turn what transformers raised into one sentence."""
-    chain: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and cause not in chain:
-        chain.append(cause)
-        cause = cause.__cause__ or cause.__context__
-    names = {type(link).__name__ for link in chain}
-    text = " ".join(str(link) for link in chain)
-    where = f"respondents.{source.name}: checkpoint: '{source.location}'"
-    if "trust_remote_code" in text and not source.remote_code:
-        return UserError(
-            f"{where} brings code of its own, which is not run unless this respondent says "
-            "trust_remote_code: true."
-        )
-    if "GatedRepoError" in names:
-        return UserError(f"{where} is gated; ask for access on the hub and log in first.")
-    if "RevisionNotFoundError" in names:
-        return UserError(f"{where} has no revision '{source.revision}' on the hub.")
-    if "RepositoryNotFoundError" in names or "HFValidationError" in names:
-        return UserError(f"{where} is neither a folder here nor a public model on the hub.")
-    if names & {"LocalEntryNotFoundError", "OfflineModeIsEnabled"} or "connect" in text.lower():
-        return UserError(
-            f"{where} is not a folder here, and the hub cannot be reached to look for it there; "
-            "check the name and the network, or use an embedded or a downloaded checkpoint."
-        )
-    if part == "weights" and "safetensors" in text:
-        return UserError(f"{where} has no safetensors weights; other formats are not loaded.")
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-    return UserError(f"{where} has no usable {part}: {reason}.")

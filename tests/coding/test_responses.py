@@ -3,6 +3,8 @@ import pytest
 import xarray as xr
 
 from polbayes.coding import code_responses
+from polbayes.coding.responses import decided
+from polbayes.config import CoderConfig
 from polbayes.dataset import CELL_DIMS, MISSING, NOT_ASKED, STATUS, read_dataset, write_dataset
 from polbayes.errors import UserError
 
@@ -146,3 +148,35 @@ def test_a_rating_keeps_its_stance():
     coded = code_responses(data, ["lexical"])
     assert values(coded, "stance") == [-1, 1]
     assert values(coded, "status") == [OK, OK]
+
+
+def test_coders_are_a_cascade(classifier_checkpoint, tmp_path):
+    path = str(classifier_checkpoint("bert", ("agree", "disagree", "neutral")))
+    answers = ["I agree.", "Ich stimme nicht zu.", "Bananas.", "**Ja**, museums.", ""]
+    models = {
+        "trained": CoderConfig(kind="classifier", checkpoint=path, device="cpu"),
+        "sure": CoderConfig(kind="classifier", checkpoint=path, device="cpu"),
+    }
+    alone = code_responses(dataset(answers), ["trained"], models=models)
+    best = alone["stance_prob"].max("stance_class").values.ravel()
+    models["sure"].threshold = float(np.sort(best[1:4])[:2].mean())
+    coded = code_responses(
+        dataset(answers), ["lexical", "sure", "trained"], models=models, journal_dir=tmp_path
+    )
+    names = coded["coder"].attrs["flag_meanings"].split()
+    codes = coded["coder"].attrs["flag_values"].tolist()
+    found = [names[codes.index(code)] for code in values(coded, "coder")]
+    unsure = int(np.argsort(best[1:4])[0]) + 1
+    expected = ["lexical", "sure", "sure", "sure", "none"]
+    expected[unsure] = "trained"
+    assert found == expected
+    assert decided(coded) == {"none": 1, "lexical": 1, "sure": 2, "trained": 1}
+    # Where they were not coded by rule they have the probabilities of the checkpoint.
+    ours, theirs = (x["stance_prob"].values.reshape(5, 5)[1:4] for x in (coded, alone))
+    assert ours == pytest.approx(theirs, abs=2e-6)
+    # Both coders are the same way of reading, so that one journal serves them.
+    assert len(list(tmp_path.glob("classifier-*.jsonl"))) == 1
+    again = code_responses(
+        coded, ["lexical", "sure", "trained"], models=models, journal_dir=tmp_path
+    )
+    assert values(again, "stance") == values(coded, "stance")

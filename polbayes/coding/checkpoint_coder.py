@@ -1,0 +1,228 @@
+"""Coders that are Hugging Face checkpoints: inference, sentiment, stance classifiers.
+
+Answers that are too long for the model are read in overlapping windows, whose probabilities are
+averaged: where an answer says one thing first and another later, both count.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.coding.readings import Reading, reading
+from polbayes.coding.registry import passed_on
+from polbayes.coding.sequence import Encoding, SequenceClassifier
+from polbayes.coding.text import SPECIAL_TOKEN
+from polbayes.coding.windows import windows
+from polbayes.config import CoderConfig
+from polbayes.dataset import STANCE_CLASSES
+from polbayes.errors import UserError
+from polbayes.journal import Journal, Record
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+# To be raised when the same checkpoint and texts give other probabilities than before.
+_VERSION = 1
+# Fewer tokens than these are no room for an answer.
+_LEAST = 8
+
+Pair = tuple[str, str]
+
+
+def open_checkpoint_coder(
+    name: str, config: CoderConfig, models: Mapping[str, CoderConfig], journal_dir: Path | None
+) -> "CheckpointCoder":
+    """Make a coder of a checkpoint; its weights are loaded when there is something to read.
+
+    Raises
+    ------
+    UserError
+        If the checkpoint cannot be used as this kind of coder.
+    """
+    classifier = SequenceClassifier(name, config)
+    how = reading(classifier.where, config, classifier.labels)
+    return CheckpointCoder(name, classifier, how, config, journal_dir)
+
+
+class CheckpointCoder:
+    """A checkpoint that reads stances.
+
+    Parameters
+    ----------
+    name
+        Of the coder, for its progress bar.
+    classifier
+        The checkpoint.
+    how
+        What it is given, and what its output means.
+    config
+        Its threshold and size of batches count.
+    journal_dir
+        Where it keeps what it reads; None to keep nothing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        classifier: SequenceClassifier,
+        how: Reading,
+        config: CoderConfig,
+        journal_dir: Path | None,
+    ) -> None:
+        self._name = name
+        self._classifier = classifier
+        self._how = how
+        self._config = config
+        self._journal_dir = journal_dir
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the probabilities, as values that JSON can hold; not the threshold."""
+        return {
+            "version": _VERSION,
+            "kind": self._config.kind,
+            **self._classifier.identity,
+            **self._how.meaning,
+        }
+
+    def __call__(self, statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
+        """Code answers; one that is empty, or not sure enough, is passed on.
+
+        Parameters
+        ----------
+        statements
+            For each response the statement that was put.
+        responses
+            Raw answers in any language; markdown is read as it is, chat markup is left out.
+
+        Returns
+        -------
+        numpy.ndarray
+            float32 of shape (response, stance_class), or rows of NaN.
+
+        Raises
+        ------
+        UserError
+            If the checkpoint cannot be loaded, or fails; what was read before is kept.
+        KeyboardInterrupt
+            When interrupted; what was read before is kept.
+        """
+        texts = [SPECIAL_TOKEN.sub(" ", response).strip() for response in responses]
+        pairs = list(zip(statements, texts, strict=True))
+        known = self._read([pair for pair in dict.fromkeys(pairs) if pair[1]])
+        nothing = np.full(len(STANCE_CLASSES), np.nan)
+        rows = [known.get(_digest(pair), nothing) for pair in pairs]
+        probs = np.array(rows, dtype=np.float32).reshape(len(pairs), len(STANCE_CLASSES))
+        return passed_on(probs, self._config.threshold)
+
+    def _read(self, pairs: Sequence[Pair]) -> dict[str, np.ndarray]:
+        """Return the probabilities of distinct pairs by their digest."""
+        known: dict[str, np.ndarray] = {}
+        with ExitStack() as stack:
+            journal = None
+            if self._journal_dir is not None and pairs:
+                identity = self.identity
+                path = self._journal_dir / _file(identity)
+                journal = stack.enter_context(Journal(path, identity))
+                known = {r["pair"]: _numbers(r) for r in journal.records if "pair" in r}
+            left = [pair for pair in pairs if _digest(pair) not in known]
+            if left:
+                stack.callback(self._classifier.close)
+                bar = stack.enter_context(_bar(self._name, len(pairs), len(left)))
+                for records in self._batches(left):
+                    if journal is not None:
+                        journal.extend(records)
+                    known.update({r["pair"]: _numbers(r) for r in records})
+                    bar.update(len(records))
+        return known
+
+    def _batches(self, pairs: Sequence[Pair]) -> Iterator[list[Record]]:
+        """Yield what was read, a batch at a time, the longest answers first.
+
+        What does not fit into memory fails at once, and the time left is not underestimated.
+        Characters stand for tokens, which are not counted before it is their turn.
+        """
+        batch: list[tuple[Pair, list[Encoding]]] = []
+        for pair in sorted(pairs, key=lambda pair: -len(pair[0]) - len(pair[1])):
+            batch.append((pair, self._encoded(pair)))
+            if sum(len(encodings) for _, encodings in batch) >= self._config.batch_size:
+                yield self._records(batch)
+                batch = []
+        if batch:
+            yield self._records(batch)
+
+    def _encoded(self, pair: Pair) -> list[Encoding]:
+        """Return the questions about an answer, for each of its windows in turn."""
+        statement, text = (self._classifier.plain(part) for part in pair)
+        if not text:
+            return []
+        limit = self._classifier.limit()
+
+        def encoded(window: str) -> list[Encoding]:
+            return [self._classifier.encode(*two) for two in self._how.fill(statement, window)]
+
+        def size(window: str) -> int:
+            return max(len(encoding["input_ids"]) for encoding in encoded(window))
+
+        whole = encoded(text)
+        if max(len(encoding["input_ids"]) for encoding in whole) <= limit:
+            return whole
+        taken = size("")
+        if taken + _LEAST > limit:
+            raise UserError(
+                f"{self._classifier.where}: the statement '{statement[:60]}...' and what is asked "
+                f"about it take {taken} tokens, and the model takes {limit} with the answer."
+            )
+        parts = windows(text, lambda window: size(window.strip()) - taken, limit - taken)
+        return [encoding for part in parts if part.strip() for encoding in encoded(part.strip())]
+
+    def _records(self, batch: Sequence[tuple[Pair, list[Encoding]]]) -> list[Record]:
+        logits = self._classifier.logits([e for _, encodings in batch for e in encodings])
+        records, start = [], 0
+        for pair, encodings in batch:
+            own = logits[start : start + len(encodings)]
+            start += len(encodings)
+            probs = None
+            if len(own):
+                # Dimensions window, question, label.
+                cube = own.reshape(-1, len(self._how.texts), own.shape[1])
+                # Nine digits are what it takes to write a 32-bit float down.
+                probs = [float(f"{x:.9g}") for x in self._how.stance(cube).mean(axis=0)]
+            records.append({"pair": _digest(pair), "probs": probs})
+        return records
+
+
+def _numbers(record: Record) -> np.ndarray:
+    probs = record["probs"]
+    return np.full(len(STANCE_CLASSES), np.nan) if probs is None else np.array(probs)
+
+
+def _digest(pair: Pair) -> str:
+    text = "\0".join(pair).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def _file(identity: Mapping[str, Any]) -> str:
+    text = json.dumps(identity, sort_keys=True).encode()
+    return f"{identity['kind']}-{hashlib.blake2b(text, digest_size=8).hexdigest()}.jsonl"
+
+
+def _bar(name: str, total: int, left: int) -> "tqdm[Any]":
+    from tqdm import tqdm
+
+    return tqdm(
+        total=total,
+        initial=total - left,
+        desc=name,
+        unit="answer",
+        file=sys.stderr,
+        # None leaves it to tqdm, which is silent where there is no terminal.
+        disable=None,
+        dynamic_ncols=True,
+    )

@@ -1,0 +1,84 @@
+"""An ensemble: the weighted mean of what several coders say."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from polbayes.coding.registry import CODERS, Coder, get_coder, passed_on, resolve
+from polbayes.config import CoderConfig
+from polbayes.dataset import STANCE_CLASSES
+from polbayes.errors import UserError
+
+
+def open_ensemble(
+    name: str, config: CoderConfig, models: Mapping[str, CoderConfig], journal_dir: Path | None
+) -> "Ensemble":
+    """Make an ensemble of coders that are declared elsewhere.
+
+    Raises
+    ------
+    UserError
+        If a member or a weight cannot be used.
+    """
+    where = f"coding.models.{name}"
+    if len(config.weights) < 2:
+        raise UserError(f"{where}: weights: name at least two coders, e.g. {{lexical: 1, nli: 2}}.")
+    for member, weight in config.weights.items():
+        if not 0 < weight < float("inf"):
+            raise UserError(f"{where}: weights.{member}: must be a positive number, not {weight}.")
+        if member == "likert":
+            raise UserError(
+                f"{where}: weights: likert reads answers to prefixes that ask for a number only; "
+                "put it before the ensemble in coding.coders."
+            )
+        if member not in CODERS and resolve(member, models).kind == "ensemble":
+            raise UserError(f"{where}: weights: '{member}' is an ensemble, which cannot be one's.")
+    members = [get_coder(m, models, journal_dir=journal_dir) for m in config.weights]
+    return Ensemble(members, list(config.weights.values()), threshold=config.threshold)
+
+
+class Ensemble:
+    """The weighted mean of coders' probabilities.
+
+    Parameters
+    ----------
+    members
+        The coders.
+    weights
+        Positive, one for each; only their ratios count.
+    threshold
+        An answer whose likeliest class has a smaller mean is passed on.
+    """
+
+    def __init__(
+        self, members: Sequence[Coder], weights: Sequence[float], *, threshold: float = 0.0
+    ) -> None:
+        self._members = members
+        self._weights = np.asarray(weights, dtype=np.float64)
+        self._threshold = threshold
+
+    def __call__(self, statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
+        """Code answers.
+
+        Parameters
+        ----------
+        statements, responses
+            As of any coder.
+
+        Returns
+        -------
+        numpy.ndarray
+            float32 of shape (response, stance_class). A member that abstains has no say: the mean
+            is over those that read the answer, and a row of NaN where none did.
+        """
+        total = np.zeros((len(responses), len(STANCE_CLASSES)))
+        weight = np.zeros((len(responses), 1))
+        for member, own in zip(self._members, self._weights, strict=True):
+            probs = member(statements, responses)
+            read = np.isfinite(probs).all(axis=1, keepdims=True)
+            total += np.where(read, probs, 0.0) * own
+            weight += read * own
+        mean = np.full_like(total, np.nan)
+        np.divide(total, weight, out=mean, where=weight > 0)
+        return passed_on(mean, self._threshold)

@@ -1,0 +1,217 @@
+"""What a sequence classifier is given of an answer, and how its output is read as a stance.
+
+Natural-language inference
+    The way of Feng et al. (2023, section 2.1, and the script that they published), which
+    Faulborn et al. (2025, section 3.4) and Lunardi et al. (2024, section 3.2) took over: the
+    premise is the statement followed by the answer, every label is the hypothesis "This example
+    is LABEL.", and the probabilities are the softmax of the hypotheses' entailment logits. Feng
+    et al. have the labels agree and disagree; here they are by default the four of Faulborn et
+    al., who do not print their hypotheses. One hypothesis alone, for ``agree``, is read as
+    inference proper: its entailment is agreement, its contradiction is disagreement.
+
+Sentiment
+    Positive sentiment is taken for agreement, negative for disagreement: the ablation of Lunardi
+    et al. (2024, section 5), who found that it mistakes the tone of an answer for its stance.
+
+Classifier
+    The labels of a checkpoint that was trained on stances are stances.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.config import CoderConfig
+from polbayes.dataset import STANCE_CLASSES
+from polbayes.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+RELATIONS = ("entailment", "neutral", "contradiction")
+HYPOTHESES = {name: f"This example is {name}." for name in STANCE_CLASSES if name != "refused"}
+_OF_RELATION = {"entailment": "agree", "neutral": "neutral", "contradiction": "disagree"}
+
+_SENTIMENTS = {
+    "disagree": ("negative", "neg", "very negative", "1 star", "2 stars"),
+    "neutral": ("neutral", "neu", "3 stars"),
+    "agree": ("positive", "pos", "very positive", "4 stars", "5 stars"),
+}
+_TEXTS = {
+    "nli": ("{statement} {response}", ""),
+    "sentiment": ("{response}", ""),
+    "classifier": ("{statement}", "{response}"),
+}
+_FIELD = re.compile(r"\{(\w*)\}")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a classifier is given, and what its output means.
+
+    Parameters
+    ----------
+    texts
+        Templates of the two texts, one pair for every question that is put about an answer;
+        the second may be empty.
+    stance
+        Turns logits (answer, question, label) into probabilities (answer, stance_class).
+    meaning
+        The same in words, as values that JSON can hold.
+    """
+
+    texts: tuple[tuple[str, str], ...]
+    stance: "Callable[[NDArray[np.float32]], NDArray[np.float64]]"
+    meaning: dict[str, object]
+
+    def fill(self, statement: str, response: str) -> list[tuple[str, str]]:
+        """Return the texts for an answer to a statement."""
+        values = {"statement": statement, "response": response}
+
+        # One pass, so that a field's name inside an answer stays as it is.
+        def put(template: str) -> str:
+            return _FIELD.sub(lambda match: values[match[1]], template)
+
+        return [(put(first), put(second)) for first, second in self.texts]
+
+
+def reading(where: str, config: CoderConfig, labels: Sequence[str]) -> Reading:
+    """Return how a checkpoint is read.
+
+    Parameters
+    ----------
+    where
+        The key of the config that declares it, for errors.
+    config
+        Its declaration, of kind ``nli``, ``sentiment`` or ``classifier``.
+    labels
+        Of the checkpoint, in the order of its outputs.
+
+    Raises
+    ------
+    UserError
+        If the labels do not say what they mean, or a template cannot be filled in.
+    """
+    first, second = (
+        (config.text, config.pair) if config.text or config.pair else _TEXTS[config.kind]
+    )
+    if not first:
+        first, second = second, ""
+    if config.kind == "nli":
+        return _inference(where, first, config, labels)
+    _check_templates(where, {"text": first, "pair": second})
+    meant = _meanings(where, config, labels)
+    matrix = np.array([[name == own for name in STANCE_CLASSES] for own in meant], dtype=float)
+
+    def stance(logits: "NDArray[np.float32]") -> "NDArray[np.float64]":
+        return np.asarray(softmax(logits[:, 0]) @ matrix)
+
+    texts = ((first, second),)
+    return Reading(texts, stance, _meaning(texts, dict(zip(labels, meant, strict=True))))
+
+
+def _inference(where: str, premise: str, config: CoderConfig, labels: Sequence[str]) -> Reading:
+    hypotheses = dict(config.hypotheses) or HYPOTHESES
+    for name, text in hypotheses.items():
+        if name not in STANCE_CLASSES:
+            raise unknown("stance class", name, STANCE_CLASSES, where=f"{where}: hypotheses")
+        _check_fields(f"{where}: hypotheses.{name}", text, ("statement",))
+    _check_templates(where, {"text": premise})
+    relations = _relations(where, config, labels)
+    at = [relations.index(name) for name in RELATIONS]
+    meaning = dict(zip(labels, relations, strict=True))
+    texts = tuple((premise, text) for text in hypotheses.values())
+    if len(hypotheses) > 1:
+        columns = [STANCE_CLASSES.index(name) for name in hypotheses]
+        return Reading(
+            texts, lambda x: _spread(softmax(x[:, :, at[0]]), columns), _meaning(texts, meaning)
+        )
+    if list(hypotheses) != ["agree"]:
+        raise UserError(
+            f"{where}: hypotheses: a single one must be for agree, whose contradiction is "
+            "disagreement; give one for each class otherwise."
+        )
+    columns = [STANCE_CLASSES.index(_OF_RELATION[name]) for name in RELATIONS]
+    return Reading(
+        texts, lambda x: _spread(softmax(x[:, 0, at]), columns), _meaning(texts, meaning)
+    )
+
+
+def softmax(logits: "NDArray[np.float32]") -> "NDArray[np.float64]":
+    """Return probabilities over the last axis, from 32-bit or longer numbers."""
+    scaled = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    return np.asarray(scaled / scaled.sum(axis=-1, keepdims=True))
+
+
+def _spread(probs: "NDArray[np.float64]", columns: Sequence[int]) -> "NDArray[np.float64]":
+    """Put probabilities in the columns of their stance classes; the others have none."""
+    out = np.zeros((len(probs), len(STANCE_CLASSES)))
+    out[:, columns] = probs
+    return out
+
+
+def _meaning(texts: Sequence[tuple[str, str]], labels: Mapping[str, str]) -> dict[str, object]:
+    return {"texts": [list(pair) for pair in texts], "labels": dict(labels)}
+
+
+def _relations(where: str, config: CoderConfig, labels: Sequence[str]) -> list[str]:
+    """Return which relation each label of an NLI checkpoint is."""
+    _check_label_names(where, config, labels, RELATIONS)
+    found = [config.labels.get(label) or _relation(label) for label in labels]
+    if sorted(map(str, found)) != sorted(RELATIONS):
+        raise UserError(
+            f"{where}: entailment, neutral and contradiction cannot be told among the labels of "
+            f"'{config.checkpoint}' ({', '.join(labels)}); choose a checkpoint trained on MNLI, "
+            "or say under labels which is which."
+        )
+    return [str(name) for name in found]
+
+
+def _relation(label: str) -> str | None:
+    stems = {"entail": "entailment", "neutral": "neutral", "contradict": "contradiction"}
+    return next((name for stem, name in stems.items() if label.lower().startswith(stem)), None)
+
+
+def _meanings(where: str, config: CoderConfig, labels: Sequence[str]) -> list[str]:
+    """Return the stance class of each label."""
+    _check_label_names(where, config, labels, STANCE_CLASSES)
+    own = {name: name for name in STANCE_CLASSES}
+    if config.kind == "sentiment":
+        own = {word: name for name, words in _SENTIMENTS.items() for word in words}
+    found = [config.labels.get(x) or own.get(x.strip().lower().replace("_", " ")) for x in labels]
+    missing = [label for label, name in zip(labels, found, strict=True) if name is None]
+    if missing:
+        raise UserError(
+            f"{where}: nobody can tell which stance the labels {', '.join(missing)} of "
+            f"'{config.checkpoint}' are; say so under labels, e.g. {{{missing[0]}: agree}}, with "
+            f"{', '.join(STANCE_CLASSES)}."
+        )
+    return [str(name) for name in found]
+
+
+def _check_label_names(
+    where: str, config: CoderConfig, labels: Sequence[str], known: Sequence[str]
+) -> None:
+    for label, meaning in config.labels.items():
+        if label not in labels:
+            raise unknown("label", label, labels, where=f"{where}: labels")
+        if meaning not in known:
+            raise unknown("meaning", meaning, known, where=f"{where}: labels.{label}")
+
+
+def _check_templates(where: str, templates: Mapping[str, str]) -> None:
+    for key, text in templates.items():
+        _check_fields(f"{where}: {key}", text, ("statement", "response"))
+    if sum(text.count("{response}") for text in templates.values()) != 1:
+        raise UserError(
+            f"{where}: {' and '.join(templates)}: must have the field {{response}} exactly once."
+        )
+
+
+def _check_fields(where: str, text: str, known: Sequence[str]) -> None:
+    for name in _FIELD.findall(text):
+        if name not in known:
+            raise unknown("field", f"{{{name}}}", [f"{{{k}}}" for k in known], where=where)

@@ -1,0 +1,197 @@
+"""Sequence classifiers from Hugging Face checkpoints: texts in, logits out."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.config import CoderConfig
+from polbayes.errors import UserError
+from polbayes.respondents import checkpoint
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+UNDER = "coding.models"
+
+# What the tokenizer makes of a text, or of two.
+Encoding = Mapping[str, list[int]]
+
+
+class SequenceClassifier:
+    """A sequence classifier, whose weights are loaded when they are first needed.
+
+    Parameters
+    ----------
+    name
+        Of the coder, for errors.
+    config
+        Names the checkpoint, dtype, device and the size of batches.
+
+    Raises
+    ------
+    UserError
+        If there is no such checkpoint, or it is no classifier.
+    """
+
+    def __init__(self, name: str, config: CoderConfig) -> None:
+        self._config = config
+        self._source = checkpoint.locate(name, config, under=UNDER)
+        self._about = checkpoint.load_config(self._source)
+        self._loaded: tuple[Any, Any] | None = None
+        self._limit = 0
+        self.where = self._source.where
+        self.labels = _labels(self._about, self.where, config.checkpoint)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the logits of a text, as values that JSON can hold.
+
+        Of a checkpoint on the hub the commit is told, of one in a folder a digest of its weights.
+        """
+        return {
+            "checkpoint": self._config.checkpoint,
+            "revision": self._config.revision,
+            "commit": getattr(self._about, "_commit_hash", None),
+            "weights": checkpoint.source_digest(self._source),
+            "dtype": self._config.dtype,
+            "trust_remote_code": self._config.trust_remote_code,
+        }
+
+    def encode(self, first: str, second: str) -> Encoding:
+        """Return the tokens of a text, or of two if the second is not empty, however many."""
+        tokenizer, _ = self._load()
+        return dict(tokenizer(first, second or None, truncation=False))
+
+    def limit(self) -> int:
+        """Return how many tokens the model takes."""
+        self._load()
+        return self._limit
+
+    def plain(self, text: str) -> str:
+        """Return a text without what this tokenizer does not take for text.
+
+        Its special tokens would end or split the sequence if an answer could write them, and
+        lone surrogates have no encoding.
+        """
+        tokenizer, _ = self._load()
+        special = sorted(filter(str.strip, tokenizer.all_special_tokens), key=len, reverse=True)
+        if special:
+            text = re.sub("|".join(map(re.escape, special)), " ", text)
+        return text.encode("utf-8", "replace").decode("utf-8").strip()
+
+    def logits(self, encodings: Sequence[Encoding]) -> "NDArray[np.float32]":
+        """Return the logits (encoding, label).
+
+        Raises
+        ------
+        UserError
+            If the model fails, or gives something else than numbers.
+        """
+        # What has no token to pad with reads one text at a time.
+        size = 1 if self._load()[0].pad_token_id is None else self._config.batch_size
+        # Batches of texts of about the same length waste little on padding.
+        order = sorted(range(len(encodings)), key=lambda n: -len(encodings[n]["input_ids"]))
+        out = np.empty((len(encodings), len(self.labels)), dtype=np.float32)
+        for start in range(0, len(order), size):
+            rows = order[start : start + size]
+            try:
+                out[rows] = self._forward([encodings[n] for n in rows])
+            except Exception as error:  # whatever a model or its library raises
+                reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+                raise UserError(
+                    f"{self.where}: '{self._config.checkpoint}' could not read {len(rows)} texts "
+                    f"at once ({reason}); what was read before is kept, and a smaller batch_size "
+                    "takes less memory."
+                ) from error
+        if not np.isfinite(out).all():
+            raise UserError(
+                f"{self.where}: '{self._config.checkpoint}' gives values that are no numbers in "
+                f"{self._config.dtype}; use dtype: float32."
+            )
+        return out
+
+    def _forward(self, batch: Sequence[Encoding]) -> "NDArray[np.float32]":
+        import torch
+
+        tokenizer, model = self._load()
+        padded = {
+            key: torch.tensor(_padded([e[key] for e in batch], _pad_value(key, tokenizer)))
+            for key in batch[0]
+        }
+        with torch.inference_mode():
+            logits = model(**{key: value.to(model.device) for key, value in padded.items()}).logits
+        return np.asarray(logits.float().cpu().numpy())
+
+    def _load(self) -> tuple[Any, Any]:
+        if self._loaded is None:
+            from transformers import AutoModelForSequenceClassification
+
+            tokenizer = checkpoint.load_tokenizer(self._source)
+            model = checkpoint.load_weights(
+                self._source,
+                self._config,
+                AutoModelForSequenceClassification,
+                self._about,
+                trained_as="a sequence classifier",
+            )
+            if model.config.pad_token_id is None:
+                model.config.pad_token_id = tokenizer.pad_token_id
+            self._loaded = tokenizer, model
+            self._limit = _limit(self._about, tokenizer, model)
+        return self._loaded
+
+    def close(self) -> None:
+        """Free the weights; they are loaded again when they are needed."""
+        import gc
+
+        import torch
+
+        self._loaded = None
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def _labels(about: Any, where: str, name: str) -> tuple[str, ...]:
+    """Return the labels of a classifier in the order of its outputs."""
+    architectures = getattr(about, "architectures", None) or []
+    custom = "AutoModelForSequenceClassification" in (getattr(about, "auto_map", None) or {})
+    if not custom and not any(x.endswith("ForSequenceClassification") for x in architectures):
+        raise UserError(
+            f"{where}: checkpoint: '{name}' is a {about.model_type} model "
+            f"({', '.join(architectures) or 'no architecture named'}), not a sequence classifier; "
+            "choose another checkpoint."
+        )
+    by_output = {int(n): str(label) for n, label in about.id2label.items()}
+    labels = tuple(by_output[n] for n in sorted(by_output))
+    other = ("regression", "multi_label_classification")
+    if len(labels) < 2 or getattr(about, "problem_type", None) in other:
+        raise UserError(
+            f"{where}: checkpoint: '{name}' does not choose one of several classes "
+            f"(labels: {', '.join(labels)}); choose a classifier that does."
+        )
+    return labels
+
+
+def _limit(about: Any, tokenizer: Any, model: Any) -> int:
+    limit = int(getattr(about, "max_position_embeddings", 0) or 1 << 30)
+    for name, module in model.named_modules():
+        if (
+            name.endswith("position_embeddings")
+            and getattr(module, "padding_idx", None) is not None
+        ):
+            # Models such as RoBERTa begin to count positions after the padding's.
+            limit -= module.padding_idx + 1
+    return min(limit, int(tokenizer.model_max_length))
+
+
+def _pad_value(key: str, tokenizer: Any) -> int:
+    values = {"input_ids": tokenizer.pad_token_id, "token_type_ids": tokenizer.pad_token_type_id}
+    return values.get(key) or 0
+
+
+def _padded(rows: Sequence[Sequence[int]], value: int) -> list[list[int]]:
+    width = max(map(len, rows))
+    return [[*row, *[value] * (width - len(row))] for row in rows]
