@@ -31,6 +31,7 @@ STAGE_OF_KEY: Mapping[str, str] = {
     ),
     "coding": "code",
     "measures": "measure",
+    "features": "measure",
     "analysis": "fit",
     "sampler": "fit",
     "name": "report",
@@ -202,6 +203,7 @@ def _check_lists(config: RunConfig) -> None:
         "prefixes.only": config.prefixes.only,
         "coding.coders": config.coding.coders,
         "specs": config.specs,
+        "features.names": config.features.names,
     }
     for key, names in lists.items():
         for name in names or ():

@@ -30,7 +30,9 @@ class Source:
     Parameters
     ----------
     name
-        The respondent's name, for errors.
+        The respondent's name, for errors; empty where it is none's.
+    where
+        The key of the config that names it, for errors.
     location
         A folder, or the name of a model on the hub.
     local
@@ -42,6 +44,7 @@ class Source:
     """
 
     name: str
+    where: str
     location: str
     local: bool
     revision: str | None
@@ -57,8 +60,17 @@ class Source:
         }
 
 
-def locate(name: str, config: RespondentConfig) -> Source:
+def locate(name: str, config: RespondentConfig, *, key: str = "") -> Source:
     """Find out where a respondent's checkpoint is.
+
+    Parameters
+    ----------
+    name
+        The respondent's name; empty where the checkpoint is none's.
+    config
+        Names the checkpoint.
+    key
+        Key of the config, for errors, where it is not that of a respondent's checkpoint.
 
     Raises
     ------
@@ -66,36 +78,37 @@ def locate(name: str, config: RespondentConfig) -> Source:
         If none is named, or a named folder or embedded model does not exist.
     """
     where = f"respondents.{name}"
+    key = key or f"{where}: checkpoint"
     given = config.checkpoint.strip()
     if config.dtype not in DTYPES:
         raise unknown("dtype", config.dtype, DTYPES, where=where)
     if config.device not in DEVICES:
         raise unknown("device", config.device, DEVICES, where=where)
     if not given:
-        raise UserError(f"{where}: checkpoint: is empty; give embedded:NAME, a folder or a name.")
+        raise UserError(f"{key}: is empty; give embedded:NAME, a folder or a name.")
     if given.startswith(EMBEDDED):
-        path = _embedded(given.removeprefix(EMBEDDED), where)
+        path = _embedded(given.removeprefix(EMBEDDED), key)
     else:
         path = Path(given).expanduser()
         looks_local = given[0] in "./~" or given.count("/") > 1
         if not path.is_dir() and looks_local:
-            raise UserError(f"{where}: checkpoint: there is no folder '{given}'.")
+            raise UserError(f"{key}: there is no folder '{given}'.")
     if not path.is_dir():
-        return Source(name, given, False, config.revision, config.trust_remote_code)
+        return Source(name, key, given, False, config.revision, config.trust_remote_code)
     if not (path / "config.json").is_file():
-        raise UserError(f"{where}: checkpoint: the folder '{given}' has no config.json.")
+        raise UserError(f"{key}: the folder '{given}' has no config.json.")
     if not any(path.glob("*.safetensors")):
         raise UserError(
-            f"{where}: checkpoint: the folder '{given}' has no *.safetensors file; "
+            f"{key}: the folder '{given}' has no *.safetensors file; "
             "other weight formats are not loaded, convert it first."
         )
-    return Source(name, str(path), True, None, config.trust_remote_code)
+    return Source(name, key, str(path), True, None, config.trust_remote_code)
 
 
-def _embedded(name: str, where: str) -> Path:
+def _embedded(name: str, key: str) -> Path:
     shipped = {path.parent.name: path.parent for path in folder("models").glob("*/config.json")}
     if name not in shipped:
-        raise unknown("embedded model", name, shipped, where=f"{where}: checkpoint")
+        raise unknown("embedded model", name, shipped, where=key)
     return shipped[name]
 
 
@@ -143,7 +156,7 @@ def load_tokenizer(source: Source) -> Any:
     # Where the files are missing, some families give an empty vocabulary without a word.
     if not set(ids) - {tokenizer.unk_token_id}:
         raise UserError(
-            f"respondents.{source.name}: checkpoint: '{source.location}' has no usable tokenizer: "
+            f"{source.where}: '{source.location}' has no usable tokenizer: "
             "it knows no letters; are its files missing?"
         )
     return tokenizer
@@ -166,22 +179,62 @@ def load_model(source: Source, config: RespondentConfig, *, masked: bool) -> Any
     UserError
         If it is no such model, has no safetensors weights, or cannot be had.
     """
-    import torch
     import transformers as tf
 
-    _quiet()
-    device = _device(source.name, config.device)
-    try:
-        about = tf.AutoConfig.from_pretrained(source.location, **source.arguments)
-    except Exception as error:
-        raise _unusable(source, error, "configuration") from error
+    device = find_device(config.device, f"respondents.{source.name}: device")
+    about = load_about(source)
     _check_kind(source, about, masked)
     kind: Any = tf.AutoModelForMaskedLM if masked else tf.AutoModelForCausalLM
+    called = "masked language model" if masked else "causal language model"
+    model = load_weights(source, about, kind, dtype=config.dtype, called=called)
+    return model.to(device).eval()
+
+
+def load_about(source: Source) -> Any:
+    """Load a checkpoint's configuration.
+
+    Raises
+    ------
+    UserError
+        If there is none, or it cannot be had.
+    """
+    from transformers import AutoConfig
+
+    _quiet()
+    try:
+        return AutoConfig.from_pretrained(source.location, **source.arguments)
+    except Exception as error:
+        raise _unusable(source, error, "configuration") from error
+
+
+def load_weights(source: Source, about: Any, kind: Any, *, dtype: str, called: str) -> Any:
+    """Load a checkpoint's weights into a model of a kind.
+
+    Parameters
+    ----------
+    source
+        Where it is.
+    about
+        Its configuration.
+    kind
+        An automatic class of transformers.
+    dtype
+        One of `DTYPES`.
+    called
+        What the kind is called, for errors.
+
+    Raises
+    ------
+    UserError
+        If there are no safetensors weights, or not those of such a model.
+    """
+    import torch
+
     try:
         model, report = kind.from_pretrained(
             source.location,
             config=about,
-            dtype=getattr(torch, config.dtype),
+            dtype=getattr(torch, dtype),
             use_safetensors=True,
             output_loading_info=True,
             **source.arguments,
@@ -191,11 +244,10 @@ def load_model(source: Source, config: RespondentConfig, *, masked: bool) -> Any
     if report["missing_keys"]:
         # They would be filled with random numbers, and the answers with them.
         raise UserError(
-            f"respondents.{source.name}: checkpoint: '{source.location}' lacks the weights "
-            f"'{min(report['missing_keys'])}'; it was not trained as a "
-            f"{'masked' if masked else 'causal'} language model."
+            f"{source.where}: '{source.location}' lacks the weights "
+            f"'{min(report['missing_keys'])}'; it was not trained as a {called}."
         )
-    return model.to(device).eval()
+    return model
 
 
 def _check_kind(source: Source, about: Any, masked: bool) -> None:
@@ -212,20 +264,27 @@ def _check_kind(source: Source, about: Any, masked: bool) -> None:
         return
     want, use = ("masked", "causal") if masked else ("causal", "masked")
     raise UserError(
-        f"respondents.{source.name}: checkpoint: '{source.location}' is a {about.model_type} model "
+        f"{source.where}: '{source.location}' is a {about.model_type} model "
         f"({', '.join(trained) or 'no architecture named'}), not a {want} language model; "
         f"choose another checkpoint, or backend: {use} if it is one of those."
     )
 
 
-def _device(name: str, wanted: str) -> str:
+def find_device(wanted: str, where: str) -> str:
+    """Return the device that one of `DEVICES` means here.
+
+    Raises
+    ------
+    UserError
+        If it is not there; `where` is the key that asks for it.
+    """
     import torch
 
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if wanted == "auto":
         return next((device for device, usable in there.items() if usable), "cpu")
     if not there.get(wanted, True):
-        raise UserError(f"respondents.{name}: device: there is no {wanted} here; use auto or cpu.")
+        raise UserError(f"{where}: there is no {wanted} here; use auto or cpu.")
     return wanted
 
 
@@ -246,12 +305,10 @@ def _unusable(source: Source, error: Exception, part: str) -> UserError:
         cause = cause.__cause__ or cause.__context__
     names = {type(link).__name__ for link in chain}
     text = " ".join(str(link) for link in chain)
-    where = f"respondents.{source.name}: checkpoint: '{source.location}'"
+    where = f"{source.where}: '{source.location}'"
     if "trust_remote_code" in text and not source.remote_code:
-        return UserError(
-            f"{where} brings code of its own, which is not run unless this respondent says "
-            "trust_remote_code: true."
-        )
+        unless = " unless this respondent says trust_remote_code: true" if source.name else ""
+        return UserError(f"{where} brings code of its own, which is not run{unless}.")
     if "GatedRepoError" in names:
         return UserError(f"{where} is gated; ask for access on the hub and log in first.")
     if "RevisionNotFoundError" in names:
