@@ -61,14 +61,13 @@ def row_by_row(texts: list[str]) -> np.ndarray:
     return np.array(rows)
 
 
-def parse_one_by_one(texts: list[str], parser: str) -> np.ndarray:
+def parse_one_by_one(texts: list[str], pipeline) -> np.ndarray:
     """Parse one wording after the other, with all that the pipeline does."""
-    import spacy
+    from spacy.tokens import Doc
 
-    pipeline = spacy.load(parser)
     rows = []
     for text in texts:
-        doc = pipeline(spacy.tokens.Doc(pipeline.vocab, words=text.split()))
+        doc = pipeline(Doc(pipeline.vocab, words=text.split()))
         rights, lefts = (np.mean([getattr(t, n) for t in doc]) for n in ("n_rights", "n_lefts"))
         rows.append([rights, lefts, np.mean([abs(t.i - t.head.i) for t in doc])])
     return np.array(rows)
@@ -126,11 +125,15 @@ def main() -> None:
     _, seconds = timed(ours, texts)
     show("all, polbayes, one core", seconds, len(texts))
     each = min(slow) / len(sample)
-    print(f"ratio on the sample {min(slow) / min(fast):.1f}, on all {each * len(texts) / seconds:.1f}")
+    print(
+        f"ratio on the sample {min(slow) / min(fast):.1f}, on all {each * len(texts) / seconds:.1f}"
+    )
     if arguments.parser:
+        import spacy
+
         few = sample[:1000]
         load_parser(arguments.parser)
-        expected, slow_seconds = timed(parse_one_by_one, few, arguments.parser)
+        expected, slow_seconds = timed(parse_one_by_one, few, spacy.load(arguments.parser))
         found, fast_seconds = timed(parsed, few, arguments.parser)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
         show("1,000 parsed, one by one", slow_seconds, len(few))

@@ -78,9 +78,10 @@ def text_features(
     distinct = list(dict.fromkeys(texts))
     # Half a character, which JSON can hold, would stop a parser.
     clean = tuple(text_of(text) or "" for text in distinct)
-    table: dict[str, Sequence[str] | np.ndarray] = {"statement": distinct}
     made = {source: _SOURCES[source](clean, settings) for source in _sources(wanted)}
-    return pd.DataFrame(table | {name: made[FEATURES[name]][name] for name in wanted})
+    columns = {name: made[FEATURES[name]][name] for name in wanted}
+    # As objects: half a character cannot be a text of pandas.
+    return pd.DataFrame({"statement": pd.Series(distinct, dtype=object), **columns})
 
 
 def to_measure(config: FeatureConfig, *, probabilities: bool) -> list[str]:

@@ -7,6 +7,8 @@ import numpy as np
 from polbayes.errors import UserError
 
 VADER = "vader"
+# The lexicon's rules take time that grows with the square of a text's length.
+_MOST_WORDS = 1000
 POSITIVE, NEGATIVE = "positive_sentiment", "negative_sentiment"
 
 
@@ -38,7 +40,8 @@ def sentiment(
     dict
         ``positive_sentiment`` and ``negative_sentiment``, in [0, 1]: by VADER the shares of the
         wording that are positive and negative, by a classifier the probabilities of these
-        labels (as in Haller et al. 2024). The rest is neutral. NaN where there is no text.
+        labels (as in Haller et al. 2024). The rest is neutral. NaN where there is no text; of
+        a text of more than 1,000 words (a classifier: more than it reads) the beginning counts.
 
     Raises
     ------
@@ -86,5 +89,10 @@ def _by_lexicon(texts: Sequence[str]) -> np.ndarray:
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
     analyser = SentimentIntensityAnalyzer()
-    found = [analyser.polarity_scores(text) for text in texts]
+    found = [analyser.polarity_scores(_beginning(text)) for text in texts]
     return np.array([[one["pos"], one["neg"]] for one in found])
+
+
+def _beginning(text: str) -> str:
+    words = text.split(maxsplit=_MOST_WORDS)
+    return text if len(words) <= _MOST_WORDS else " ".join(words[:_MOST_WORDS])

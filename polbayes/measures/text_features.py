@@ -68,7 +68,7 @@ def wording_features(
             "statement": data["statement"].transpose(*dims).values[i, v],
         }
     )
-    found = text_features(table["statement"].astype(str), names, config)
+    found = text_features(table["statement"], names, config)
     return table.join(found.set_index("statement"), on="statement")
 
 

@@ -27,7 +27,7 @@ _RATIOS = np.arange(-10, 15, 0.1)
 _SINGULAR = 1e-4
 _STEP = 0.01
 # A residual variance that is only rounding, as a share of the mean square of the response.
-_ROUNDING = 1e-20
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,13 @@ def reml(x: np.ndarray, y: np.ndarray, group: np.ndarray, *, intercept: bool) ->
     intercept
         Whether the first predictor is the intercept.
     """
-    # With centred predictors the sums keep their digits; this turns the intercept back.
-    turn = np.eye(x.shape[1])
+    # Centred, the sums keep their digits; `turn` and `centre` turn the intercept back.
+    turn, centre = np.eye(x.shape[1]), np.zeros(x.shape[1])
     if intercept:
         means = x.mean(axis=0)
-        turn[0, 1:] = -means[1:]
+        turn[0, 1:], centre[0] = -means[1:], y.mean()
         x = np.column_stack([np.ones(len(x)), x[:, 1:] - means[1:]])
+        y = y - y.mean()
     flat = np.zeros(x.shape[1])
     scale = float(np.sqrt(np.mean(y**2))) or 1.0
     profile = _Profile(sums_of(x, y / scale, group, precision=flat, mean=flat), turn)
@@ -147,7 +148,7 @@ def reml(x: np.ndarray, y: np.ndarray, group: np.ndarray, *, intercept: bool) ->
     at = profile.at(np.array([ratio]))
     freedom = len(y) - x.shape[1]
     sigma2 = float(at.square[0]) / freedom
-    beta = turn @ at.mean[0] * scale
+    beta = turn @ at.mean[0] * scale + centre
     nothing = np.full(x.shape[1], np.nan)
     if sigma2 < _ROUNDING:
         return RemlFit(beta, nothing, nothing, 0.0, 0.0)

@@ -91,7 +91,7 @@ def _with_features(frame: "pd.DataFrame", names: set[str], spec: MixedSpec) -> "
     if not wanted or "statement" not in frame:
         return frame
     check_features(wanted, spec.features)
-    table = text_features(frame["statement"].astype(str), wanted, spec.features)
+    table = text_features(frame["statement"], wanted, spec.features)
     return frame.join(table.set_index("statement"), on="statement")
 
 
