@@ -85,10 +85,10 @@ def test_labels_that_are_not_known_are_asked_for(biased):
 
 
 def test_what_is_no_classifier_is_refused(tmp_path):
-    with pytest.raises(UserError, match="features.sentiment: there is no folder"):
+    with pytest.raises(UserError, match=r"features\.sentiment: there is no folder"):
         check_classifier("./none", labels={})
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
-    with pytest.raises(UserError, match="features.sentiment: the folder .* no \\*.safetensors"):
+    with pytest.raises(UserError, match=r"features\.sentiment: the folder .* no \*\.safetensors"):
         check_classifier(str(tmp_path), labels={})
     labels = {"positive": "LABEL_1", "negative": "LABEL_0"}
     with pytest.raises(UserError, match="it was not trained as a text classifier"):

@@ -27,12 +27,12 @@ def plot_feature_correlations(correlations: "pd.DataFrame") -> "Figure":
     import pandas as pd
 
     names = list(dict.fromkeys([*correlations["first"], *correlations["second"]]))
-    values = pd.DataFrame(np.nan, index=names[1:], columns=names[:-1])
-    strong = pd.DataFrame(False, index=names[1:], columns=names[:-1])
+    values = pd.DataFrame(np.nan, index=names, columns=names)
+    strong = pd.DataFrame(False, index=names, columns=names)
     for row in correlations.to_dict(orient="records"):
-        at = row["second"], row["first"]
-        values.loc[at] = row["estimate"]
-        strong.loc[at] = bool(row["lower_item"] > 0 or row["upper_item"] < 0)
+        for at in ((row["first"], row["second"]), (row["second"], row["first"])):
+            values.loc[at] = row["estimate"]
+            strong.loc[at] = bool(row["lower_item"] > 0 or row["upper_item"] < 0)
     values.index = values.index.str.replace("_", " ")
     values.columns = values.columns.str.replace("_", " ")
     with neutral_style():
