@@ -140,3 +140,23 @@ def test_p_values_are_uniform_where_nothing_is_there():
     share = np.mean(np.array(p) < 0.05, axis=0)
     # Four standard errors of a share of 400.
     np.testing.assert_allclose(share, 0.05, atol=4 * np.sqrt(0.05 * 0.95 / 400))
+
+
+def test_the_published_daggers_are_of_eight_tests(shared_data):
+    """Estimates and standard errors are rounded; z could be anything that rounds to these."""
+    import pandas as pd
+
+    table = pd.read_csv(shared_data / "haller" / "table3_effects.csv")
+    size, se = table["estimate"].abs(), table["sd"]
+    lowest = (size - 0.005).clip(lower=0) / (se + 0.005)
+    highest = (size + 0.005) / (se - 0.005).clip(lower=1e-9)
+    dagger = table["not_significant"].astype(bool)
+
+    def contradicted(tests):
+        bound = stats.norm.isf(0.05 / tests / 2)
+        return int((dagger & (lowest > bound)).sum() + (~dagger & (highest < bound)).sum())
+
+    assert len(table) == 144
+    assert contradicted(8) == 0
+    assert contradicted(1) > 0
+    assert contradicted(144) > 0
