@@ -31,6 +31,7 @@ STAGE_OF_KEY: Mapping[str, str] = {
     ),
     "coding": "code",
     "measures": "measure",
+    "features": "measure",
     "analysis": "fit",
     "sampler": "fit",
     "name": "report",
@@ -222,6 +223,7 @@ def _check_lists(config: RunConfig) -> None:
         "annotation.annotators": config.annotation.annotators,
         "annotation.labels": config.annotation.labels,
         "validation.coders": config.validation.coders,
+        "features.names": config.features.names,
     }
     for key, names in lists.items():
         for name in names or ():

@@ -162,7 +162,7 @@ class CoderConfig:
         text, or two where `pair` is not empty. Empty for what is usual for the kind.
     hypotheses
         For ``nli``: stance classes and the hypothesis that stands for each
-        (`polbayes.coding.nli`). Empty for the usual ones.
+        (`polbayes.coding.readings`). Empty for the usual ones.
     labels
         Labels of the checkpoint and the stance class that each means (for ``nli``:
         ``entailment``, ``neutral`` or ``contradiction``), where its own names do not say it.
@@ -295,6 +295,37 @@ class MeasureConfig:
 
 
 @dataclass
+class FeatureConfig:
+    """Text features of the wordings (`polbayes.features`).
+
+    Parameters
+    ----------
+    names
+        Features that are described and correlated; None for those that need neither a parser
+        nor a classifier where answer probabilities are read, and for none elsewhere. What the
+        formula of a mixed model names is computed in any case.
+    language
+        Of the wordings, one of wordfreq's.
+    parser
+        The spaCy pipeline whose parser finds the dependents: a name or a folder.
+    sentiment
+        ``vader``, or the hub name or folder of a text classifier.
+    sentiment_labels
+        The classifier's labels for ``positive`` and ``negative``, where they have other names.
+    batch_size, device
+        Of the parser (wordings at a time) and the classifier.
+    """
+
+    names: list[str] | None = None
+    language: str = "en"
+    parser: str = "en_core_web_sm"
+    sentiment: str = "vader"
+    sentiment_labels: dict[str, str] = field(default_factory=dict)
+    batch_size: int = 32
+    device: str = "auto"
+
+
+@dataclass
 class GridConfig:
     """The numbers that a D-study combines; None for a range around those of the run."""
 
@@ -418,5 +449,6 @@ class RunConfig:
     measures: MeasureConfig = field(default_factory=MeasureConfig)
     annotation: AnnotationConfig = field(default_factory=AnnotationConfig)
     validation: ValidationConfig = field(default_factory=ValidationConfig)
+    features: FeatureConfig = field(default_factory=FeatureConfig)
     analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
     sampler: SamplerConfig = field(default_factory=SamplerConfig)

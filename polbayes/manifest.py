@@ -192,10 +192,19 @@ def stage_keys(
     keys = {"probe": digest([dict(inputs), own["probe"]])}
     keys["code"] = digest([keys["probe"], own["code"], dict(code_inputs)])
     keys["measure"] = digest([keys["code"], config["seed"], own["measure"]])
-    keys["fit"] = digest([keys["code"], config["seed"], own["fit"], dict(fit_inputs)])
+    keys["fit"] = digest(
+        [keys["code"], config["seed"], own["fit"], dict(fit_inputs), *_fit_features(config)]
+    )
     keys["draws"] = draws_key(keys["code"], config["analysis"], config["sampler"], config["seed"])
     keys["report"] = digest([keys["measure"], keys["fit"], own["report"]])
     return keys
+
+
+def _fit_features(config: Mapping[str, Any]) -> list[Any]:
+    """Return how features are computed, for a mixed model, whose formula may name them."""
+    if config["analysis"].get("parts", {}).get("mu") is None or "features" not in config:
+        return []
+    return [{name: value for name, value in config["features"].items() if name != "names"}]
 
 
 def draws_key(

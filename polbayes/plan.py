@@ -59,13 +59,14 @@ def plan(config: RunConfig) -> Plan:
         respondent that is not there, a spec that the design cannot identify.
     """
     from polbayes.coding.registry import check_coders
+    from polbayes.features import check_features
     from polbayes.fit.analysis import check_analysis, parse_analysis
 
     instruments = tuple(load_instrument(name) for name in config.instruments)
     prefixes = load_prefixes(config.prefixes.file, config.prefixes.only)
     template = load_template(config.elicitation.template)
     lexicon = load_lexicon(config.elicitation.lexicon) if config.elicitation.lexicon else None
-    spec = parse_analysis(config.analysis, config.sampler)
+    spec = parse_analysis(config.analysis, config.sampler, config.features)
     check_coders(config.coding, used="code" in config.stages)
     if not config.coding.coders and _is_text(config):
         raise UserError("coding.coders: the list is empty, but answers in words need a coder.")
@@ -80,6 +81,8 @@ def plan(config: RunConfig) -> Plan:
             check_analysis(spec, _as_if_answered(data))
     _check_paraphrase_sets(config, data)
     _check_answers_from(config)
+    if "measure" in config.stages:
+        check_features((), config.features)
     return Plan(config, instruments, prefixes, template, lexicon, spec, data)
 
 

@@ -247,6 +247,7 @@ def _measure(job: Job) -> tuple[list[str], dict[str, Any]]:
         seed=job.plan.config.seed,
         strong=settings.strong,
         paraphrase_sets=settings.paraphrase_sets,
+        features=job.plan.config.features,
     )
     return write_tables(tables, job.folder / "measures"), {}
 

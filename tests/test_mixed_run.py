@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -9,6 +10,10 @@ from polbayes.cli import _main
 from polbayes.run import load_run
 
 MODELS = ["left", "right"]
+FEATURES = [
+    *("lexical_frequency", "word_length", "sentence_length"),
+    *("positive_sentiment", "negative_sentiment"),
+]
 ITEMS = [f"pc-{k:02d}" for k in range(1, 13)]
 SMALL = [
     "+experiment=pct_paraphrases",
@@ -31,7 +36,8 @@ def finished(tmp_path_factory):
 
 def test_the_folder_holds_what_a_run_leaves(finished):
     names = {p.stem for p in (finished / "estimates").glob("*.csv")}
-    assert names == {"coefficients", "group_sds", "group_effects", "diagnostics"}
+    expected = {"coefficients", "classical", "group_sds", "group_effects", "diagnostics"}
+    assert names == expected
     record = json.loads((finished / "manifest.json").read_text())["stages"]["fit"]
     assert record["verdict"] in ("good", "caution")
     assert record["equation"].startswith("r_plus ~ Normal(η, σ)\n")
@@ -51,9 +57,44 @@ def test_the_table_has_every_model_and_term(finished):
     table = pd.read_csv(finished / "estimates" / "coefficients.csv")
     assert table["model"].unique().tolist() == MODELS
     kinds = [f"kind[{k}]" for k in ("negation", "opposite", "paraphrase")]
-    terms = ["Intercept", "keying", *kinds, "scale(words)"]
+    terms = ["Intercept", "keying", *kinds, *FEATURES]
     assert table["term"].tolist() == terms * 2
     assert ((table["lower"] < table["estimate"]) & (table["estimate"] < table["upper"])).all()
+
+
+def test_the_classical_fit_is_beside_it(finished):
+    """Of the same models and terms; wide priors change little."""
+    folder = finished / "estimates"
+    bayes, classical = (pd.read_csv(folder / f"{n}.csv") for n in ("coefficients", "classical"))
+    both = bayes.merge(classical, on=["model", "term"], suffixes=("", "_reml"), validate="1:1")
+    assert len(both) == len(bayes) == len(classical)
+    apart = (both["estimate"] - both["estimate_reml"]).abs() / both["se"]
+    assert apart.max() < 0.3
+    tested = classical[classical["term"] != "Intercept"]
+    assert set(tested["tests"]) == {9}
+    np.testing.assert_allclose(tested["p_bonferroni"], np.minimum(9 * tested["p"], 1))
+    page = (finished / "report" / "index.html").read_text()
+    assert "Beside it: the classical fit, with p values" in page
+
+
+def test_the_features_of_the_wordings_are_described(finished):
+    table = pd.read_csv(finished / "measures" / "text_features.csv")
+    assert table.columns.tolist() == ["item", "variant", "kind", "statement", *FEATURES]
+    assert len(table) == 12 * 10
+    counted = table["statement"].str.split().str.len()
+    assert table["sentence_length"].tolist() == counted.tolist()
+    correlations = pd.read_csv(finished / "measures" / "feature_correlations.csv")
+    assert len(correlations) == 10
+    page = (finished / "report" / "index.html").read_text()
+    assert "How features of the wordings go together" in page
+    assert (finished / "report" / "figures" / "feature_correlations.svg").is_file()
+
+
+def test_another_way_to_compute_features_is_another_fit(finished, capsys):
+    assert _main([*SMALL, f"run_dir={finished}", "features.language=de"]) == 2
+    message = capsys.readouterr().err
+    assert "features.language" in message
+    assert "stages=[measure,fit,report]" in message
 
 
 def test_the_report_shows_it_and_leaves_the_ideology_model_out(finished):
@@ -89,7 +130,7 @@ def test_another_analysis_replaces_the_tables_of_the_last(finished, tmp_path):
     again = [*SMALL, f"run_dir={folder}", formula, f"analysis.table={table}", "analysis.by=null"]
     assert _main([*again, "stages=[fit,report]"]) == 0
     names = {p.stem for p in (folder / "estimates").glob("*.csv")}
-    assert names == {"coefficients", "group_sds", "diagnostics"}
+    assert names == {"coefficients", "classical", "group_sds", "diagnostics"}
     terms = pd.read_csv(folder / "estimates" / "coefficients.csv")["term"].tolist()
     assert terms == ["Intercept", "keying", "length"]
     first = json.loads((folder / "manifest.json").read_text())["stages"]
@@ -125,6 +166,9 @@ def test_explain_prints_equation_and_priors(analysis, capsys):
         ("analysis.family=poisson", "unknown family"),
         ("analysis.family=beta", "use sampler=nutpie"),
         ("analysis.table=none.csv", "no such file"),
+        ("features.names=[words]", "unknown feature 'words'"),
+        ("features.sentiment=./none", "there is no folder './none'"),
+        ("features.language=xx", "unknown language 'xx'"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused_before_anything_is_asked(

@@ -28,6 +28,8 @@ class SequenceClassifier:
         Of the coder, for errors.
     config
         Names the checkpoint, dtype, device and the size of batches.
+    under
+        The key of the config that it is declared under.
 
     Raises
     ------
@@ -35,9 +37,9 @@ class SequenceClassifier:
         If there is no such checkpoint, or it is no classifier.
     """
 
-    def __init__(self, name: str, config: CoderConfig) -> None:
+    def __init__(self, name: str, config: CoderConfig, *, under: str = UNDER) -> None:
         self._config = config
-        self._source = checkpoint.locate(name, config, under=UNDER)
+        self._source = checkpoint.locate(name, config, under=under)
         self._about = checkpoint.load_config(self._source)
         self._loaded: tuple[Any, Any] | None = None
         self._limit = 0

@@ -9,7 +9,7 @@ from polbayes.config import AnalysisConfig, RunConfig
 from polbayes.errors import UserError
 
 # The keys that a comparison takes from its first run.
-_TAKEN = ("analysis", "sampler", "measures", "seed")
+_TAKEN = ("analysis", "sampler", "measures", "features", "seed")
 
 # Response -> the shipped analysis of several models.
 _SEVERAL = {

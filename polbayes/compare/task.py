@@ -116,13 +116,15 @@ def _keys(config: RunConfig, files: Mapping[str, list[str]]) -> dict[str, str]:
     analysis, sampler = asdict(config.analysis), asdict(config.sampler)
     keys["fit"] = digest([keys["merge"], [analysis, sampler, config.seed]])
     keys["draws"] = draws_key(keys["merge"], analysis, sampler, config.seed)
-    keys["measure"] = digest([keys["merge"], asdict(config.measures), config.seed])
+    own = [asdict(config.measures), asdict(config.features)]
+    keys["measure"] = digest([keys["merge"], own, config.seed])
     keys["report"] = digest([keys["fit"], keys["measure"], config.title, config.description])
     return keys
 
 
 def _check_analysis(config: RunConfig, aligned: Aligned) -> None:
     """Refuse an analysis that these answers do not allow, before anything is written."""
+    from polbayes.features import check_features
     from polbayes.fit.analysis import parse_analysis
     from polbayes.fit.cells import gather_cells
     from polbayes.fit.spec import Spec
@@ -134,6 +136,7 @@ def _check_analysis(config: RunConfig, aligned: Aligned) -> None:
             "analysis: task=compare compares leanings, which a mixed model (its part is mu) does "
             "not have; add analysis=ideology."
         )
+    check_features((), config.features)
     if aligned.linked:
         bind(spec, gather_cells(aligned.data, spec))
 
@@ -159,6 +162,7 @@ def _measure(job: _Job) -> None:
         seed=job.config.seed,
         strong=settings.strong,
         paraphrase_sets=settings.paraphrase_sets,
+        features=job.config.features,
     )
     outputs = write_tables(tables, job.folder / "measures")
     job.manifest.finish("measure", job.keys["measure"], outputs)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from polbayes.config import AnalysisConfig, PrecisionConfig, SamplerConfig
+    from polbayes.config import AnalysisConfig, FeatureConfig, PrecisionConfig, SamplerConfig
     from polbayes.fit.diagnose import Diagnosis
     from polbayes.fit.kept import Kept
 
@@ -56,8 +56,21 @@ class Fitted:
         save_posterior(self.posterior, self.sample_stats, path)
 
 
-def parse_analysis(config: "AnalysisConfig", sampler: "SamplerConfig") -> Spec | MixedSpec:
+def parse_analysis(
+    config: "AnalysisConfig",
+    sampler: "SamplerConfig",
+    features: "FeatureConfig | None" = None,
+) -> Spec | MixedSpec:
     """Parse a spec, and check that the sampler fits it.
+
+    Parameters
+    ----------
+    config
+        The spec.
+    sampler
+        The sampler.
+    features
+        How the text features are computed that a mixed model may use.
 
     Raises
     ------
@@ -81,7 +94,7 @@ def parse_analysis(config: "AnalysisConfig", sampler: "SamplerConfig") -> Spec |
         check_sampler(sampler)
         _check_conclusions(config)
         return parse_spec(config)
-    spec = parse_mixed(config)
+    spec = parse_mixed(config, features)
     if sampler.backend == _EXACT:
         from polbayes.fit.mixed.exact import check_exact
 
@@ -266,14 +279,18 @@ def _fit_mixed(
     spec: MixedSpec, data: "xr.Dataset", sampler: "SamplerConfig", *, level: float, seed: int
 ) -> Fitted:
     from polbayes.fit.diagnose import diagnose
-    from polbayes.fit.mixed.fit import fit_mixed
+    from polbayes.fit.mixed.fit import fit_classical, fit_mixed
     from polbayes.fit.mixed.tables import summarise
 
     result = fit_mixed(data, spec, sampler, seed=seed)
+    tables = summarise(result.posterior, level=level)
+    classical = fit_classical(data, spec, level=level)
+    if classical is not None:
+        tables["classical"] = classical
     return Fitted(
         posterior=result.posterior,
         sample_stats=result.sample_stats,
-        tables=summarise(result.posterior, level=level),
+        tables=tables,
         diagnosis=diagnose(result.posterior, result.sample_stats),
         notes=result.notes,
         equation=result.equation,

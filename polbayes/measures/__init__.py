@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polbayes.coding.levels import STRONG
+from polbayes.config import FeatureConfig
+from polbayes.features import to_measure
 from polbayes.measures.agreement import agreement
 from polbayes.measures.bias import bias
 from polbayes.measures.compass import compass
@@ -23,6 +25,7 @@ from polbayes.measures.paraphrases import (
 from polbayes.measures.prefix_shift import prefix_shift
 from polbayes.measures.ranks import rank_agreement
 from polbayes.measures.stability import stability
+from polbayes.measures.text_features import feature_correlations, wording_features
 from polbayes.measures.validity import validity
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ __all__ = [
     "consistency",
     "distributions",
     "divergent_pairs",
+    "feature_correlations",
     "item_instability",
     "measure_all",
     "prefix_shift",
@@ -51,6 +55,7 @@ __all__ = [
     "reformulation_robustness",
     "stability",
     "validity",
+    "wording_features",
 ]
 
 
@@ -62,6 +67,7 @@ def measure_all(
     seed: int = 1,
     strong: float = STRONG,
     paraphrase_sets: Mapping[str, Sequence[str]] | None = None,
+    features: FeatureConfig | None = None,
 ) -> "dict[str, pd.DataFrame]":
     """Compute every classical measure that the dataset allows.
 
@@ -76,6 +82,9 @@ def measure_all(
     paraphrase_sets
         Two sets of wordings to compare, see
         `polbayes.measures.paraphrases.compare_paraphrase_sets`.
+    features
+        Which text features of the wordings, and how, see `polbayes.features.to_measure`; by
+        default none.
 
     Returns
     -------
@@ -91,7 +100,8 @@ def measure_all(
         `MANY_PAIRED` ids) and ``_by_instrument`` where there are several of these and of
         models; ``stability``, ``stability_by_item``, ``distributions``, ``divergent_pairs``,
         ``item_instability``, ``validity_by_item`` and, given two sets, ``paraphrase_sets``
-        where there is `r_plus`.
+        where there is `r_plus`; ``text_features`` and ``feature_correlations`` where
+        `features` has some.
 
     Raises
     ------
@@ -117,6 +127,22 @@ def measure_all(
         tables["stability"] = stability(data, **settings)
         tables["stability_by_item"] = stability(data, by=("model", "item"), **settings)
         tables |= _of_paraphrases(data, paraphrase_sets, settings)
+    if features is not None:
+        tables |= _of_texts(data, features, settings)
+    return tables
+
+
+def _of_texts(
+    data: "xr.Dataset", features: FeatureConfig, settings: dict[str, Any]
+) -> "dict[str, pd.DataFrame]":
+    """Describe the wordings themselves."""
+    names = to_measure(features, probabilities="r_plus" in data)
+    if not names:
+        return {}
+    table = wording_features(data, names, features)
+    tables = {"text_features": table}
+    if len(names) > 1:
+        tables["feature_correlations"] = feature_correlations(table, **settings)
     return tables
 
 

@@ -27,6 +27,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "reliability": ("dimension", "measure", "model", *_INTERVAL, "balanced"),
     "d_study": ("dimension", "questions", "cost", "own", "cheapest", "p_reached"),
     "coefficients": ("term", *_INTERVAL),
+    "classical": ("term", *_INTERVAL, "p", "p_bonferroni", "tests", "coverage"),
     "group_sds": ("group", "varying", *_INTERVAL),
     "group_effects": ("group", "varying", "level", *_INTERVAL),
     "predictive": (
@@ -58,6 +59,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "bias_difference_by_instrument": ("model", "first", "second", *_INTERVAL),
     "item_instability": ("item", *_INTERVAL),
     "divergent_pairs": ("model", "item", "difference"),
+    "feature_correlations": (
+        *("first", "second", *_INTERVAL, "lower_item", "upper_item", "n", "level"),
+    ),
     **{
         f"rank_agreement_by_{over}": ("dimension", "first", "second", "p", *_INTERVAL)
         for over in ("instrument", "prefix", "variant", "kind")

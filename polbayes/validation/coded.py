@@ -1,10 +1,13 @@
 """A coder's reading of labelled answers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from polbayes.coding import get_coder
+from polbayes.config import CoderConfig
 from polbayes.dataset import STANCE_CLASSES
 from polbayes.validation.labelled import Labelled
 
@@ -48,7 +51,13 @@ class Coded:
         return np.asarray(self.coded_as == self.answers.labels)
 
 
-def code_labelled(answers: Labelled, coder: str) -> Coded:
+def code_labelled(
+    answers: Labelled,
+    coder: str,
+    models: Mapping[str, CoderConfig] | None = None,
+    *,
+    journal_dir: Path | None = None,
+) -> Coded:
     """Have a coder read labelled answers; it does not see the labels.
 
     Parameters
@@ -57,6 +66,10 @@ def code_labelled(answers: Labelled, coder: str) -> Coded:
         The labelled answers.
     coder
         Name of a coder.
+    models
+        Declared coders by name.
+    journal_dir
+        Where checkpoints keep what they read; None to keep nothing.
 
     Raises
     ------
@@ -65,7 +78,8 @@ def code_labelled(answers: Labelled, coder: str) -> Coded:
     ValueError
         If it does not return a row of probabilities for every answer.
     """
-    given = get_coder(coder)(answers.statements, answers.responses)
+    read = get_coder(coder, models, journal_dir=journal_dir)
+    given = read(answers.statements, answers.responses)
     return coded_from(np.asarray(given, dtype=np.float64), answers, coder=coder)
 
 

@@ -1,7 +1,7 @@
 """``task=validate_coder``: what coders make of labelled answers, as tables, figures and a page."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,9 +10,10 @@ import numpy as np
 
 from polbayes.annotation.task import LABELLED
 from polbayes.coding import get_coder
-from polbayes.config import RunConfig
+from polbayes.config import CoderConfig, RunConfig
 from polbayes.dataset import write_dataset
 from polbayes.errors import UserError
+from polbayes.journal import CODING
 from polbayes.manifest import versions
 from polbayes.measures.resampling import Bootstrap
 from polbayes.validation.coded import Coded, code_labelled
@@ -56,14 +57,15 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
 
     settings, run = config.validation, Path(config.run_dir).expanduser()
     coders = list(dict.fromkeys(settings.coders or config.coding.coders))
-    _check_coders(coders, "validation.coders" if settings.coders else "coding.coders")
+    models = config.coding.models
+    _check_coders(coders, models, "validation.coders" if settings.coders else "coding.coders")
     given = settings.table
     path = Path(given).expanduser() if given else run / config.annotation.folder / LABELLED
     answers = read_labelled(path, columns=settings.columns, merge=settings.merge)
     read = []
     for name in coders:
         _say(f"validate_coder: {name} reads {len(answers.labels)} answers")
-        read.append(code_labelled(answers, name))
+        read.append(code_labelled(answers, name, models, journal_dir=run / CODING))
     bootstrap = Bootstrap(config.measures.bootstrap, config.measures.level, config.seed)
     tables = validation_tables(read, bootstrap, thresholds=settings.thresholds, bins=settings.bins)
     counts = confusion_dataset(read).assign_attrs(
@@ -83,11 +85,11 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
     return page
 
 
-def _check_coders(coders: Sequence[str], key: str) -> None:
+def _check_coders(coders: Sequence[str], models: Mapping[str, CoderConfig], key: str) -> None:
     """Refuse an unknown coder before anything is read, under the key that it was given as."""
     for name in coders:
         try:
-            get_coder(name)
+            get_coder(name, models)
         except UserError as error:
             raise UserError(str(error).replace("coding.coders", key, 1)) from error
 

@@ -1,4 +1,4 @@
-"""The columns that a mixed model can use: coordinates, measured values, and a table's."""
+"""The columns of a mixed model: coordinates, measured values, a table's, text features."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,27 +50,28 @@ def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.
     -------
     pandas.DataFrame
         The columns of the spec, ``model``, ``status`` and, where `answered`, the response
-        as `RESPONSE`. Beside the dataset's coordinates and numeric variables there is
-        ``words``, the number of words of the statement, and what the table of the spec has.
+        as `RESPONSE`. Beside the dataset's coordinates and numeric variables there are what
+        the table of the spec has, and the text features of the statement.
 
     Raises
     ------
     UserError
-        If the spec names a variable, a value or a response that is not there.
+        If the spec names a variable, a value or a response that is not there, or a text
+        feature that cannot be computed.
     """
     from polbayes.dataset import to_frame
+    from polbayes.features import FEATURES
 
     sources = set(_SOURCES.get(spec.response, (spec.response,)))
     numeric = {str(n) for n, v in data.data_vars.items() if v.dtype.kind in "iuf"} - {"status"}
     frame = to_frame(data, sorted(({*needed(spec), *sources} & numeric) | {"status"}))
     frame = frame[frame["status"] != NOT_ASKED]
-    if "statement" in frame:
-        frame = frame.assign(words=frame["statement"].str.split().str.len().astype(float))
     if spec.table is not None:
         frame = join_table(frame, Path(spec.table).expanduser())
+    frame = _with_features(frame, {*needed(spec), *sources}, spec)
     for name in sorted(needed(spec)):
         if name not in frame:
-            known = (set(map(str, frame.columns)) | numeric) - {"status"}
+            known = (set(map(str, frame.columns)) | numeric | set(FEATURES)) - {"status"}
             raise unknown("variable", name, known, where="analysis")
     frame = _selected(frame, spec)
     if answered:
@@ -80,6 +81,18 @@ def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.
     kept = [*dict.fromkeys(("model", "status", *sorted(needed(spec))))]
     kept += [RESPONSE] if answered else []
     return _with_reference(_with_missing(frame[kept].reset_index(drop=True)))
+
+
+def _with_features(frame: "pd.DataFrame", names: set[str], spec: MixedSpec) -> "pd.DataFrame":
+    """Compute the text features that a spec uses and the data do not have."""
+    from polbayes.features import FEATURES, check_features, text_features
+
+    wanted = [name for name in FEATURES if name in names and name not in frame]
+    if not wanted or "statement" not in frame:
+        return frame
+    check_features(wanted, spec.features)
+    table = text_features(frame["statement"], wanted, spec.features)
+    return frame.join(table.set_index("statement"), on="statement")
 
 
 def _selected(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError
+from polbayes.fit.mixed.classical import classical_table, has_classical
 from polbayes.fit.mixed.exact import BACKEND, check_exact, draw
 from polbayes.fit.mixed.identify import check_rows
 from polbayes.fit.mixed.model import MixedModel, build
@@ -14,6 +15,7 @@ from polbayes.fit.mixed.text import equation, prior_lines
 from polbayes.fit.mixed.translate import translate
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from polbayes.config import SamplerConfig
@@ -106,6 +108,43 @@ def fit_mixed(
             texts += prior_lines(spec, model, answered=True)
     posterior = posteriors[""] if spec.by is None else stack(posteriors, spec.by)
     return MixedFit(posterior, _joined(stats), split[0][1].notes, texts[0], tuple(texts[1:]))
+
+
+def fit_classical(data: "xr.Dataset", spec: MixedSpec, *, level: float) -> "pd.DataFrame | None":
+    """Fit a mixed model by REML, beside the posterior (`polbayes.fit.mixed.classical`).
+
+    Parameters
+    ----------
+    data
+        The dataset.
+    spec
+        The spec.
+    level
+        Coverage of the intervals, in (0, 1).
+
+    Returns
+    -------
+    pandas.DataFrame or None
+        As `polbayes.fit.mixed.classical.classical_table`, with a column for `MixedSpec.by` first
+        where the model is fitted for each of its levels; None for other models than Gaussian
+        ones with at most one random intercept.
+
+    Raises
+    ------
+    UserError
+        If the data cannot identify the spec.
+    """
+    import pandas as pd
+
+    if not has_classical(spec):
+        return None
+    tables = []
+    for name, rows in checked_strata(data, spec):
+        table = classical_table(rows, spec, level=level)
+        if spec.by is not None:
+            table.insert(0, spec.by, name)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _sample(

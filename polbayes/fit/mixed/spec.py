@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from polbayes.config import FeatureConfig
 from polbayes.errors import UserError, unknown
 from polbayes.fit.formula import Formula, GroupTerm, parse_formula
 from polbayes.fit.priors import Prior, flatten, parse_prior
@@ -52,6 +53,8 @@ class MixedSpec:
         Variable for each of whose levels the model is fitted separately, or None.
     table
         Path of a table whose columns are joined to the answers, or None.
+    features
+        How the text features are computed that the spec uses.
     """
 
     response: str
@@ -61,6 +64,7 @@ class MixedSpec:
     select: Mapping[str, tuple[Any, ...]]
     by: str | None = None
     table: str | None = None
+    features: FeatureConfig = field(default_factory=FeatureConfig)
 
     @property
     def parts(self) -> Mapping[str, Formula]:
@@ -95,7 +99,7 @@ def is_mixed(config: "AnalysisConfig") -> bool:
     return config.parts.get(PART) is not None
 
 
-def parse_mixed(config: "AnalysisConfig") -> MixedSpec:
+def parse_mixed(config: "AnalysisConfig", features: FeatureConfig | None = None) -> MixedSpec:
     """Parse and check the spec of a mixed model as far as that needs no data.
 
     Raises
@@ -127,7 +131,14 @@ def parse_mixed(config: "AnalysisConfig") -> MixedSpec:
         for name, value in config.select.items()
     }
     return MixedSpec(
-        config.response, config.family, formula, priors, select, config.by, config.table
+        response=config.response,
+        family=config.family,
+        formula=formula,
+        priors=priors,
+        select=select,
+        by=config.by,
+        table=config.table,
+        features=features or FeatureConfig(),
     )
 
 

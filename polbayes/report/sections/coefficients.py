@@ -6,6 +6,7 @@ from polbayes.report.blocks import (
     Block,
     Column,
     Fold,
+    Paragraph,
     Picture,
     Section,
     chance_column,
@@ -15,6 +16,7 @@ from polbayes.report.blocks import (
     text_column,
 )
 from polbayes.report.figures.coefficients import plot_coefficients
+from polbayes.report.numbers import number
 from polbayes.report.results import COLUMNS, Results
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ def coefficients(results: Results) -> Section | None:
     blocks: list[Block] = []
     if table is not None:
         blocks += _coefficients(table, results)
+    classical = results.table("classical")
+    if classical is not None and table is not None:
+        blocks.append(_beside(classical, table, results))
     if scales is not None:
         blocks.append(_scales(scales, results))
     effects = results.table("group_effects")
@@ -86,6 +91,42 @@ def _coefficients(table: "pd.DataFrame", results: Results) -> list[Block]:
     ]
     numbers = grid(table, columns, caption="Coefficients.", csv="coefficients", posterior=True)
     return [*blocks, numbers]
+
+
+def _beside(classical: "pd.DataFrame", table: "pd.DataFrame", results: Results) -> Fold:
+    """Put the classical fit and the posterior into one table."""
+    by = _by(table, "coefficients")
+    keys = ["term"] if by is None else [by, "term"]
+    both = classical.astype(dict.fromkeys(keys, str)).merge(
+        table[[*keys, "estimate", "lower", "upper"]].astype(dict.fromkeys(keys, str)),
+        on=keys,
+        how="left",
+        suffixes=("", "_bayes"),
+    )
+    both = both.rename(columns={f"{n}_bayes": f"bayes_{n}" for n in ("lower", "upper")})
+    both = both.rename(columns={"estimate_bayes": "bayes"})
+    level = float(classical["coverage"].iloc[0])
+    columns = [
+        *([] if by is None else [text_column(by, by.capitalize())]),
+        text_column("term", "Term"),
+        *estimate_columns("REML", level, digits=_DIGITS),
+        Column("p", lambda row: _p(row["p"])),
+        Column("p, Bonferroni", lambda row: _p(row["p_bonferroni"])),
+        *estimate_columns("Posterior mean", results.level, prefix="bayes", digits=_DIGITS),
+    ]
+    tests = int(classical["tests"].max())
+    about = Paragraph(
+        "The same model by restricted maximum likelihood, as lme4 fits it, with t tests whose "
+        "degrees of freedom are Satterthwaite's. The corrected p value is for "
+        f"{tests} tests together: it is below 0.05 in at most 5 of 100 such sets where no "
+        "predictor has an effect. It does not say how large an effect is, nor how likely."
+    )
+    layout = grid(both, columns, caption="The classical fit and the posterior.", csv="classical")
+    return Fold("Beside it: the classical fit, with p values", (about, layout))
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else number(value, _DIGITS)
 
 
 def _scales(table: "pd.DataFrame", results: Results) -> Block:

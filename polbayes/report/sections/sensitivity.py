@@ -20,6 +20,7 @@ from polbayes.report.figures.sensitivity import EFFECTS, plot_sensitivity
 from polbayes.report.numbers import number
 from polbayes.report.results import Results
 from polbayes.report.sections.bias import level_of
+from polbayes.report.sections.wordings import feature_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +57,7 @@ def sensitivity(results: Results) -> Section | None:
     if stability is not None:
         blocks.append(_stability(results))
     blocks += _items(results)
+    blocks += feature_blocks(results)
     if not blocks:
         return None
     if scales is None:

@@ -33,13 +33,43 @@ def test_the_original_wording_is_what_kinds_are_compared_to(coded, mixed):
     assert rows.frame["prefix"].cat.categories.tolist() == ["baseline", "please"]
 
 
-def test_words_of_a_statement_are_counted(coded, mixed):
-    data = coded(r_plus=0.25)
+def with_text(data, text):
     texts = data["statement"].values.copy()
-    texts[0, 0] = "one  two three\nfour"
-    data = data.assign_coords(statement=(data["statement"].dims, texts))
-    rows = gather_rows(data, mixed("~ words", select={"item": "e1", "variant": "original"}))
-    assert rows.frame["words"].unique().tolist() == [4.0]
+    texts[0, 0] = text
+    return data.assign_coords(statement=(data["statement"].dims, texts))
+
+
+def test_features_of_the_statement_are_there(coded, mixed):
+    data = with_text(coded(r_plus=0.25), "one  two three\nfour")
+    formula = "~ sentence_length + word_length"
+    rows = gather_rows(data, mixed(formula, select={"item": "e1", "variant": "original"}))
+    assert rows.frame["sentence_length"].unique().tolist() == [4.0]
+    assert rows.frame["word_length"].unique().tolist() == [15 / 4]
+    assert "lexical_frequency" not in rows.frame
+
+
+def test_a_statement_without_the_feature_is_left_out_and_counted(coded, mixed):
+    data = with_text(coded(r_plus=0.25), "?!")
+    rows = gather_rows(data, mixed("~ word_length"))
+    # Two models under two prefixes.
+    assert len(rows.frame) == CELLS - 4
+    assert rows.notes == ("4 answers without a value of word_length are left out.",)
+
+
+def test_a_feature_can_be_the_response(coded, mixed):
+    rows = gather_rows(coded(r_plus=0.25), mixed("~ kind", response="sentence_length"))
+    assert rows.frame[RESPONSE].notna().all()
+
+
+def test_a_feature_that_is_not_there_is_suggested(coded, mixed):
+    with pytest.raises(UserError, match="did you mean 'word_length'"):
+        gather_rows(coded(r_plus=0.25), mixed("~ word_lenght"))
+
+
+def test_a_variable_of_the_data_comes_before_a_feature_of_its_name(coded, mixed):
+    data = coded(r_plus=0.25).assign_coords(word_length=("item", [1.0, 2.0, 4.0, 7.0]))
+    rows = gather_rows(data, mixed("~ word_length"))
+    assert sorted(rows.frame["word_length"].unique()) == [1, 2, 4, 7]
 
 
 @pytest.mark.parametrize(

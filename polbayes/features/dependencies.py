@@ -1,0 +1,103 @@
+"""Features of the syntax of a wording, from the dependency parser of a spaCy pipeline."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from polbayes.errors import UserError
+
+RIGHT, LEFT, DISTANCE = "right_dependents", "left_dependents", "dependency_distance"
+# What comes after parsing, and costs as much.
+_NOT_NEEDED = ("ner", "lemmatizer", "attribute_ruler")
+
+
+def dependencies(
+    texts: Sequence[str], *, parser: str, batch_size: int = 128
+) -> dict[str, np.ndarray]:
+    """Parse wordings and average over their words.
+
+    The parser is given the words that white space separates, punctuation and all, as Haller et
+    al. (2024) do.
+
+    Parameters
+    ----------
+    texts
+        The wordings.
+    parser
+        Name of an installed spaCy pipeline, or its folder.
+    batch_size
+        Wordings that are parsed together.
+
+    Returns
+    -------
+    dict
+        The means over the words of a wording of ``right_dependents`` and ``left_dependents``,
+        the number of dependents that follow and precede a word, and ``dependency_distance``, how
+        many words it is from its head (0 for the head of the sentence). NaN where there is no
+        word.
+
+    Raises
+    ------
+    UserError
+        As `load_parser`.
+    """
+    from spacy.tokens import Doc
+    from tqdm import tqdm
+
+    pipeline = load_parser(parser)
+    words = [text.split() for text in texts]
+    there = [k for k, found in enumerate(words) if found]
+    docs = (Doc(pipeline.vocab, words=words[k]) for k in there)
+    means = np.full((len(texts), 3), np.nan)
+    parsed = pipeline.pipe(docs, batch_size=batch_size)
+    # None leaves it to tqdm, which is silent where there is no terminal.
+    bar = tqdm(parsed, total=len(there), desc="parsing", unit="wordings", disable=None)
+    for k, doc in zip(there, bar, strict=True):
+        means[k] = _means(doc)
+    return dict(zip((RIGHT, LEFT, DISTANCE), means.T, strict=True))
+
+
+def _means(doc: Any) -> np.ndarray:
+    """Return the three means of a parsed wording."""
+    place = np.arange(len(doc))
+    head = np.array([token.head.i for token in doc])
+    # A word is the right or left dependent of one head, so that counting words counts dependents.
+    return np.array([(place > head).mean(), (place < head).mean(), np.abs(place - head).mean()])
+
+
+@lru_cache(maxsize=2)
+def load_parser(name: str) -> Any:
+    """Load a spaCy pipeline that has a dependency parser.
+
+    Raises
+    ------
+    UserError
+        If spaCy or the pipeline is not installed, or it has no parser.
+    """
+    where = "features.parser"
+    try:
+        import spacy
+    except ImportError as error:
+        raise UserError(
+            f"{where}: features of dependencies need spaCy, which is not installed; run pip "
+            "install 'polbayes[spacy]', or leave them out."
+        ) from error
+    try:
+        pipeline = spacy.load(name, exclude=list(_NOT_NEEDED))
+    except OSError as error:
+        raise UserError(
+            f"{where}: there is no spaCy pipeline '{name}' here; run python -m spacy download "
+            f"{name}, or name one that is installed, or its folder."
+        ) from error
+    except (ValueError, ImportError, KeyError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{where}: '{name}' cannot be loaded ({reason}).") from error
+    assigned = {a for pipe in pipeline.pipe_names for a in pipeline.get_pipe_meta(pipe).assigns}
+    if "token.head" not in assigned:
+        raise UserError(
+            f"{where}: '{name}' has no dependency parser, only "
+            f"{', '.join(pipeline.pipe_names) or 'a tokenizer'}; name another pipeline."
+        )
+    return pipeline

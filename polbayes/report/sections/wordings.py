@@ -1,0 +1,55 @@
+"""Text features of the wordings: how they go together."""
+
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Fold,
+    Paragraph,
+    Picture,
+    estimate_columns,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.figures.features import plot_feature_correlations
+from polbayes.report.numbers import interval
+from polbayes.report.results import Results
+from polbayes.report.sections.bias import level_of
+
+
+def feature_blocks(results: Results) -> list[Block]:
+    """Show how text features of the wordings correlate, where they were computed."""
+    table = results.table("feature_correlations")
+    if table is None:
+        return []
+    level = level_of(table)
+    picture = Picture(
+        name="feature_correlations",
+        caption="Correlations of text features over the wordings asked; bold where the "
+        f"{level:.0%} interval from resampling statements leaves out 0.",
+        alt="Heat map of features by features; the numbers are in the table below.",
+        figure=plot_feature_correlations(table),
+        csv=("feature_correlations", "text_features"),
+        posterior=False,
+    )
+    layout = grid(
+        table,
+        [
+            text_column("first", "Feature"),
+            text_column("second", "Feature"),
+            *estimate_columns("Correlation", level),
+            Column(
+                f"{level:.0%} interval by statement",
+                lambda row: interval(row["lower_item"], row["upper_item"], 2),
+            ),
+            number_column("n", "Wordings", 0),
+        ],
+        caption="Correlations of text features (Pearson). The first interval takes wordings as "
+        "independent, the second resamples statements with all their wordings.",
+        csv="feature_correlations",
+    )
+    about = Paragraph(
+        "A mixed model can only tell the effects of features apart that do not go together: "
+        "where two correlate highly, neither coefficient says much by itself."
+    )
+    return [Fold("How features of the wordings go together", (about, picture, layout))]
