@@ -59,7 +59,7 @@ def plan(config: RunConfig) -> Plan:
         respondent that is not there, a spec that the design cannot identify.
     """
     from polbayes.coding.registry import check_coders
-    from polbayes.features import check_features
+    from polbayes.features import check_features, to_measure
     from polbayes.fit.analysis import check_analysis, parse_analysis
 
     instruments = tuple(load_instrument(name) for name in config.instruments)
@@ -82,7 +82,8 @@ def plan(config: RunConfig) -> Plan:
     _check_paraphrase_sets(config, data)
     _check_answers_from(config)
     if "measure" in config.stages:
-        check_features((), config.features)
+        probabilities = config.elicitation.kind != "open_ended" or config.imported is not None
+        check_features(to_measure(config.features, probabilities=probabilities), config.features)
     return Plan(config, instruments, prefixes, template, lexicon, spec, data)
 
 

@@ -121,6 +121,7 @@ def refused(answer, says, *, left=()):
         ([*WVS, "respondents.left.backend=casual"], "unknown backend 'casual'; did you mean"),
         ([*WVS, "respondents.left.checkpoint=planted:lefft"], "did you mean 'left'?"),
         ([*WVS, "respondents.left.checkpoint=left"], "write planted:NAME"),
+        ([*PCT, "features.language=xx"], "unknown language 'xx'; known: ar, "),
         ([*PCT, "elicitation.lexicon=haller"], "unknown name in data/lexicons 'haller'"),
         ([*PCT, "prefixes.only=[baseline,likert]"], "prefix 'likert' asks for a number"),
         ([*PCT, "items=[pc-21]"], "items: none of the items to ask is scored"),
