@@ -62,7 +62,8 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
         out["difficulty"] = reader.part("difficulty", ("item",))
     if "discrimination" in parts:
         values = reader.part("discrimination", ("item",))
-        out["discrimination"] = values if built.spec.signed else np.exp(values)
+        values = values if built.spec.signed else np.exp(values)
+        out["discrimination"] = values.assign_attrs(sign="either" if built.spec.signed else "+")
     out |= _wordings(built, reader)
     out |= _scales(built, reader)
     out |= bias_measure(built, drawn)

@@ -180,6 +180,9 @@ def _items(posterior: "xr.Dataset", items: "pd.DataFrame | None", level: float) 
             "discrimination_lower",
             "discrimination_upper",
         ]
+        if posterior["discrimination"].attrs.get("sign") == "either":
+            positive = (posterior["discrimination"] > 0).mean(("chain", "draw"))
+            other["discrimination_p_positive"] = positive.to_numpy()
         table = table.merge(other, on="item")
     table = table.assign(level=level)
     return table if items is None else items.merge(table, on="item")

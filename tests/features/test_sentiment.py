@@ -88,7 +88,9 @@ def test_what_is_no_classifier_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"features\.sentiment: checkpoint: there is no folder"):
         check_classifier("./none", labels={})
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
-    with pytest.raises(UserError, match=r"features\.sentiment: checkpoint: the folder .* no \*\.safetensors"):
+    with pytest.raises(
+        UserError, match=r"features\.sentiment: checkpoint: the folder .* no \*\.safetensors"
+    ):
         check_classifier(str(tmp_path), labels={})
     labels = {"positive": "LABEL_1", "negative": "LABEL_0"}
     with pytest.raises(UserError, match="not a sequence classifier"):

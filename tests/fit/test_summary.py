@@ -159,6 +159,15 @@ def test_tables_follow_the_parts_of_the_spec(posterior):
         assert (tables[name]["level"] == 0.8).all()
 
 
+def test_signs_of_discriminations_are_told_where_they_are_open(posterior):
+    draws = array([[[1, -2], [1, 3]]] * 2, "item", item=["x", "y"])
+    posterior = posterior.assign(difficulty=draws, discrimination=draws)
+    assert "discrimination_p_positive" not in summarise(posterior, level=0.8)["items"]
+    posterior["discrimination"].attrs["sign"] = "either"
+    table = summarise(posterior, level=0.8)["items"]
+    assert table["discrimination_p_positive"].tolist() == [1.0, 0.5]
+
+
 def test_items_are_described_where_asked(posterior):
     posterior = posterior.assign(difficulty=array([[[1, 2], [1, 2]]] * 2, "item", item=["x", "y"]))
     about = pd.DataFrame(

@@ -277,6 +277,13 @@ def test_items_are_sorted_within_their_dimension_and_carry_their_text(
     assert [line.get_marker() for line in points] == ["<", ">"]
 
 
+def test_discriminations_of_either_sign_are_no_factors(items: pd.DataFrame) -> None:
+    _, factors, *_ = plot_items(items, statements={}).axes
+    assert factors.get_xscale() == "log"
+    _, signed, *_ = plot_items(items.assign(discrimination_p_positive=1.0), statements={}).axes
+    assert signed.get_xscale() == "linear"
+
+
 def test_items_without_discrimination_have_one_column(items: pd.DataFrame) -> None:
     assert len(plot_items(items.assign(discrimination=NAN), statements={}).axes) == 2
 

@@ -35,7 +35,8 @@ def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figu
     items
         Columns ``item, dimension, difficulty, difficulty_lower, difficulty_upper`` and
         where known ``direction`` (-1 or left, +1 or right), ``discrimination``,
-        ``discrimination_lower``, ``discrimination_upper``.
+        ``discrimination_lower``, ``discrimination_upper`` and, where discriminations may have
+        either sign, ``discrimination_p_positive``.
     statements
         Text by item.
 
@@ -79,15 +80,14 @@ def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figu
 
 
 def signed(items: "pd.DataFrame") -> bool:
-    """Tell whether discriminations have either sign.
+    """Tell whether discriminations may have either sign; then there is a probability of one.
 
     Parameters
     ----------
     items
         See `plot_items`.
     """
-    lower = items.get("discrimination_lower")
-    return lower is not None and bool((lower < 0).any())
+    return "discrimination_p_positive" in items
 
 
 def _reach(items: "pd.DataFrame", quantity: str) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from polbayes.report.blocks import (
     Fold,
     Picture,
     Section,
+    chance_column,
     estimate_columns,
     grid,
     text_column,
@@ -67,6 +68,8 @@ def _numbers(table: "pd.DataFrame", results: Results) -> Fold:
     ]
     if {"discrimination", "discrimination_lower", "discrimination_upper"} <= set(table.columns):
         columns += estimate_columns("Discrimination", results.level, prefix="discrimination")
+    if signed(table):
+        columns.append(chance_column("discrimination_p_positive", "Probability positive"))
     layout = grid(
         table,
         columns,
