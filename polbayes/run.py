@@ -3,7 +3,6 @@
 import logging
 import shlex
 import shutil
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from polbayes.manifest import (
 )
 from polbayes.plan import Plan, plan
 from polbayes.resources import find
+from polbayes.terminal import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
     if not todo:
         report = folder / "report" / "index.html"
         see = f"; see {report}" if report.is_file() else ""
-        _say(f"{folder}: finished before, nothing to do{see}")
+        say(f"{folder}: finished before, nothing to do{see}")
         return
     _check_stages(todo, manifest, keys)
     planned = plan(config)
@@ -80,13 +80,13 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
     for stage in todo:
         started = time.monotonic()
         imports = stage == "probe" and config.imported is not None
-        _say(f"{stage}: {'reading the table of answers' if imports else _DOING[stage]}")
+        say(f"{stage}: {'reading the table of answers' if imports else _DOING[stage]}")
         outputs, about = _STAGES[stage](job)
         seconds = round(time.monotonic() - started, 1)
         manifest.finish(stage, keys[stage], outputs, seconds=seconds, **about)
-        _say(f"{stage}: done in {seconds} s")
+        say(f"{stage}: done in {seconds} s")
     if "report" in todo:
-        _say(f"report: {folder / 'report' / 'index.html'}")
+        say(f"report: {folder / 'report' / 'index.html'}")
 
 
 def keys_of(config: RunConfig, text: str) -> dict[str, str]:
@@ -153,10 +153,6 @@ _DOING = {
     "fit": "sampling the posterior",
     "report": "writing the report",
 }
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _inputs(config: RunConfig) -> dict[str, str]:
@@ -232,7 +228,7 @@ def _code(job: Job) -> tuple[list[str], dict[str, Any]]:
     )
     write_dataset(data, job.folder / "responses.nc")
     read = decided(data)
-    _say(f"code: answers by what decided: {', '.join(f'{k} {n}' for k, n in read.items())}")
+    say(f"code: answers by what decided: {', '.join(f'{k} {n}' for k, n in read.items())}")
     return ["responses.nc"], {"answers_by_coder": read}
 
 
@@ -327,7 +323,7 @@ def fit_into(
         kept=kept,
     )
     if result.again:
-        _say("fit: the draws were there, and were not drawn again")
+        say("fit: the draws were there, and were not drawn again")
     result.save(folder / "posterior.nc")
     diagnosis = result.diagnosis
     tables = {**result.tables, "diagnostics": diagnosis.table}
@@ -340,7 +336,7 @@ def fit_into(
         "priors": list(result.priors),
     }
     for sentence in diagnosis.sentences:
-        _say(f"fit: {sentence}")
+        say(f"fit: {sentence}")
     return ["posterior.nc", *outputs], about
 
 

@@ -1,7 +1,6 @@
 """Comparing analysis specs on the answers of a finished run (``task=compare_specs``)."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from polbayes.errors import UserError
 from polbayes.fit.spec import Spec
 from polbayes.manifest import Manifest, check_config, write_text
 from polbayes.run import fit_into, keys_of
+from polbayes.terminal import say
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -88,7 +88,7 @@ def compare_specs_of_run(
     _check_same_answers(candidates, data)
     fitted = {}
     for number, one in enumerate(candidates, start=1):
-        _say(f"compare_specs: {one.name} ({number} of {len(candidates)})")
+        say(f"compare_specs: {one.name} ({number} of {len(candidates)})")
         fitted[one.name] = _fitted(one, data, folder, manifest)
     loos = {name: _loos(where) for name, (where, _) in fitted.items()}
     tables = []
@@ -194,7 +194,3 @@ def _warnings(verdicts: Mapping[str, str]) -> list[str]:
         f"The sampler's draws of {', '.join(bad)} failed the diagnostics: what is said of them "
         "above must not be used."
     ]
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

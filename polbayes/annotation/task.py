@@ -1,6 +1,5 @@
 """``task=annotate``: a sample of a run's answers for annotators, and what they made of it."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from polbayes.errors import UserError
 from polbayes.files import replacing
 from polbayes.manifest import write_text
 from polbayes.report.numbers import interval, number
+from polbayes.terminal import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,18 +73,18 @@ def hand_out(config: RunConfig, folder: Path) -> list[Path]:
         show_prefix=settings.show_prefix,
         seed=config.seed,
     )
-    _say(
+    say(
         f"annotate: {len(sample)} of {about['n_answers']} answers, up to {settings.per_stratum} "
         f"from each of {about['n_strata']} strata ({', '.join(settings.strata) or 'all in one'})"
     )
     if about["n_short"]:
-        _say(f"annotate: {about['n_short']} strata had fewer answers, and are in it whole")
+        say(f"annotate: {about['n_short']} strata had fewer answers, and are in it whole")
     if about["n_empty"]:
-        _say(f"annotate: {about['n_empty']} empty answers need no annotator and are not in it")
+        say(f"annotate: {about['n_empty']} empty answers need no annotator and are not in it")
     if not written:
-        _say(f"annotate: {folder} has this sample already; nothing was changed")
+        say(f"annotate: {folder} has this sample already; nothing was changed")
     for path in written:
-        _say(f"annotate: wrote {path}")
+        say(f"annotate: wrote {path}")
     return written
 
 
@@ -109,7 +109,7 @@ def take_in(config: RunConfig, folder: Path) -> "pd.DataFrame":
         table = agreement_of(config, labels)
         write_text(folder / AGREEMENT, table.to_csv(index=False))
         for row in table[table["first"] == "all"].to_dict(orient="records"):
-            _say(
+            say(
                 f"annotate: {row['measure'].replace('_', ' ')} {number(row['estimate'])} "
                 f"{interval(row['lower'], row['upper'])} of {row['n']} answers"
             )
@@ -121,10 +121,10 @@ def take_in(config: RunConfig, folder: Path) -> "pd.DataFrame":
     frame = frame.assign(**{f"label_{n}": labels[n].to_numpy() for n in labels.columns})
     with replacing(folder / LABELLED) as temporary:
         frame[frame["by"] != OPEN].to_parquet(temporary, index=False)
-    _say(f"annotate: {len(ids) - len(open_ids)} of {len(ids)} labels in {folder / LABELLED}")
+    say(f"annotate: {len(ids) - len(open_ids)} of {len(ids)} labels in {folder / LABELLED}")
     _write_ties(folder / TIES, key, outcome, config)
     if open_ids:
-        _say(
+        say(
             f"annotate: {len(open_ids)} answers without a majority are left to a third person in "
             f"{folder / TIES}; fill in its labels and give this command again"
         )
@@ -207,7 +207,3 @@ def _check_names(annotators: Sequence[str]) -> None:
             )
     if len({name.lower() for name in annotators}) < len(annotators):
         raise UserError("annotation.annotators: a name is there twice.")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -1,7 +1,6 @@
 """``task=compare``: finished runs beside each other, and on one scale where that is possible."""
 
 import shlex
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +18,7 @@ from polbayes.dataset import write_dataset
 from polbayes.errors import UserError
 from polbayes.manifest import Manifest, digest, draws_key, write_text
 from polbayes.run import fit_into, write_tables
+from polbayes.terminal import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +64,7 @@ def compare(config: RunConfig, *, command: Sequence[str]) -> None:
     config = settle(config, loaded[first].config, command[1:])
     keys = _keys(config, digests(folders))
     if manifest.is_done("report", keys["report"]):
-        _say(f"{folder}: finished before, nothing to do; see {folder / 'report' / 'index.html'}")
+        say(f"{folder}: finished before, nothing to do; see {folder / 'report' / 'index.html'}")
         return
     for label, path in folders.items():
         loaded.setdefault(label, load_finished(label, path))
@@ -88,11 +88,7 @@ def compare(config: RunConfig, *, command: Sequence[str]) -> None:
     else:
         _unfitted(job)
     _report(job, posterior, text)
-    _say(f"report: {folder / 'report' / 'index.html'}")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    say(f"report: {folder / 'report' / 'index.html'}")
 
 
 def _manifest(folder: Path, labels: list[str]) -> Manifest:
@@ -142,7 +138,7 @@ def _check_analysis(config: RunConfig, aligned: Aligned) -> None:
 
 
 def _merge(job: _Job) -> None:
-    _say("merge: putting the answers of the runs together")
+    say("merge: putting the answers of the runs together")
     started = time.monotonic()
     write_dataset(job.aligned.data, job.folder / "responses.nc")
     labels = [run.label for run in job.runs]
@@ -154,7 +150,7 @@ def _measure(job: _Job) -> None:
     from polbayes.measures import measure_all
 
     settings = job.config.measures
-    _say("measure: computing the classical measures")
+    say("measure: computing the classical measures")
     tables = measure_all(
         job.aligned.data,
         draws=settings.bootstrap,
@@ -176,11 +172,11 @@ def _fit(job: _Job) -> "xr.Dataset":
 
     path = job.folder / "posterior.nc"
     if job.manifest.is_done("fit", job.keys["fit"]):
-        _say("fit: loaded, not sampled again")
+        say("fit: loaded, not sampled again")
         return load_posterior(path)
     config = job.config
     spec = parse_analysis(config.analysis, config.sampler)
-    _say("fit: sampling the posterior of all answers together")
+    say("fit: sampling the posterior of all answers together")
     started = time.monotonic()
     kept = Kept(job.folder / "draws.nc", job.keys["draws"])
     outputs, about = fit_into(job.folder, spec, job.aligned.data, config, kept=kept)

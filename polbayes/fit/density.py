@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
 
 from polbayes.fit import expansion, hyperpriors, kernel, pairs
+from polbayes.fit.compilation import compiled_with
 from polbayes.fit.coordinates import known_of, places_of
 from polbayes.fit.hyperpriors import Scalars, correlation_prior, priors_of, scalars
 from polbayes.fit.layout import Block
@@ -20,20 +20,14 @@ from polbayes.fit.observed import likelihood_parts
 from polbayes.fit.orientation import anchored
 from polbayes.fit.start import JITTER
 
+_compiled = compiled_with(expansion, hyperpriors, kernel, pairs)
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
-def log_density(
-    x: np.ndarray,
-    prior: tuple,
-    sizes: tuple,
-    correlated: np.ndarray,
-    known: tuple,
-    places: tuple,
-    answers: tuple,
-    validity: tuple,
-    anchors: np.ndarray,
-) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """Compute the log-posterior, up to a constant, and its gradient.
+
+@_compiled
+def expand(
+    x: np.ndarray, prior: tuple, sizes: tuple, correlated: np.ndarray, known: tuple, places: tuple
+) -> tuple[np.ndarray, ...]:
+    """Compute what a point stands for.
 
     Parameters
     ----------
@@ -47,6 +41,45 @@ def log_density(
         The terms of `polbayes.fit.pairs`.
     known, places
         See `polbayes.fit.coordinates`.
+
+    Returns
+    -------
+    values, effects, w, others, slopes, of_prior, logp
+        Values of the numbers with priors, and all effects; the coordinates of the effects that are
+        drawn one by one, and the others that are free; slopes of the values and of their density
+        (`polbayes.fit.hyperpriors.evaluate`); the log-density of all coordinates, an array without
+        dimensions.
+    """
+    _, _, _, at = prior
+    _, _, place, correlated_place, _, _ = places
+    values, slopes, of_prior, total = hyperpriors.evaluate(x, *prior)
+    sampled = (at >= 0).sum()
+    w = x[sampled : sampled + place.shape[0]]
+    others = np.empty(correlated_place.shape[0])
+    total += pairs.expand(x, values, correlated, others)
+    b, sd = values[: sizes[0]], values[sizes[0] : sizes[0] + sizes[1]]
+    effects, density = expansion.expand(b, sd, w, others, *known, *places)
+    return values, effects, w, others, slopes, of_prior, density + total
+
+
+@_compiled
+def log_density(
+    x: np.ndarray,
+    prior: tuple,
+    sizes: tuple,
+    correlated: np.ndarray,
+    known: tuple,
+    places: tuple,
+    answers: tuple,
+    validity: tuple,
+    anchors: np.ndarray,
+) -> tuple[float, np.ndarray]:
+    """Compute the log-posterior, up to a constant, and its gradient.
+
+    Parameters
+    ----------
+    x, prior, sizes, correlated, known, places
+        See `expand`.
     answers, validity
         The last arguments of `polbayes.fit.kernel.evaluate`; validity without cells if there is no
         such part.
@@ -55,26 +88,23 @@ def log_density(
 
     Returns
     -------
-    logp, gradient, values, effects
+    logp, gradient
         Minus infinity where an anchor is on the wrong side.
     """
-    coefficients, scales, distances = sizes
-    values, slopes, of_x, total = hyperpriors.evaluate(x, *prior)
-    b, sd = values[:coefficients], values[coefficients : coefficients + scales]
-    gaps = values[coefficients + scales : coefficients + scales + distances]
-    sampled = (prior[3] >= 0).sum()
-    gradient = np.zeros(x.shape[0])
-    w = x[sampled : sampled + places[2].shape[0]]
-    others = np.empty(places[3].shape[0])
-    total += pairs.expand(x, values, correlated, others)
-    effects, density = expansion.expand(b, sd, w, others, *known, *places)
-    total += density.item()
+    values, effects, w, others, slopes, of_prior, density = expand(
+        x, prior, sizes, correlated, known, places
+    )
+    at = prior[3]
+    first_gap = sizes[0] + sizes[1]
+    b, sd = values[: sizes[0]], values[sizes[0] : first_gap]
+    gaps = values[first_gap : first_gap + sizes[2]]
+    total, gradient = density.item(), np.zeros(x.shape[0])
     for row in range(anchors.shape[0]):
         theta = 0.0
-        for at in range(effects.shape[0]):
-            theta += anchors[row, at] * effects[at]
+        for effect in range(effects.shape[0]):
+            theta += anchors[row, effect] * effects[effect]
         if theta <= 0.0:
-            return -np.inf, gradient, values, effects
+            return -np.inf, gradient
     fit, of_effects, of_gaps = kernel.evaluate(effects, gaps, *answers)
     total += fit
     if validity[1].shape[0] > 0:
@@ -85,15 +115,16 @@ def log_density(
         b, sd, w, others, *known, *places, of_effects, np.array(1.0)
     )
     of_values = np.zeros(values.shape[0])
-    of_values[:coefficients] = of_b
-    of_values[coefficients : coefficients + scales] = of_sd
-    of_values[coefficients + scales : coefficients + scales + distances] = of_gaps
+    of_values[: sizes[0]] = of_b
+    of_values[sizes[0] : first_gap] = of_sd
+    of_values[first_gap : first_gap + sizes[2]] = of_gaps
+    sampled = (at >= 0).sum()
     gradient[sampled : sampled + w.shape[0]] = of_w
     pairs.pull_back(x, values, correlated, of_others, of_values, gradient)
     for k in range(values.shape[0]):
-        if prior[3][k] >= 0:
-            gradient[prior[3][k]] = of_x[k] + of_values[k] * slopes[k]
-    return total, gradient, values, effects
+        if at[k] >= 0:
+            gradient[at[k]] = of_prior[k] + of_values[k] * slopes[k]
+    return total, gradient
 
 
 @dataclass(frozen=True)
@@ -123,32 +154,42 @@ class Density:
     def sizes(self) -> tuple[int, int, int]:
         """How many coefficients, scales and distances of cutpoints there are."""
         start = self.built.start
-        gaps = len(priors_of(self.built.layout, self.built.spec, self.built.cells).gaps)
-        return len(start.coefficients), len(start.scales), gaps
+        return len(start.coefficients), len(start.scales), len(start.gaps)
 
     @cached_property
-    def arguments(self) -> tuple[Any, ...]:
+    def _places(self) -> dict[str, np.ndarray]:
+        return places_of(self.built.layout)
+
+    @cached_property
+    def _expansion(self) -> tuple[Any, ...]:
+        """What `expand` wants after the coordinates."""
+        known = known_of(self.built.layout, self.built.start)
+        return (
+            self._scalars.arrays,
+            self.sizes,
+            self._correlated(),
+            tuple(known[name] for name in expansion.KNOWN),
+            tuple(self._places[name] for name in expansion.PLACES),
+        )
+
+    @cached_property
+    def _arguments(self) -> tuple[Any, ...]:
         """What `log_density` wants after the coordinates."""
         layout, spec, cells = self.built.layout, self.built.spec, self.built.cells
-        known, places = known_of(layout, self.built.start), places_of(layout)
         parts = likelihood_parts(layout, spec, cells)
         if layout.validity is None:  # one without cells
             parts.append((kernel.BINOMIAL, np.empty((0, 2)), layout.answers))
         anchors = anchored(layout, spec, cells) if spec.signed else np.empty((0, 0))
         return (
-            self._scalars.arrays,
-            self.sizes,
-            self._correlated(len(places["place"])),
-            tuple(known[name] for name in expansion.KNOWN),
-            tuple(places[name] for name in expansion.PLACES),
+            *self._expansion,
             *((kind, answers, *at.arrays.values()) for kind, answers, at in parts),
             anchors,
         )
 
-    def _correlated(self, alone: int) -> np.ndarray:
-        """Return the table of `polbayes.fit.pairs`; `alone` effects are drawn one by one."""
+    def _correlated(self) -> np.ndarray:
+        """Return the table of `polbayes.fit.pairs`."""
         coefficients, scales, gaps = self.sizes
-        rows, x, others = [], self._scalars.sampled + alone, 0
+        rows, x, others = [], self._scalars.sampled + len(self._places["place"]), 0
         for number, block in enumerate(self._pairs):
             levels = len(block.free) // 2
             first = coefficients + block.scales[0]
@@ -160,8 +201,8 @@ class Density:
     @property
     def size(self) -> int:
         """How many coordinates there are."""
-        places = self.arguments[4]
-        return self._scalars.sampled + len(places[2]) + len(places[3])
+        effects = len(self._places["place"]) + len(self._places["correlated"])
+        return self._scalars.sampled + effects
 
     def start(self, seed: int) -> np.ndarray:
         """Draw a point near the mode.
@@ -179,7 +220,7 @@ class Density:
         numbers = np.where(factor, numbers * np.exp(move), numbers + move)
         positive, own = self._scalars.positive, self._scalars.at >= 0
         pieces = [np.where(positive, np.log(np.where(positive, numbers, 1)), numbers)[own]]
-        pieces.append(rng.uniform(-JITTER, JITTER, len(self.arguments[4][2])))
+        pieces.append(rng.uniform(-JITTER, JITTER, len(self._places["place"])))
         for block in self._pairs:
             near = start.free(block)
             unit = np.tile(start.scales[block.scales[0] : sum(block.scales)], len(near) // 2)
@@ -189,11 +230,11 @@ class Density:
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the log-posterior, up to a constant, and its gradient."""
-        return log_density(x, *self.arguments)[:2]
+        return log_density(x, *self._arguments)
 
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return what a point stands for, by the names that it has in the PyMC model."""
-        values, effects = log_density(x, *self.arguments)[2:]
+        values, effects, *_ = expand(x, *self._expansion)
         b, sd, gap, correlations = np.split(values, np.cumsum(self.sizes))
         names = [correlation_name(block) for block in self._pairs]
         found = dict(zip(names, correlations, strict=True))

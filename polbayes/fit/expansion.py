@@ -26,7 +26,7 @@ import math
 
 import numpy as np
 
-from polbayes.fit.kernel import compiled
+from polbayes.fit.compilation import compiled
 
 # The arguments of `expand` after what is sampled: first what the answers know, which differs
 # between data sets of one design, then where things are (`polbayes.fit.coordinates`).

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polbayes.fit.cells import Cells
-from polbayes.fit.kernel import compiled
+from polbayes.fit.compilation import compiled
 from polbayes.fit.layout import Block, Layout
 from polbayes.fit.priors import CONSTANT, Prior
 from polbayes.fit.spec import Spec

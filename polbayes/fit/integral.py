@@ -2,9 +2,10 @@
 
 import math
 
-import numba
 import numpy as np
 
+from polbayes.fit import kernel
+from polbayes.fit.compilation import compiled_with
 from polbayes.fit.kernel import cell_logp, prepare, workspace
 
 # The integrand is cut off where it has fallen by exp(-_REACH**2 / 2) at least.
@@ -15,7 +16,7 @@ _REACH = 5.5
 _STEP = 1.2
 
 
-@numba.njit(cache=True)
+@compiled_with(kernel)
 def integrated(
     eta: np.ndarray,
     own: np.ndarray,

@@ -26,8 +26,7 @@ import numpy as np
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
-# Where a sampler's step goes too far, a division by 0 is infinite and no error.
-compiled = numba.njit(cache=True, error_model="numpy")
+from polbayes.fit.compilation import compiled
 
 # How a term enters: see `forward`.
 ROLES = 6

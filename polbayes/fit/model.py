@@ -134,10 +134,10 @@ def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors) -> Any:
     ]
     others = pt.concatenate(correlated) if correlated else pt.zeros(0)
     # Shared variables are handed to the compiled function, not compiled into it.
-    data = [shared(arrays[name], name=name) for name in (*KNOWN, *PLACES)]
+    data = {name: shared(arrays[name], name=name) for name in (*KNOWN, *PLACES)}
 
     def expand(w: Any, b: Any, sd: Any, others: Any) -> Any:
-        return Effects()(b, sd, w, others, *data)
+        return Effects()(b, sd, w, others, *data.values())
 
     w: Any = pt.zeros(0)
     if len(arrays["place"]):
@@ -146,7 +146,7 @@ def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors) -> Any:
             b,
             sd,
             others,
-            data[1],
+            data["mode"],
             logp=lambda w, b, sd, others, _: expand(w, b, sd, others)[1],
             random=lambda b, sd, others, _, rng, size: draw(rng, b, sd, known, arrays["scale"]),
             signature="(b),(s),(c),(n)->(n)",

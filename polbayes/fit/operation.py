@@ -1,8 +1,5 @@
 """Kernel and expansion as operations of PyTensor."""
 
-import hashlib
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +10,10 @@ from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
 
 from polbayes.fit import expansion, kernel
+from polbayes.fit.compilation import source_of
+
+# PyTensor keeps what it compiled on disk, and would go on using it after an upgrade: the number of
+# the source is part of what it is kept under.
 
 # Of the arguments of `expand` the first four are sampled; the effects are as many as this one.
 _SAMPLED = 4
@@ -54,7 +55,7 @@ class LogLikelihood(Op):
 
 @register_funcify_default_op_cache_key(LogLikelihood)
 def _in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
-    return kernel.evaluate_arrays, _source(kernel.__file__)
+    return kernel.evaluate_arrays, source_of(kernel)
 
 
 class Effects(Op):
@@ -113,18 +114,9 @@ class EffectsSlopes(Op):
 
 @register_funcify_default_op_cache_key(Effects)
 def _effects_in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
-    return expansion.expand, _source(expansion.__file__)
+    return expansion.expand, source_of(expansion)
 
 
 @register_funcify_default_op_cache_key(EffectsSlopes)
 def _slopes_in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
-    return expansion.pull_back, _source(expansion.__file__)
-
-
-@cache
-def _source(file: str) -> int:
-    """Return a number made from a module's text.
-
-    PyTensor keeps what it compiled on disk, and would go on using it after an upgrade.
-    """
-    return int.from_bytes(hashlib.sha256(Path(file).read_bytes()).digest()[:7], "big")
+    return expansion.pull_back, source_of(expansion)

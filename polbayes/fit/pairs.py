@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from polbayes.fit.kernel import compiled
+from polbayes.fit.compilation import compiled
 
 # What a row of the table of terms holds: where a term's coordinates and its effects begin, how many
 # levels it has, the places of both scales and of the correlation, and whether u and v are sampled.

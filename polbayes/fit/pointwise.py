@@ -14,7 +14,7 @@ from polbayes.fit import kernel
 from polbayes.fit.integral import integrated
 from polbayes.fit.layout import Gathering
 from polbayes.fit.model import Built
-from polbayes.fit.observed import KINDS, answers_of, validity_answers
+from polbayes.fit.observed import likelihood_parts
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -103,22 +103,23 @@ def likelihoods(built: Built, *, integrate: bool = True) -> dict[str, Likelihood
         Whether effects that enter one cell alone are integrated out.
     """
     cells, out = built.cells, {}
-    kind = KINDS[built.spec.family]
-    at = np.flatnonzero(cells.answered > 0)
-    answers = answers_of(built.spec.family, cells)[at]
-    out["answers"] = _likelihood("answers", kind, at, answers, built, integrate)
-    if built.layout.validity is not None:
-        at, usable = np.arange(len(cells.frame)), validity_answers(cells)
-        out["validity"] = _likelihood("validity", kernel.BINOMIAL, at, usable, built, integrate)
+    parts = likelihood_parts(built.layout, built.spec, cells)
+    for part, (kind, answers, whole) in zip(PARTS, parts, strict=False):
+        said = cells.answered > 0 if part == "answers" else np.ones(len(answers), dtype=bool)
+        at = np.flatnonzero(said)
+        out[part] = _likelihood(part, kind, at, answers[at], whole.at(at), built, integrate)
     return out
 
 
 def _likelihood(
-    part: str, kind: int, at: np.ndarray, answers: np.ndarray, built: Built, integrate: bool
+    part: str,
+    kind: int,
+    at: np.ndarray,
+    answers: np.ndarray,
+    gathering: Gathering,
+    built: Built,
+    integrate: bool,
 ) -> Likelihood:
-    whole = built.layout.answers if part == "answers" else built.layout.validity
-    assert whole is not None
-    gathering = whole.at(at)
     own_scale = np.zeros((len(at), len(built.layout.scales)))
     if integrate and kind in (kernel.ORDINAL, kernel.BINOMIAL):
         gathering, own_scale = _without_own(gathering, built)

@@ -221,3 +221,24 @@ def mean_by_item(
         bounds = np.quantile(drawn, bootstrap.quantiles, axis=0)
         out[members, 1:] = bounds.T
     return out
+
+
+def share(count: int, n: int, level: float) -> dict[str, float]:
+    """Return a share with its interval as the columns of a table.
+
+    Parameters
+    ----------
+    count, n
+        Successes and trials.
+    level
+        Coverage of Wilson's interval, in (0, 1).
+
+    Returns
+    -------
+    dict
+        ``estimate`` (NaN without trials), ``lower``, ``upper``, ``count``, ``n``, ``level``.
+    """
+    lower, upper = wilson(count, n, level)
+    estimate = count / n if n else np.nan
+    ends = {"lower": lower, "upper": upper}
+    return {"estimate": estimate, **ends, "count": count, "n": n, "level": level}

@@ -7,7 +7,7 @@ import numpy as np
 
 from polbayes.dataset import CELL_DIMS, STANCE, STATUS
 from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
-from polbayes.measures.resampling import Bootstrap, mean_by_item, wilson
+from polbayes.measures.resampling import Bootstrap, mean_by_item, share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,19 +114,8 @@ def _shares(counts: dict[str, int], level: float) -> list[dict[str, Any]]:
     rows = []
     for base, n, shares in bases:
         for name, count in shares.items():
-            lower, upper = wilson(count, n, level)
-            rows.append(
-                {
-                    "measure": name,
-                    "estimate": count / n if n else np.nan,
-                    "lower": lower,
-                    "upper": upper,
-                    "count": count,
-                    "n": n,
-                    "base": base,
-                    "note": "" if n else "nothing was answered",
-                }
-            )
+            note = "" if n else "nothing was answered"
+            rows.append({"measure": name, **share(count, n, level), "base": base, "note": note})
     return rows
 
 

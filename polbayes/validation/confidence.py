@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.errors import UserError
-from polbayes.measures.resampling import Bootstrap, generator, percentile_interval, wilson
+from polbayes.measures.resampling import Bootstrap, generator, percentile_interval, share
 from polbayes.validation.coded import Coded
 
 if TYPE_CHECKING:
@@ -83,22 +83,9 @@ def curve_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> "pd.DataF
     rows = []
     for k in np.unique(at):
         here = at == k
-        count, n = int(right[here].sum()), int(here.sum())
-        lower, upper = wilson(count, n, bootstrap.level)
-        rows.append(
-            {
-                "coder": coded.coder,
-                "low": k / bins,
-                "high": (k + 1) / bins,
-                "confidence": float(sure[here].mean()),
-                "estimate": count / n,
-                "lower": lower,
-                "upper": upper,
-                "count": count,
-                "n": n,
-                "level": bootstrap.level,
-            }
-        )
+        about = {"low": k / bins, "high": (k + 1) / bins, "confidence": float(sure[here].mean())}
+        found = share(int(right[here].sum()), int(here.sum()), bootstrap.level)
+        rows.append({"coder": coded.coder, **about, **found})
     columns = ["coder", "low", "high", "confidence", "estimate", "lower", "upper", "count", "n"]
     return pd.DataFrame(rows, columns=[*columns, "level"])
 

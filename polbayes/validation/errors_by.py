@@ -15,6 +15,7 @@ from polbayes.measures.resampling import (
     generator,
     percentile_interval,
     resample_answers,
+    share,
     wilson,
 )
 from polbayes.validation.coded import Coded
@@ -52,21 +53,9 @@ def errors_table(coded: Coded, bootstrap: Bootstrap) -> "pd.DataFrame":
         for value in dict.fromkeys(values.tolist()):
             here = values == value
             for measure, (count, n) in _error_counts(coded, here).items():
-                lower, upper = wilson(count, n, bootstrap.level)
-                rows.append(
-                    {
-                        "coder": coded.coder,
-                        "group": group,
-                        "value": value,
-                        "measure": measure,
-                        "estimate": count / n if n else np.nan,
-                        "lower": lower,
-                        "upper": upper,
-                        "count": count,
-                        "n": n,
-                        "level": bootstrap.level,
-                    }
-                )
+                labels = {"group": group, "value": value, "measure": measure}
+                found = share(count, n, bootstrap.level)
+                rows.append({"coder": coded.coder, **labels, **found})
     columns = ["coder", "group", "value", "measure", "estimate", "lower", "upper", "count", "n"]
     return pd.DataFrame(rows, columns=[*columns, "level"])
 

@@ -15,6 +15,7 @@ from polbayes.measures.resampling import (
     generator,
     percentile_interval,
     resample_answers,
+    share,
     wilson,
 )
 from polbayes.validation.coded import Coded
@@ -173,17 +174,7 @@ def _share(
     measure: str, label: str, answers: str, count: int, n: int, bootstrap: Bootstrap
 ) -> dict[str, Any]:
     row = _row(measure, label, answers, bootstrap)
-    lower, upper = wilson(count, n, bootstrap.level)
-    estimate = count / n if n else np.nan
-    note = "" if n else _WHY[measure]
-    return row | {
-        "estimate": estimate,
-        "lower": lower,
-        "upper": upper,
-        "count": count,
-        "n": n,
-        "note": note,
-    }
+    return row | share(count, n, bootstrap.level) | {"note": "" if n else _WHY[measure]}
 
 
 _WHY = {
@@ -202,7 +193,7 @@ def _f1(
         return row | {"note": _WHY["recall"]}
     # Of the answers that are labelled or coded as this, those that are both.
     either = support + predicted - hits
-    bounds = [2 * share / (1 + share) for share in wilson(hits, either, bootstrap.level)]
+    bounds = [2 * end / (1 + end) for end in wilson(hits, either, bootstrap.level)]
     estimate = 2 * hits / (support + predicted)
     return row | {"estimate": estimate, "lower": bounds[0], "upper": bounds[1], "n": either}
 

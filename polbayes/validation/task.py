@@ -1,6 +1,5 @@
 """``task=validate_coder``: what coders make of labelled answers, as tables, figures and a page."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from polbayes.errors import UserError
 from polbayes.journal import CODING
 from polbayes.manifest import versions
 from polbayes.measures.resampling import Bootstrap
+from polbayes.terminal import say
 from polbayes.validation.coded import Coded, code_labelled
 from polbayes.validation.confidence import calibration_table, curve_table
 from polbayes.validation.errors_by import errors_table, keying_table
@@ -64,7 +64,7 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
     answers = read_labelled(path, columns=settings.columns, merge=settings.merge)
     read = []
     for name in coders:
-        _say(f"validate_coder: {name} reads {len(answers.labels)} answers")
+        say(f"validate_coder: {name} reads {len(answers.labels)} answers")
         read.append(code_labelled(answers, name, models, journal_dir=run / CODING))
     bootstrap = Bootstrap(config.measures.bootstrap, config.measures.level, config.seed)
     tables = validation_tables(read, bootstrap, thresholds=settings.thresholds, bins=settings.bins)
@@ -80,8 +80,8 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
     )
     for row in tables["scores"].query("label == ''").to_dict(orient="records"):
         if row["measure"] != "cohen_kappa" and row["answers"] == "all":
-            _say(f"validate_coder: {row['coder']}: {row['measure']} {row['estimate']:.3f}")
-    _say(f"validate_coder: {page}")
+            say(f"validate_coder: {row['coder']}: {row['measure']} {row['estimate']:.3f}")
+    say(f"validate_coder: {page}")
     return page
 
 
@@ -174,7 +174,3 @@ def confusion_dataset(read: Sequence[Coded]) -> "xr.Dataset":
         data = data.assign_coords(model=np.array(known, dtype=object))
         data["confusion_by_model"] = (("coder", "model", "label", "coded_as"), parts)
     return data
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

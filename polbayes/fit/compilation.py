@@ -1,0 +1,45 @@
+"""How functions are compiled by numba, and what tells one compilation from another."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numba
+
+# Where a sampler's step goes too far, a division by 0 is infinite and no error.
+_SETTINGS: dict[str, Any] = {"cache": True, "error_model": "numpy"}
+
+compiled = numba.njit(**_SETTINGS)
+
+
+def compiled_with(*modules: ModuleType) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function that calls compiled functions of other modules.
+
+    Numba keeps what it compiled until the function's own file changes, whatever the function
+    calls. The text of the other modules is therefore part of the name that it is kept under.
+
+    Parameters
+    ----------
+    modules
+        All modules whose compiled functions are called, directly or not.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        function.__qualname__ += f"_{source_of(*modules):x}"
+        return numba.njit(nogil=True, **_SETTINGS)(function)
+
+    return decorate
+
+
+def source_of(*modules: ModuleType) -> int:
+    """Return a number made from the text of modules.
+
+    Parameters
+    ----------
+    modules
+        The modules.
+    """
+    text = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
+    return int.from_bytes(hashlib.sha256(text).digest()[:7], "big")
