@@ -38,8 +38,8 @@ def unusable(source: "Source", error: Exception, part: str) -> UserError:
     where = f"{source.where}: checkpoint: '{source.location}'"
     if "trust_remote_code" in text and not source.remote_code:
         return UserError(
-            f"{where} brings code of its own, which is not run unless {source.where} says "
-            "trust_remote_code: true."
+            f"{where} brings code of its own, which is run only for respondents and coders that "
+            "say trust_remote_code: true."
         )
     if "GatedRepoError" in names:
         return UserError(f"{where} is gated; ask for access on the hub and log in first.")
