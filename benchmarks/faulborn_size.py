@@ -164,7 +164,7 @@ def gradients(seed: int) -> None:
     for _ in range(200):
         for runs, _, effects, rest in calls:
             started = time.process_time()
-            kernel.evaluate(effects, np.array([1.0]), *rest)
+            kernel.evaluate(effects, np.array([1.0]), np.empty(0), *rest)
             seconds[runs].append(time.process_time() - started)
     few, many = (np.median(values[1:]) for values in seconds.values())
     print(f"one gradient of {calls[0][1]:,} cells, 3 runs: {1000 * few:.2f} ms")

@@ -262,6 +262,9 @@ class ValidationConfig:
         Confidences below which answers are dropped; null for 0 to 0.95 by 0.05, and 0.99.
     bins
         Of the calibration curve.
+    confidences
+        Confidences that readings are told apart by where their errors enter an analysis
+        (`polbayes.fit.misclassification`); an empty list for none.
     """
 
     table: str | None = None
@@ -270,6 +273,7 @@ class ValidationConfig:
     merge: dict[str, list[str]] = field(default_factory=dict)
     thresholds: list[float] | None = None
     bins: int = 10
+    confidences: list[float] = field(default_factory=lambda: [0.7, 0.9])
 
 
 @dataclass
@@ -365,6 +369,31 @@ class PrecisionConfig:
 
 
 @dataclass
+class MisclassificationConfig:
+    """What is known of the errors of the coder that read the answers.
+
+    Parameters
+    ----------
+    confusion
+        The ``confusion.nc`` of ``task=validate_coder``.
+    coder
+        Name of the coder in it; empty for the only one, or else for all in order (``cascade``).
+    by_model
+        Whether models that the validation names have confusion matrices of their own.
+    prior
+        Answers of every kind that are added to the counts (1/2: Jeffreys).
+    pooled
+        Answers that those of the other models are worth to a model's own matrix.
+    """
+
+    confusion: str = "${run_dir}/validation/confusion.nc"
+    coder: str = ""
+    by_model: bool = False
+    prior: float = 0.5
+    pooled: float = 10.0
+
+
+@dataclass
 class AnalysisConfig:
     """The analysis spec: see `polbayes.fit.spec` and, with the part ``mu``, `polbayes.fit.mixed`.
 
@@ -392,6 +421,9 @@ class AnalysisConfig:
         Variable for each of whose levels a mixed model is fitted separately.
     table
         Path of a table whose columns are joined to the answers, for a mixed model.
+    misclassification
+        Where the answers were read by a coder that errs: what is known of its errors. ``{}`` for
+        what a validation in the run's folder found.
     """
 
     response: str = "stance"
@@ -405,6 +437,7 @@ class AnalysisConfig:
     precision: PrecisionConfig = field(default_factory=PrecisionConfig)
     by: str | None = None
     table: str | None = None
+    misclassification: MisclassificationConfig | None = None
 
 
 @dataclass

@@ -195,7 +195,8 @@ def stage_keys(
     keys["fit"] = digest(
         [keys["code"], config["seed"], own["fit"], dict(fit_inputs), *_fit_features(config)]
     )
-    keys["draws"] = draws_key(keys["code"], config["analysis"], config["sampler"], config["seed"])
+    fitted = digest([keys["code"], dict(fit_inputs)])
+    keys["draws"] = draws_key(fitted, config["analysis"], config["sampler"], config["seed"])
     keys["report"] = digest([keys["measure"], keys["fit"], own["report"]])
     return keys
 

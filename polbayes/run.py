@@ -105,7 +105,7 @@ def keys_of(config: RunConfig, text: str) -> dict[str, str]:
         if model.checkpoint
     }
     return stage_keys(
-        yaml.safe_load(text), _inputs(config), code_inputs=coders, fit_inputs=_fit_inputs(config)
+        yaml.safe_load(text), _inputs(config), code_inputs=coders, fit_inputs=fit_inputs(config)
     )
 
 
@@ -165,9 +165,17 @@ def _inputs(config: RunConfig) -> dict[str, str]:
     return _digests(paths)
 
 
-def _fit_inputs(config: RunConfig) -> dict[str, str]:
-    """Hash the files that only the analysis reads."""
-    return _digests([Path(config.analysis.table).expanduser()] if config.analysis.table else [])
+def fit_inputs(config: RunConfig) -> dict[str, str]:
+    """Hash the files that only the analysis reads.
+
+    Parameters
+    ----------
+    config
+        The config.
+    """
+    analysis = config.analysis
+    errors = analysis.misclassification.confusion if analysis.misclassification else None
+    return _digests([Path(path).expanduser() for path in (analysis.table, errors) if path])
 
 
 def _digests(paths: Sequence[Path]) -> dict[str, str]:

@@ -1,10 +1,15 @@
 """Fixtures that several test modules share."""
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from polbayes.dataset import STANCE_CLASSES
+from polbayes.validation.coded import Coded, coded_from
+from polbayes.validation.labelled import Labelled, merged_classes
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -136,3 +141,43 @@ def classifier_checkpoint(tmp_path_factory) -> Callable[[str, Sequence[str]], Pa
         return made[key]
 
     return make
+
+
+def build_reading(
+    labels: Sequence[str],
+    codes: Sequence[str | None],
+    *,
+    confidence: float | Sequence[float] = 0.9,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    items: Sequence[str] | None = None,
+    keying: Sequence[int] | None = None,
+    merge: Mapping[str, Sequence[str]] | None = None,
+) -> Coded:
+    """Make a coder's reading from class names; None is not coded.
+
+    The class gets its confidence, the others equal parts of the rest.
+    """
+    classes = merged_classes(merge or {})
+    at = {name: k for k, name in enumerate(classes.names)}
+    sure = np.broadcast_to(np.asarray(confidence, dtype=float), len(codes))
+    probs = np.full((len(codes), len(STANCE_CLASSES)), np.nan)
+    for row, name in enumerate(codes):
+        if name is not None:
+            probs[row] = (1 - sure[row]) / (len(STANCE_CLASSES) - 1)
+            probs[row, STANCE_CLASSES.index(name)] = sure[row]
+    answers = Labelled(
+        statements=["A statement."] * len(labels),
+        responses=["An answer."] * len(labels),
+        labels=np.array([at[name] for name in labels], dtype=np.int64),
+        classes=classes,
+        groups={k: np.array(v, dtype=object) for k, v in (groups or {}).items()},
+        items=None if items is None else np.array(items, dtype=object),
+        keying=None if keying is None else np.array(keying),
+        n_unlabelled=0,
+    )
+    return coded_from(probs, answers, coder="made up")
+
+
+@pytest.fixture(scope="session")
+def reading() -> Callable[..., Coded]:
+    return build_reading

@@ -258,5 +258,6 @@ def _log_likelihoods(built: Built, drawn: "xr.Dataset") -> np.ndarray:
     for number, (of_kind, data, g) in enumerate(terms):
         for k, row in enumerate(draws.effects):
             distances = draws.gaps[k] if number == 0 else np.empty(0)
-            total[k] += kernel.evaluate(row, distances, of_kind, data, *g.arrays.values())[0]
+            rest = of_kind, data, *g.arrays.values()
+            total[k] += kernel.evaluate(row, distances, np.empty(0), *rest)[0]
     return total.reshape(drawn.sizes["chain"], drawn.sizes["draw"])

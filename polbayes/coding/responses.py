@@ -18,6 +18,8 @@ ONLY_FOR = {"likert": "likert"}
 
 # What decided a cell when it was no coder.
 _BY_RATING, _BY_PROBABILITY = "declared_option", "option_probability"
+# Of these, those that do not read a text, or read nothing but a number that was asked for.
+EXACT = (_BY_RATING, _BY_PROBABILITY, "likert")
 _CODES = np.array(list(STANCE.values()), dtype=np.int8)
 
 

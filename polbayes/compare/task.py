@@ -17,7 +17,7 @@ from polbayes.config import RunConfig
 from polbayes.dataset import write_dataset
 from polbayes.errors import UserError
 from polbayes.manifest import Manifest, digest, draws_key, write_text
-from polbayes.run import fit_into, write_tables
+from polbayes.run import fit_inputs, fit_into, write_tables
 from polbayes.terminal import say
 
 if TYPE_CHECKING:
@@ -110,8 +110,9 @@ def _keys(config: RunConfig, files: Mapping[str, list[str]]) -> dict[str, str]:
     """Return for every stage a hash of what determines its result."""
     keys = {"merge": digest(list(files.items()))}
     analysis, sampler = asdict(config.analysis), asdict(config.sampler)
-    keys["fit"] = digest([keys["merge"], [analysis, sampler, config.seed]])
-    keys["draws"] = draws_key(keys["merge"], analysis, sampler, config.seed)
+    fitted = digest([keys["merge"], fit_inputs(config)])
+    keys["fit"] = digest([fitted, [analysis, sampler, config.seed]])
+    keys["draws"] = draws_key(fitted, analysis, sampler, config.seed)
     own = [asdict(config.measures), asdict(config.features)]
     keys["measure"] = digest([keys["merge"], own, config.seed])
     keys["report"] = digest([keys["fit"], keys["measure"], config.title, config.description])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from polbayes.errors import UserError
 from polbayes.fit.mixed.spec import MixedSpec, is_mixed, parse_mixed
-from polbayes.fit.spec import Spec, parse_spec
+from polbayes.fit.spec import Spec, parse_spec, without_errors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,9 +132,11 @@ def check_analysis(spec: Spec | MixedSpec, design: "xr.Dataset") -> None:
 
         checked_strata(design, spec, answered=False)
         return
-    from polbayes.fit.cells import gather_cells
+    from polbayes.fit.cells import check_coder, gather_cells
     from polbayes.fit.terms import bind
 
+    check_coder(design, spec)
+    spec = without_errors(spec)
     if not bool((design["keying"] != 0).any()):
         raise UserError("items: none of the items to ask is scored, so that nothing can be fitted.")
     bind(spec, gather_cells(design, spec))
@@ -161,7 +163,8 @@ def explain_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, answered: bo
         from polbayes.fit.equation import equation, prior_lines
         from polbayes.fit.terms import bind
 
-        text = equation(spec, bind(spec, gather_cells(data, spec)))
+        plain = without_errors(spec)
+        text = equation(spec, bind(plain, gather_cells(data, plain)))
         priors = prior_lines(spec)
     return "\n".join([text, "", "priors", *priors])
 
@@ -194,6 +197,7 @@ def prior_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, level: float, 
     from polbayes.fit.prior_check import prior_predictive, prior_text
     from polbayes.fit.terms import bind
 
+    spec = without_errors(spec)
     cells = gather_cells(data, spec)
     built = build(spec, cells, bind(spec, cells))
     return prior_text(prior_predictive(built, level=level, seed=seed))

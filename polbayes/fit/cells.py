@@ -13,6 +13,7 @@ import numpy as np
 from polbayes.attributes import check_given
 from polbayes.dataset import NOT_ASKED, STANCE, STATUS
 from polbayes.errors import UserError, unknown
+from polbayes.fit.misclassification import Coder, Readings, load_coder, odds_by_model, readings
 from polbayes.fit.spec import Spec
 from polbayes.instruments import DIMENSIONS
 
@@ -51,6 +52,8 @@ class Cells:
         Sentences that say what was left out, and how much.
     order
         Labels of every dimension in the order of the dataset.
+    read
+        What a coder that may err made of the answers; None where what is counted is true.
     """
 
     frame: "pd.DataFrame"
@@ -60,11 +63,21 @@ class Cells:
     points: tuple[str, ...]
     notes: tuple[str, ...]
     order: Mapping[str, list[str]]
+    read: Readings | None = None
 
     @property
     def answered(self) -> np.ndarray:
         """``[cell]`` usable answers."""
         return self.counts.sum(axis=1) if self.counts.size else np.ones(len(self.frame))
+
+    @property
+    def part(self) -> np.ndarray:
+        """``[cell]`` 1, or less where cells differ in nothing but in who read the answers."""
+        if self.read is None:
+            return np.ones(len(self.frame))
+        others = [name for name in self.frame.columns if name != "table"]
+        size = self.frame.groupby(others, observed=True)["table"].transform("size")
+        return 1.0 / size.to_numpy(dtype=float)
 
 
 def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
@@ -82,6 +95,8 @@ def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
     UserError
         If a variable is unknown, the response is not in the data, or nothing usable is left.
     """
+    coder = check_coder(data, spec)
+    data = data if coder is None else readings(data, coder)
     frame = cell_frame(data, spec)
     if spec.response not in frame:
         raise UserError(
@@ -91,7 +106,28 @@ def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
     frame, notes = _drop_unusable(frame)
     if spec.family in ("logit_normal", "beta"):
         return _continuous(frame, spec, notes, data)
-    return _ordinal(frame, spec, notes, data)
+    return _ordinal(frame, spec, notes, data, coder)
+
+
+def check_coder(data: "xr.Dataset", spec: Spec) -> Coder | None:
+    """Read what is known of the errors of the coder of a dataset; None without a part for them.
+
+    Parameters
+    ----------
+    data
+        A response dataset, or a design.
+    spec
+        The spec.
+
+    Raises
+    ------
+    UserError
+        If it is not there, or does not fit the spec.
+    """
+    if spec.misclassification is None:
+        return None
+    models = [str(name) for name in data["model"].values]
+    return load_coder(spec.misclassification, _points(spec, data)[1], models)
 
 
 def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
@@ -107,10 +143,11 @@ def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
     source = data
     if spec.response == "agree" and "stance" in data:
         source = data.assign(agree=data["stance"])
-    wanted = [v for v in (spec.response, "status") if v in source.data_vars]
+    also = ("reading", "table") if spec.misclassification else ()
+    wanted = [v for v in (spec.response, "status", *also) if v in source.data_vars]
     frame = to_frame(source, wanted)
     frame = frame[frame["status"] != NOT_ASKED]
-    available = sorted(set(frame.columns) - {spec.response, "status"})
+    available = sorted(set(frame.columns) - {spec.response, "status", *also})
     for name in used_variables(spec) | set(spec.select):
         if name not in available:
             raise unknown("variable", name, available, where="analysis")
@@ -169,7 +206,13 @@ def _note_unanswered(usable: "pd.Series", models: "pd.Series", notes: list[str])
         )
 
 
-def _ordinal(frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset") -> Cells:
+def _ordinal(
+    frame: "pd.DataFrame",
+    spec: Spec,
+    notes: list[str],
+    data: "xr.Dataset",
+    coder: Coder | None,
+) -> Cells:
     codes, points = _points(spec, data)
     position = {code: k for k, code in enumerate(codes)}
     point = frame[spec.response].map(position)
@@ -180,24 +223,34 @@ def _ordinal(frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Data
             f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
             "measures/validity.csv shows what came back instead."
         )
+    odds = odds_by_model(frame, coder) if coder else {}
     if "validity" not in spec.parts:
         frame, point, usable = frame[usable], point[usable], usable[usable]
     # The factor with the most levels varies fastest, so that the terms without it stay the same
     # from one cell to the next (`polbayes.fit.kernel.evaluate`).
     last = max(("variant", "prefix"), key=lambda name: frame[name].nunique())
-    keys = [*sorted((used_variables(spec) | {*_KEYS}) - {last}), last]
+    first = ["table"] if coder else []
+    keys = [*first, *sorted((used_variables(spec) | {*_KEYS}) - {last}), last]
     cell = frame.groupby(keys, sort=True, observed=True).ngroup().to_numpy()
     counts = np.zeros((cell.max() + 1, len(points)))
     np.add.at(counts, (cell[usable], point[usable].astype(int)), 1)
-    first = frame[keys].assign(_cell=cell).drop_duplicates("_cell").sort_values("_cell")
+    distinct = frame[keys].assign(_cell=cell).drop_duplicates("_cell").sort_values("_cell")
+    read = None
+    if coder:
+        made = np.zeros((len(counts), coder.sizes[1] * coder.sizes[2]))
+        np.add.at(made, (cell[usable], frame.loc[usable, "reading"]), 1)
+        table = distinct["table"].to_numpy()
+        none = distinct["model"].map(odds).to_numpy(dtype=float)
+        read = Readings(coder, made, table, np.where(table < len(coder.tables), none, 0.0))
     return Cells(
-        frame=first[keys].reset_index(drop=True),
+        frame=distinct[keys].reset_index(drop=True),
         counts=counts,
         value=np.empty(0),
         asked=np.bincount(cell).astype(float),
         points=points,
         notes=tuple(notes),
         order=_order(data),
+        read=read,
     )
 
 

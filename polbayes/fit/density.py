@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from polbayes.fit import expansion, hyperpriors, kernel, pairs
+from polbayes.fit import confusion, expansion, hyperpriors, kernel, pairs
 from polbayes.fit.compilation import compiled_with
 from polbayes.fit.coordinates import known_of, places_of
 from polbayes.fit.hyperpriors import Scalars, correlation_prior, priors_of, scalars
@@ -20,7 +20,7 @@ from polbayes.fit.observed import likelihood_parts
 from polbayes.fit.orientation import anchored
 from polbayes.fit.start import JITTER
 
-_compiled = compiled_with(expansion, hyperpriors, kernel, pairs)
+_compiled = compiled_with(confusion, expansion, hyperpriors, kernel, pairs)
 
 
 @_compiled
@@ -36,7 +36,8 @@ def expand(
     prior
         Arrays of the numbers with priors (`polbayes.fit.hyperpriors.Scalars`).
     sizes
-        How many of these are coefficients, scales and distances of cutpoints.
+        How many of these are coefficients, scales, distances of cutpoints and numbers from which
+        confusion matrices are made.
     correlated
         The terms of `polbayes.fit.pairs`.
     known, places
@@ -73,6 +74,7 @@ def log_density(
     answers: tuple,
     validity: tuple,
     anchors: np.ndarray,
+    coder: tuple,
 ) -> tuple[float, np.ndarray]:
     """Compute the log-posterior, up to a constant, and its gradient.
 
@@ -85,6 +87,8 @@ def log_density(
         such part.
     anchors
         See `polbayes.fit.orientation.anchored`.
+    coder
+        Numbers of confusion matrices, points and bins (`polbayes.fit.confusion`).
 
     Returns
     -------
@@ -96,8 +100,10 @@ def log_density(
     )
     at = prior[3]
     first_gap = sizes[0] + sizes[1]
+    first_reading = first_gap + sizes[2]
     b, sd = values[: sizes[0]], values[sizes[0] : first_gap]
-    gaps = values[first_gap : first_gap + sizes[2]]
+    gaps = values[first_gap:first_reading]
+    readings = values[first_reading : first_reading + sizes[3]]
     total, gradient = density.item(), np.zeros(x.shape[0])
     for row in range(anchors.shape[0]):
         theta = 0.0
@@ -105,10 +111,11 @@ def log_density(
             theta += anchors[row, effect] * effects[effect]
         if theta <= 0.0:
             return -np.inf, gradient
-    fit, of_effects, of_gaps = kernel.evaluate(effects, gaps, *answers)
+    tables, none = confusion.expand(readings, *coder), np.empty(0)
+    fit, of_effects, of_gaps, of_tables = kernel.evaluate(effects, gaps, tables, *answers)
     total += fit
     if validity[1].shape[0] > 0:
-        fit, more, _ = kernel.evaluate(effects, np.empty(0), *validity)
+        fit, more, _, _ = kernel.evaluate(effects, none, none, *validity)
         total += fit
         of_effects += more
     of_b, of_sd, of_w, of_others = expansion.pull_back(
@@ -117,7 +124,9 @@ def log_density(
     of_values = np.zeros(values.shape[0])
     of_values[: sizes[0]] = of_b
     of_values[sizes[0] : first_gap] = of_sd
-    of_values[first_gap : first_gap + sizes[2]] = of_gaps
+    of_values[first_gap:first_reading] = of_gaps
+    of_readings = confusion.pull_back(readings, *coder, of_tables)
+    of_values[first_reading : first_reading + sizes[3]] = of_readings
     sampled = (at >= 0).sum()
     gradient[sampled : sampled + w.shape[0]] = of_w
     pairs.pull_back(x, values, correlated, of_others, of_values, gradient)
@@ -148,13 +157,15 @@ class Density:
         layout, spec = self.built.layout, self.built.spec
         priors = priors_of(layout, spec, self.built.cells)
         correlations = [correlation_prior(block, spec) for block in self._pairs]
-        return scalars([*priors.coefficients, *priors.scales, *priors.gaps, *correlations])
+        numbers = [*priors.coefficients, *priors.scales, *priors.gaps, *priors.readings]
+        return scalars([*numbers, *correlations])
 
     @cached_property
-    def sizes(self) -> tuple[int, int, int]:
-        """How many coefficients, scales and distances of cutpoints there are."""
+    def sizes(self) -> tuple[int, int, int, int]:
+        """How many coefficients, scales, distances of cutpoints and readings there are."""
         start = self.built.start
-        return len(start.coefficients), len(start.scales), len(start.gaps)
+        numbers = start.coefficients, start.scales, start.gaps, start.readings
+        return len(numbers[0]), len(numbers[1]), len(numbers[2]), len(numbers[3])
 
     @cached_property
     def _places(self) -> dict[str, np.ndarray]:
@@ -184,16 +195,17 @@ class Density:
             *self._expansion,
             *((kind, answers, *at.arrays.values()) for kind, answers, at in parts),
             anchors,
+            cells.read.coder.sizes if cells.read else (0, 0, 0),
         )
 
     def _correlated(self) -> np.ndarray:
         """Return the table of `polbayes.fit.pairs`."""
-        coefficients, scales, gaps = self.sizes
+        coefficients, scales, gaps, readings = self.sizes
         rows, x, others = [], self._scalars.sampled + len(self._places["place"]), 0
         for number, block in enumerate(self._pairs):
             levels = len(block.free) // 2
             first = coefficients + block.scales[0]
-            cor = coefficients + scales + gaps + number
+            cor = coefficients + scales + gaps + readings + number
             rows.append([x, others, levels, first, first + 1, cor, block.centred])
             x, others = x + 2 * levels, others + 2 * levels
         return np.array(rows, dtype=np.int64).reshape(len(rows), 7)
@@ -214,9 +226,10 @@ class Density:
         """
         rng, start = np.random.default_rng(seed), self.built.start
         sizes = np.array([*self.sizes, len(self._pairs)])
-        numbers = np.concatenate([start.coefficients, start.scales, start.gaps, np.zeros(sizes[3])])
+        known = start.coefficients, start.scales, start.gaps, start.readings
+        numbers = np.concatenate([*known, np.zeros(sizes[4])])
         move = rng.uniform(-JITTER, JITTER, len(numbers))
-        factor = np.repeat([False, True, True, False], sizes)
+        factor = np.repeat([False, True, True, True, False], sizes)
         numbers = np.where(factor, numbers * np.exp(move), numbers + move)
         positive, own = self._scalars.positive, self._scalars.at >= 0
         pieces = [np.where(positive, np.log(np.where(positive, numbers, 1)), numbers)[own]]
@@ -235,7 +248,8 @@ class Density:
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return what a point stands for, by the names that it has in the PyMC model."""
         values, effects, *_ = expand(x, *self._expansion)
-        b, sd, gap, correlations = np.split(values, np.cumsum(self.sizes))
+        b, sd, gap, reading, correlations = np.split(values, np.cumsum(self.sizes))
         names = [correlation_name(block) for block in self._pairs]
         found = dict(zip(names, correlations, strict=True))
-        return {"b": b, "sd": abs(sd), "gap": gap, "effects": effects, **found}
+        known = {"b": b, "sd": abs(sd), "gap": gap, "reading": reading, "effects": effects}
+        return {**known, **found}

@@ -36,6 +36,10 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
         One equation a line.
     """
     lines = [_LINK[spec.family].format(response=spec.response), f"η = {_predictor(spec)}"]
+    if spec.misclassification is not None:
+        lines.insert(
+            1, f"P(read as c, confidence in bin b | {spec.response} = k) = P[k, c] · Q[c, k = c, b]"
+        )
     if any(POSITIONS[part] == "believed" for part in spec.parts):
         lines.append("s = +1 where agreeing is right-leaning, −1 where it is left-leaning")
     lines += [f"theta[{model}, {dimension}] > 0" for dimension, model in spec.anchors.items()]
@@ -70,6 +74,12 @@ def prior_lines(spec: Spec) -> list[str]:
                 lines.append(f"{name}: correlations of {group} ~ {cor}")
     if spec.family == "cumulative":
         lines.append(f"distance of neighbouring cutpoints ~ {spec.cutpoint_prior}")
+    errors = spec.misclassification
+    if errors is not None:
+        each = f", one P a model with {errors.pooled:g} answers of the others" * errors.by_model
+        lines.append(
+            f"rows of P and Q ~ Dirichlet(counts of {errors.confusion} + {errors.prior:g}){each}"
+        )
     return lines
 
 

@@ -35,11 +35,14 @@ class Priors:
         zero does not get lost in the long tail that the logarithm of a small scale has.
     gaps
         ``[gap]`` distances of the cutpoints.
+    readings
+        ``[number]`` from which confusion matrices are made (`polbayes.fit.confusion`).
     """
 
     coefficients: list[Prior]
     scales: list[Prior]
     gaps: list[Prior]
+    readings: list[Prior]
 
 
 def priors_of(layout: Layout, spec: Spec, cells: Cells) -> Priors:
@@ -60,10 +63,12 @@ def priors_of(layout: Layout, spec: Spec, cells: Cells) -> Priors:
             for k in range(block.scales[0], sum(block.scales)):
                 scales[k] = scales[k].unfolded() or scales[k]
     gaps = len(cells.points) - 2 if spec.family == "cumulative" else 0
+    shapes = cells.read.coder.prior.tolist() if cells.read else []
     return Priors(
         [spec.prior(part, term) for part, term, _ in layout.coefficients],
         scales,
         [spec.cutpoint_prior] * max(gaps, 0),
+        [Prior("Gamma", (shape, 1.0)) for shape in shapes],
     )
 
 

@@ -40,20 +40,21 @@ def integrated(
     spread
         ``[cell]`` standard deviation of the shift; 0 for none.
     """
-    cuts, slopes, ready = workspace(gaps)
+    none = np.empty(0)
+    cuts, slopes, ready = workspace(gaps, none)
     logp = np.empty(eta.shape[0])
     for cell in range(eta.shape[0]):
         prepare(kind, own[cell], gaps, cuts, ready)
         s = spread[cell]
         if s == 0.0:
-            logp[cell] = cell_logp(kind, eta[cell], ready, gaps, cuts, answers, cell, slopes)
+            logp[cell] = cell_logp(kind, eta[cell], ready, gaps, cuts, none, answers, cell, slopes)
             continue
         n = answers[cell].sum()
         # The mode solves z = s * slope(eta + s z), and slopes are between -n and n.
         low, high = -s * n, s * n
         while high - low > 0.5:
             middle = 0.5 * (low + high)
-            cell_logp(kind, eta[cell] + s * middle, ready, gaps, cuts, answers, cell, slopes)
+            cell_logp(kind, eta[cell] + s * middle, ready, gaps, cuts, none, answers, cell, slopes)
             if s * slopes[0] > middle:
                 low = middle
             else:
@@ -62,7 +63,9 @@ def integrated(
         first, last = low - _REACH, high + _REACH
         peak, total, z = -np.inf, 0.0, first
         while z <= last:
-            value = cell_logp(kind, eta[cell] + s * z, ready, gaps, cuts, answers, cell, slopes)
+            value = cell_logp(
+                kind, eta[cell] + s * z, ready, gaps, cuts, none, answers, cell, slopes
+            )
             value -= 0.5 * z * z
             if value > peak:
                 total = total * math.exp(peak - value) + 1.0

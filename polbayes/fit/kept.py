@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 # What everything that is reported is computed from (`polbayes.fit.model.Built`).
-_NAMES = ("b", "sd", "effects", "gap")
+_NAMES = ("b", "sd", "effects", "gap", "reading")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,15 @@ answers at each point. With t_k = softplus(c_k - eta) the log-probability of poi
 
 without the first two terms at the highest point and without the last two at the lowest,
 so that one softplus per cutpoint and cell is all that has to be computed.
+
+Where a coder read the answers and is not always right, points are latent: what was counted are
+readings, and the probability of reading j at latent point k is an entry of the coder's confusion
+matrix (`polbayes.fit.confusion`). The latent points are summed over,
+
+    log P(reading j | some reading) = log(sum_k P(y = k) C[k, j] + o C[K, j]) - log(sum over all j),
+
+o being the odds of an answer that has no point at all. The slopes are those of the ordinal family
+for the counts that are expected at each point, given the readings.
 """
 
 import math
@@ -33,13 +42,20 @@ ROLES = 6
 ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN = range(ROLES)
 
 # Observation models.
-ORDINAL, LOGIT_NORMAL, BETA, BINOMIAL = range(4)
+ORDINAL, LOGIT_NORMAL, BETA, BINOMIAL, READ = range(5)
+
+# Of the answers that were read, the first columns: which confusion matrix, and the odds of an
+# answer without a point.
+TABLE, ODDS, READINGS = range(3)
+
+# A probability that is less counts as this much, so that its logarithm exists.
+_LEAST = 1e-290
 
 # As far as this from 0 products of exponentials neither overflow nor vanish.
 _FAR = 300.0
 
 # Places in the array of slopes: with respect to the predictor, to the family's own parameter,
-# and from there on to the cutpoints at width 1 and to their distances.
+# and from there on to the cutpoints at width 1, to their distances and to the confusion matrices.
 _ETA, _OWN, _CUTS = range(3)
 
 
@@ -71,10 +87,10 @@ def prepare(kind: int, own: float, gaps: np.ndarray, cuts: np.ndarray, ready: np
     gaps, cuts
         Distances of the cutpoints, and the cutpoints at width 1 (ordinal families).
     ready
-        At least ``3 + 3 * len(gaps)`` long.
+        As `workspace` makes it.
     """
     ready[0] = math.exp(own)
-    if kind == ORDINAL:
+    if kind in (ORDINAL, READ):
         for gap in range(gaps.shape[0]):
             missing = -math.expm1(-gaps[gap] * ready[0])
             ready[1 + 2 * gap] = math.log(missing)
@@ -129,6 +145,76 @@ def _ordinal(
 
 
 @compiled
+def _read(
+    eta: float,
+    ready: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    confusion: np.ndarray,
+    answers: np.ndarray,
+    cell: int,
+    slopes: np.ndarray,
+) -> float:
+    """Score counts of readings, with the ordered points that are read summed over."""
+    width, points, readings = ready[0], cuts.shape[0] + 1, answers.shape[1] - READINGS
+    p = ready[3 + 3 * gaps.shape[0] :]  # of each point, and then what is expected there
+    above = 0.0
+    for k in range(cuts.shape[0]):
+        x = cuts[k] * width - eta
+        small = math.exp(-abs(x))
+        softplus = max(x, 0.0) + math.log1p(small)
+        p[k] = math.exp(x - softplus - above + (ready[2 * k - 1] if k > 0 else 0.0))
+        above = softplus
+    p[points - 1] = math.exp(-above)
+    first = int(answers[cell, TABLE]) * (points + 1) * readings
+    odds, expected = answers[cell, ODDS], p[points:]
+    expected[:] = 0.0
+    total, whole, n = 0.0, 0.0, 0.0
+    at = slopes[_CUTS + cuts.shape[0] + gaps.shape[0] :]
+    for j in range(readings):
+        likely = 0.0
+        for k in range(points):
+            likely += p[k] * confusion[first + k * readings + j]
+        likely += odds * confusion[first + points * readings + j]
+        whole += likely
+        count = answers[cell, READINGS + j]
+        if count > 0.0:
+            likely = max(likely, _LEAST)
+            n += count
+            total += count * math.log(likely)
+            for k in range(points):
+                place = first + k * readings + j
+                expected[k] += count * confusion[place] / likely
+                at[place] += count * p[k] / likely
+            at[first + points * readings + j] += count * odds / likely
+    whole = max(whole, _LEAST)
+    total -= n * math.log(whole)
+    for k in range(points):
+        for j in range(readings):
+            place = first + k * readings + j
+            expected[k] -= n * confusion[place] / whole
+            at[place] -= n * p[k] / whole
+        expected[k] *= p[k]
+    for j in range(readings):
+        at[first + points * readings + j] -= n * odds / whole
+    d_width = 0.0
+    for k in range(cuts.shape[0]):
+        x = cuts[k] * width - eta
+        small = math.exp(-abs(x))
+        share = (1.0 if x > 0.0 else small) / (1.0 + small)
+        d_x = expected[k] - (expected[k] + expected[k + 1]) * share
+        slopes[_ETA] -= d_x
+        slopes[_CUTS + k] += d_x * width
+        d_width += d_x * cuts[k]
+        if k > 0:
+            d_distance = expected[k] * ready[2 * k]
+            slopes[_CUTS + cuts.shape[0] + k - 1] += d_distance * width
+            d_width += d_distance * gaps[k - 1]
+    slopes[_OWN] = d_width * width
+    return total
+
+
+@compiled
 def _logit_normal(
     eta: float, ready: np.ndarray, answers: np.ndarray, cell: int, slopes: np.ndarray
 ) -> float:
@@ -173,6 +259,7 @@ def cell_logp(
     ready: np.ndarray,
     gaps: np.ndarray,
     cuts: np.ndarray,
+    confusion: np.ndarray,
     answers: np.ndarray,
     cell: int,
     slopes: np.ndarray,
@@ -187,6 +274,8 @@ def cell_logp(
         The predictor.
     cuts
         The cutpoints at width 1 (ordinal families).
+    confusion
+        See `evaluate`.
     answers, cell
         Answers of all cells (`polbayes.fit.observed.answers_of`), and which cell is meant.
     slopes
@@ -200,6 +289,8 @@ def cell_logp(
         return _logit_normal(eta, ready, answers, cell, slopes)
     if kind == BETA:
         return _beta(eta, ready, answers, cell, slopes)
+    if kind == READ:
+        return _read(eta, ready, gaps, cuts, confusion, answers, cell, slopes)
     return _binomial(eta, answers, cell, slopes)
 
 
@@ -281,17 +372,18 @@ def _unit_cuts(gaps: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def workspace(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def workspace(gaps: np.ndarray, confusion: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the cutpoints at width 1, and the arrays that `cell_logp` and `prepare` write to."""
     cuts = _unit_cuts(gaps)
-    slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0])
-    return cuts, slopes, np.empty(3 + 3 * gaps.shape[0])
+    slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0] + confusion.shape[0])
+    return cuts, slopes, np.empty(3 + 3 * gaps.shape[0] + 2 * (cuts.shape[0] + 1))
 
 
 @compiled
 def _slopes_of_gaps(slopes: np.ndarray, size: int) -> np.ndarray:
     """Turn slopes with respect to unit cutpoints into slopes with respect to their distances."""
-    of_cuts, gradient = slopes[_CUTS : _CUTS + size + 1], slopes[_CUTS + size + 1 :].copy()
+    of_cuts = slopes[_CUTS : _CUTS + size + 1]
+    gradient = slopes[_CUTS + size + 1 : _CUTS + 2 * size + 1].copy()
     for gap in range(size):
         # A wider gap moves every cutpoint above it up, and all of them back as far as the middle.
         middle = ((size // 2 > gap) + ((size + 1) // 2 > gap)) / 2.0
@@ -303,6 +395,7 @@ def _slopes_of_gaps(slopes: np.ndarray, size: int) -> np.ndarray:
 def evaluate(
     effects: np.ndarray,
     gaps: np.ndarray,
+    confusion: np.ndarray,
     kind: int,
     answers: np.ndarray,
     index: np.ndarray,
@@ -311,8 +404,8 @@ def evaluate(
     keying: np.ndarray,
     steady: np.ndarray,
     fresh: np.ndarray,
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Compute the log-likelihood and its gradients with respect to effects and gaps.
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """Compute the log-likelihood and its gradients with respect to effects, gaps and confusion.
 
     Cells are in an order in which most terms are the same in one cell after the other. The sums
     of these steady terms are kept until one of them changes, and so are their slopes.
@@ -321,13 +414,16 @@ def evaluate(
     ----------
     effects, gaps
         All effects of the model, and the distances of the cutpoints (may be empty).
+    confusion
+        Confusion matrices of answers that were read, ``[table, point, reading]`` as one vector, the
+        last of the points being none; empty for other answers.
     kind, answers
         Observation model and ``[cell, column]`` answers (`polbayes.fit.observed.answers_of`).
     index, weight, roles, keying, steady, fresh
         See `polbayes.fit.layout.Gathering`.
     """
     r, gradient = roles, np.zeros(effects.shape[0])
-    cuts, slopes, ready = workspace(gaps)
+    cuts, slopes, ready = workspace(gaps, confusion)
     base, due, since = np.zeros(ROLES), np.zeros(ROLES), 0
     signed = r[DISCRIMINATION + 1] > r[DISCRIMINATION]
     total, growth, sign, log_scale, own = 0.0, 1.0, 1.0, 0.0, np.nan
@@ -352,7 +448,7 @@ def evaluate(
             prepare(kind, own, gaps, cuts, ready)
         scale = growth * sign
         eta = asked + keying[cell] * (scale * discriminated + believed)
-        total += cell_logp(kind, eta, ready, gaps, cuts, answers, cell, slopes)
+        total += cell_logp(kind, eta, ready, gaps, cuts, confusion, answers, cell, slopes)
         slope = slopes[_ETA]
         due[0] += slope
         _scatter(gradient, slope, index, weight, cell, steady[0], r[1])
@@ -373,12 +469,18 @@ def evaluate(
         _scatter(gradient, slopes[_OWN], index, weight, cell, steady[5], r[6])
     for role in range(ROLES):
         _scatter(gradient, due[role], index, weight, since, r[role], steady[role])
-    return total, gradient, _slopes_of_gaps(slopes, gaps.shape[0])
+    of_confusion = slopes[slopes.shape[0] - confusion.shape[0] :].copy()
+    return total, gradient, _slopes_of_gaps(slopes, gaps.shape[0]), of_confusion
 
 
 @compiled
 def pointwise(
-    eta: np.ndarray, own: np.ndarray, gaps: np.ndarray, kind: int, answers: np.ndarray
+    eta: np.ndarray,
+    own: np.ndarray,
+    gaps: np.ndarray,
+    confusion: np.ndarray,
+    kind: int,
+    answers: np.ndarray,
 ) -> np.ndarray:
     """Return ``[cell]`` the log-likelihood of every cell.
 
@@ -386,15 +488,15 @@ def pointwise(
     ----------
     eta, own
         See `forward`.
-    gaps, kind, answers
+    gaps, confusion, kind, answers
         See `evaluate`.
     """
-    cuts, slopes, ready = workspace(gaps)
+    cuts, slopes, ready = workspace(gaps, confusion)
     logp = np.empty(eta.shape[0])
     for cell in range(eta.shape[0]):
         if cell == 0 or own[cell] != own[cell - 1]:
             prepare(kind, own[cell], gaps, cuts, ready)
-        logp[cell] = cell_logp(kind, eta[cell], ready, gaps, cuts, answers, cell, slopes)
+        logp[cell] = cell_logp(kind, eta[cell], ready, gaps, cuts, confusion, answers, cell, slopes)
     return logp
 
 
@@ -413,6 +515,7 @@ def _contiguous(context: Any, array: Any) -> Any:
 def evaluate_arrays(
     effects: np.ndarray,
     gaps: np.ndarray,
+    confusion: np.ndarray,
     kind: np.ndarray,
     answers: np.ndarray,
     index: np.ndarray,
@@ -421,15 +524,16 @@ def evaluate_arrays(
     keying: np.ndarray,
     steady: np.ndarray,
     fresh: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Call `evaluate` as PyTensor does.
 
     Scalars are arrays without dimensions, and no type says that an array is contiguous, without
-    which the loop takes a third longer. All but the first two arrays must be.
+    which the loop takes a third longer. All but the first three arrays must be.
     """
-    total, gradient, of_gaps = evaluate(
+    total, gradient, of_gaps, of_confusion = evaluate(
         effects.copy(),
         gaps.copy(),
+        confusion.copy(),
         kind.item(),
         _contiguous(answers),
         _contiguous(index),
@@ -439,4 +543,4 @@ def evaluate_arrays(
         _contiguous(steady),
         _contiguous(fresh),
     )
-    return np.array(total), gradient, of_gaps
+    return np.array(total), gradient, of_gaps, of_confusion

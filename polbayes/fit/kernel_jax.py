@@ -13,13 +13,14 @@ from pytensor.graph.op import Op
 from pytensor.link.jax.dispatch.basic import jax_funcify
 
 from polbayes.fit import kernel
-from polbayes.fit.operation import Effects, LogLikelihood
+from polbayes.fit.operation import Confusion, Effects, LogLikelihood
 
 
 def log_likelihood(
     kind: int,
     effects: Any,
     gaps: Any,
+    confusion: Any,
     answers: Any,
     index: Any,
     weight: Any,
@@ -33,7 +34,7 @@ def log_likelihood(
     ----------
     kind
         Observation model.
-    effects, gaps, answers, index, weight, roles, keying
+    effects, gaps, confusion, answers, index, weight, roles, keying
         See `polbayes.fit.kernel.evaluate`.
     """
     entering = effects[index] * weight
@@ -45,6 +46,8 @@ def log_likelihood(
     eta = asked + keying * (scale * discriminated + believed)
     if kind == kernel.ORDINAL:
         return _ordinal(eta, own, gaps, answers)
+    if kind == kernel.READ:
+        return _read(eta, own, gaps, confusion, answers)
     if kind == kernel.LOGIT_NORMAL:
         z = (answers[:, 0] - answers[:, 1] - eta) * jnp.exp(-own)
         return jnp.sum(-own - 0.5 * jnp.log(2.0 * jnp.pi) - 0.5 * z * z)
@@ -53,14 +56,33 @@ def log_likelihood(
     return jnp.sum(answers[:, 1] * eta - answers.sum(axis=1) * jnp.logaddexp(0.0, eta))
 
 
-def _ordinal(eta: Any, own: Any, gaps: Any, counts: Any) -> Any:
+def _unit_cuts(gaps: Any) -> Any:
     unit = jnp.concatenate([jnp.zeros(1), jnp.cumsum(gaps)])
-    unit = unit - (unit[gaps.shape[0] // 2] + unit[(gaps.shape[0] + 1) // 2]) / 2.0
-    width = jnp.exp(own)[:, None]
+    return unit - (unit[gaps.shape[0] // 2] + unit[(gaps.shape[0] + 1) // 2]) / 2.0
+
+
+def _ordinal(eta: Any, own: Any, gaps: Any, counts: Any) -> Any:
+    unit, width = _unit_cuts(gaps), jnp.exp(own)[:, None]
     x = unit * width - eta[:, None]
     below, above = counts[:, :-1], counts[:, 1:]
     total = jnp.sum(below * x - (below + above) * jnp.logaddexp(0.0, x))
     return total + jnp.sum(counts[:, 1:-1] * jnp.log(-jnp.expm1(-gaps * width)))
+
+
+def _read(eta: Any, own: Any, gaps: Any, confusion: Any, answers: Any) -> Any:
+    width = jnp.exp(own)[:, None]
+    x = _unit_cuts(gaps) * width - eta[:, None]
+    softplus, none = jnp.logaddexp(0.0, x), jnp.zeros_like(eta)[:, None]
+    between = jnp.concatenate([none, jnp.log(-jnp.expm1(-gaps * width))], axis=1)
+    below = jnp.concatenate([none, softplus[:, :-1]], axis=1)
+    log_p = jnp.concatenate([x - softplus - below + between, -softplus[:, -1:]], axis=1)
+    counts = answers[:, kernel.READINGS :]
+    tables = confusion.reshape(-1, gaps.shape[0] + 3, counts.shape[1])
+    table = tables[answers[:, kernel.TABLE].astype(int)]
+    shares = jnp.concatenate([jnp.exp(log_p), answers[:, kernel.ODDS, None]], axis=1)
+    likely = jnp.maximum(jnp.einsum("ck,ckj->cj", shares, table), 1e-290)
+    log_whole = jnp.log(likely.sum(axis=1))
+    return jnp.sum(counts * jnp.log(likely)) - jnp.sum(counts.sum(axis=1) * log_whole)
 
 
 def _beta(eta: Any, own: Any, logs: Any) -> Any:
@@ -73,14 +95,15 @@ def _beta(eta: Any, own: Any, logs: Any) -> Any:
 
 @jax_funcify.register(LogLikelihood)
 def _in_jax(op: Op, node: Apply, **kwargs: Any) -> Any:
-    which = node.inputs[2]
+    which = node.inputs[3]
     kind = int(which.data if isinstance(which, Constant) else which.get_value())  # type: ignore
 
-    def evaluate(effects: Any, gaps: Any, _: Any, *rest: Any) -> tuple[Any, Any, Any]:
-        def value(effects: Any, gaps: Any) -> Any:
-            return log_likelihood(kind, effects, gaps, *rest)
+    def evaluate(effects: Any, gaps: Any, confusion: Any, _: Any, *rest: Any) -> tuple[Any, ...]:
+        def value(*sampled: Any) -> Any:
+            return log_likelihood(kind, *sampled, *rest)
 
-        total, slopes = jax.value_and_grad(value, argnums=(0, 1))(effects, gaps)
+        sampled = effects, gaps, confusion
+        total, slopes = jax.value_and_grad(value, argnums=(0, 1, 2))(*sampled)
         return (total, *slopes)
 
     return evaluate
@@ -125,4 +148,25 @@ def expand(
 
 @jax_funcify.register(Effects)
 def _effects_in_jax(op: Op, node: Apply, **kwargs: Any) -> Any:
+    return expand
+
+
+@jax_funcify.register(Confusion)
+def _confusion_in_jax(op: Confusion, node: Apply, **kwargs: Any) -> Any:
+    tables, points, bins = op.sizes
+    size = points + 1
+
+    def expand(numbers: Any) -> Any:
+        rows = numbers[: tables * size**2].reshape(tables, size, size)
+        p = (rows / rows.sum(axis=2, keepdims=True))[:, :, :points]
+        q = jnp.ones((points, 2, 1))
+        if bins > 1:
+            q = numbers[tables * size**2 :].reshape(points, 2, bins)
+            q = q / q.sum(axis=2, keepdims=True)
+        right = jnp.eye(size, points, dtype=int)
+        sure = q[jnp.arange(points)[None, :], right]
+        whole = (p[..., None] * sure).reshape(-1)
+        exact = jnp.eye(size, points)[..., None] * (jnp.arange(bins) == 0)
+        return jnp.concatenate([whole, exact.reshape(-1)])
+
     return expand

@@ -176,6 +176,8 @@ def observations(cells: Cells, part: str) -> np.ndarray:
     """Return ``[cell]`` what was observed, as text: counts at each point, or the answer."""
     if part == "validity":
         rows = np.stack([cells.asked - cells.answered, cells.answered], axis=1)
+    elif cells.read is not None:
+        rows = cells.read.counts
     elif cells.counts.size:
         rows = cells.counts
     else:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.fit import kernel
 from polbayes.fit.cells import Cells
 from polbayes.fit.coordinates import draw, known_of, places_of
 from polbayes.fit.expansion import KNOWN, PLACES
@@ -49,8 +48,8 @@ class Built:
         """The PyMC model, which says the same as `polbayes.fit.density`.
 
         Its variables are ``b`` (common coefficients), ``sd`` (scales), ``effects`` (the vector that
-        `layout` describes), ``cor`` (correlations) and ``gap`` (distances of the cutpoints), each
-        where the spec has any.
+        `layout` describes), ``cor`` (correlations), ``gap`` (distances of the cutpoints) and
+        ``reading`` (`polbayes.fit.confusion`), each where the spec has any.
         """
         return _model(self)
 
@@ -76,6 +75,8 @@ def _model(built: Built) -> "pm.Model":
     import pymc as pm
     import pytensor.tensor as pt
 
+    from polbayes.fit.operation import Confusion
+
     spec, cells, layout, start = built.spec, built.cells, built.layout, built.start
     priors = priors_of(layout, spec, cells)
     with pm.Model() as model:
@@ -85,10 +86,14 @@ def _model(built: Built) -> "pm.Model":
         gaps: Any = pt.zeros(0)
         if priors.gaps:
             gaps = _vector("gap", priors.gaps, start.gaps)
+        tables: Any = pt.zeros(0)
+        if cells.read is not None:
+            numbers = _vector("reading", priors.readings, start.readings)
+            tables = Confusion(*cells.read.coder.sizes)(numbers)
         parts = likelihood_parts(layout, spec, cells)
         for name, (kind, answers, at) in zip(("answers", "validity"), parts, strict=False):
-            widths = gaps if kind == kernel.ORDINAL else pt.zeros(0)
-            pm.Potential(name, _log_likelihood(name, kind, answers, at, effects, widths))
+            own = (gaps, tables) if name == "answers" else (pt.zeros(0), pt.zeros(0))
+            pm.Potential(name, _log_likelihood(name, kind, answers, at, effects, *own))
     return model
 
 
@@ -231,7 +236,13 @@ def _on_the_right(weights: np.ndarray, effects: Any) -> Any:
 
 
 def _log_likelihood(
-    name: str, kind: int, answers: np.ndarray, gathering: Gathering, effects: Any, gaps: Any
+    name: str,
+    kind: int,
+    answers: np.ndarray,
+    gathering: Gathering,
+    effects: Any,
+    gaps: Any,
+    confusion: Any,
 ) -> Any:
     """Return the log-likelihood of the answers, a PyTensor scalar."""
     from pytensor.compile.sharedvalue import shared
@@ -242,5 +253,5 @@ def _log_likelihood(
     data = {"kind": np.asarray(kind), "answers": answers}
     data |= gathering.arrays
     arrays = [shared(value, name=f"{name}_{field}") for field, value in data.items()]
-    logp: Any = LogLikelihood()(effects, gaps, *arrays)
+    logp: Any = LogLikelihood()(effects, gaps, confusion, *arrays)
     return logp[0]

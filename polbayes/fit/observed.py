@@ -7,6 +7,7 @@ import numpy as np
 from polbayes.fit import kernel
 from polbayes.fit.cells import Cells
 from polbayes.fit.layout import Gathering, Layout
+from polbayes.fit.misclassification import Readings
 from polbayes.fit.spec import Spec
 
 # The observation model of each family of the spec.
@@ -34,8 +35,13 @@ def validity_answers(cells: Cells) -> np.ndarray:
     return np.stack([cells.asked - cells.answered, cells.answered], axis=1)
 
 
+def read_answers(read: Readings) -> np.ndarray:
+    """Return ``[cell, column]`` which confusion matrix holds, the odds of none, and the counts."""
+    return np.column_stack([read.table, read.odds, read.counts])
+
+
 def likelihood_parts(
-    layout: Layout, spec: Spec, cells: Cells
+    layout: Layout, spec: Spec, cells: Cells, *, naive: bool = False
 ) -> list[tuple[int, np.ndarray, Gathering]]:
     """Return observation model, answers and gathering of each part of the likelihood.
 
@@ -47,13 +53,18 @@ def likelihood_parts(
         The analysis spec.
     cells
         Distinct cells and their answers.
+    naive
+        Whether what a coder read is taken for true.
 
     Returns
     -------
     list of tuple
         That of the answers first, then that of their validity where the spec has one.
     """
-    parts = [(KINDS[spec.family], answers_of(spec.family, cells), layout.answers)]
+    kind, answers = KINDS[spec.family], answers_of(spec.family, cells)
+    if cells.read is not None and not naive:
+        kind, answers = kernel.READ, read_answers(cells.read)
+    parts = [(kind, answers, layout.answers)]
     if layout.validity is not None:
         parts.append((kernel.BINOMIAL, validity_answers(cells), layout.validity))
     return parts

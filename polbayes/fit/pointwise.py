@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.fit import kernel
+from polbayes.fit.confusion import expand
 from polbayes.fit.integral import integrated
 from polbayes.fit.layout import Gathering
+from polbayes.fit.misclassification import Coder
 from polbayes.fit.model import Built
 from polbayes.fit.observed import likelihood_parts
 
@@ -44,6 +46,8 @@ class Likelihood:
     own_scale
         ``[cell, scale]`` what the squares of the scales are multiplied with to give the variance
         of the effects that are integrated out.
+    coder
+        Who read the answers, where what was read may be wrong.
     """
 
     part: str
@@ -53,6 +57,7 @@ class Likelihood:
     constant: np.ndarray
     gathering: Gathering
     own_scale: np.ndarray
+    coder: Coder | None = None
 
     @property
     def integrated(self) -> np.ndarray:
@@ -72,11 +77,14 @@ class Draws:
         ``[draw, gap]`` distances of the cutpoints; no columns where there are none.
     scales
         ``[draw, scale]``.
+    readings
+        ``[draw, number]`` from which confusion matrices are made; no columns where there are none.
     """
 
     effects: np.ndarray
     gaps: np.ndarray
     scales: np.ndarray
+    readings: np.ndarray
 
 
 def draws_of(drawn: "xr.Dataset") -> Draws:
@@ -89,7 +97,7 @@ def draws_of(drawn: "xr.Dataset") -> Draws:
         values = drawn[name].to_numpy()
         return np.ascontiguousarray(values.reshape(count, values.shape[-1]), dtype=float)
 
-    return Draws(matrix("effects"), matrix("gap"), matrix("sd"))
+    return Draws(matrix("effects"), matrix("gap"), matrix("sd"), matrix("reading"))
 
 
 def likelihoods(built: Built, *, integrate: bool = True) -> dict[str, Likelihood]:
@@ -123,14 +131,25 @@ def _likelihood(
     own_scale = np.zeros((len(at), len(built.layout.scales)))
     if integrate and kind in (kernel.ORDINAL, kernel.BINOMIAL):
         gathering, own_scale = _without_own(gathering, built)
-    constant = _constant(kind, answers)
-    return Likelihood(part, kind, at, answers, constant, gathering, own_scale)
+    read = built.cells.read
+    return Likelihood(
+        part,
+        kind,
+        at,
+        answers,
+        _constant(kind, answers),
+        gathering,
+        own_scale,
+        read.coder if read is not None and kind == kernel.READ else None,
+    )
 
 
 def _constant(kind: int, answers: np.ndarray) -> np.ndarray:
     from scipy.special import gammaln
 
-    if kind in (kernel.ORDINAL, kernel.BINOMIAL):
+    if kind == kernel.READ:
+        answers = answers[:, kernel.READINGS :]
+    if kind in (kernel.ORDINAL, kernel.BINOMIAL, kernel.READ):
         return gammaln(answers.sum(axis=1) + 1) - gammaln(answers + 1).sum(axis=1)
     if kind == kernel.LOGIT_NORMAL:
         return -answers.sum(axis=1)  # the derivative of logit(y) is 1 / (y (1 - y))
@@ -195,9 +214,10 @@ def log_likelihood(part: Likelihood, draws: Draws, cells: slice | np.ndarray) ->
     whole = not part.own_scale[rows].any()
     for k, effects in enumerate(draws.effects):
         eta, own = kernel.forward(effects, *g.plain)
-        gaps = draws.gaps[k] if part.kind == kernel.ORDINAL else np.empty(0)
+        gaps = draws.gaps[k] if part.kind in (kernel.ORDINAL, kernel.READ) else np.empty(0)
         if whole:
-            out[k] = kernel.pointwise(eta, own, gaps, part.kind, answers)
+            tables = expand(draws.readings[k], *part.coder.sizes) if part.coder else np.empty(0)
+            out[k] = kernel.pointwise(eta, own, gaps, tables, part.kind, answers)
         else:
             out[k] = integrated(eta, own, gaps, part.kind, answers, spread[k])
     return out.T + part.constant[rows, None]

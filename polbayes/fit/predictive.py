@@ -191,7 +191,7 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
 
     rng, cells, family = np.random.default_rng(seed), built.cells, built.spec.family
     g, validity = built.layout.answers, built.layout.validity
-    for effects, gaps in zip(draws.effects, draws.gaps, strict=True):
+    for effects, gaps, readings in zip(draws.effects, draws.gaps, draws.readings, strict=True):
         eta, own = forward(effects, *g.plain)
         n = cells.answered.astype(int)
         if validity is not None:
@@ -199,6 +199,7 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
             n = rng.binomial(cells.asked.astype(int), usable)
         if family in ("cumulative", "bernoulli"):
             p = ordinal_probabilities(eta, cutpoints(gaps, np.exp(own)))
+            p = p if cells.read is None else cells.read.as_coded(p, readings)
             counts = rng.multinomial(n, p / p.sum(axis=1, keepdims=True))
             yield _of_counts(counts.astype(float), cells.asked)
         else:
@@ -230,7 +231,7 @@ def replicated(
 def thinned(draws: Draws, most: int) -> Draws:
     """Return at most so many draws, evenly spread."""
     at = np.unique(np.linspace(0, len(draws.effects) - 1, most).astype(int))
-    return Draws(draws.effects[at], draws.gaps[at], draws.scales[at])
+    return Draws(draws.effects[at], draws.gaps[at], draws.scales[at], draws.readings[at])
 
 
 def posterior_predictive(

@@ -13,6 +13,7 @@ from polbayes.fit.cells import Cells, levels
 from polbayes.fit.centring import part_variables
 from polbayes.fit.coefficients import read_coefficients
 from polbayes.fit.layout import Gathering
+from polbayes.fit.misclassification import Coder
 from polbayes.fit.model import Built
 from polbayes.fit.moments import net_agreement
 from polbayes.fit.pointwise import draws_of
@@ -41,7 +42,8 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
         ``bias[model, dimension]`` and ``bias_total[model]`` on [-1, 1] (negative = left),
         where theta differs by instrument ``theta_instrument`` and ``bias_instrument[model,
         dimension, instrument]``, ``validity[model]``, the probability of a usable answer,
-        ``scale[scale_name]`` and ``gap[middle_point]``, and what
+        ``scale[scale_name]`` and ``gap[middle_point]``, ``confusion[coder_of, label, coded_as]``,
+        how the coder reads answers with each stance or ``none``, and what
         `polbayes.fit.coefficients.read_coefficients` names; each where the spec has it.
     """
     reader = _Reader(built, drawn)
@@ -68,6 +70,8 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
     out |= _scales(built, reader)
     out |= bias_measure(built, drawn)
     out |= read_coefficients(built, drawn)
+    if built.cells.read is not None:
+        out["confusion"] = _confusion(built.cells.read.coder, reader)
     if built.layout.validity is not None:
         out["validity"] = _share_usable(built, reader)
     return reader.dataset(out)
@@ -201,6 +205,21 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
     return out
 
 
+def _confusion(coder: Coder, reader: _Reader) -> Any:
+    """Return how answers with each stance, or none, are coded."""
+    numbers = reader.drawn["reading"].to_numpy()
+    tables, points, _ = coder.sizes
+    shape = (*numbers.shape[:2], tables, points + 1, points + 1)
+    counts = numbers[..., : tables * (points + 1) ** 2].reshape(shape)
+    names = [*coder.points, "none"]
+    coords = {"coder_of": [name or "all" for name in coder.tables], "label": names}
+    return reader.array(
+        counts / counts.sum(axis=-1, keepdims=True),
+        ("coder_of", "label", "coded_as"),
+        coords | {"coded_as": names},
+    )
+
+
 def _share_usable(built: Built, reader: _Reader) -> Any:
     """Return ``[chain, draw, model]`` the probability of a usable answer to what was asked."""
     from scipy.special import expit
@@ -286,12 +305,12 @@ def _eq3(cells: Cells, model: str, dimensions: Sequence[str], instrument: str | 
     inside = ((frame["model"] == model) & frame["dimension"].isin(dimensions)).to_numpy()
     if instrument is not None:
         inside = inside & (frame["instrument"] == instrument).to_numpy()
-    weights = np.zeros(len(frame))
+    weights, part = np.zeros(len(frame)), cells.part
     wording, _ = levels(frame, ("item", "variant"))
     for side in (-1, 1):
         cell = np.flatnonzero(inside & (frame["direction"] == side).to_numpy())
         if not len(cell):
             return np.full(len(frame), np.nan)
-        size = np.bincount(wording[cell])
-        weights[cell] = side / 2 / size[wording[cell]] / np.count_nonzero(size)
+        size = np.bincount(wording[cell], weights=part[cell])
+        weights[cell] = side / 2 * part[cell] / size[wording[cell]] / np.count_nonzero(size)
     return weights

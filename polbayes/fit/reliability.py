@@ -67,7 +67,7 @@ def curvature(
     expand = sparse.block_diag(
         [sparse.csr_array(layout.matrix), sparse.eye_array(len(effects) - rows)], format="csr"
     )
-    total = sparse.csr_array((columns, columns))
+    total, none = sparse.csr_array((columns, columns)), np.empty(0)
     for kind, answers, at in terms:
         widths = gaps if kind == kernel.ORDINAL else np.empty(0)
         eta, own = kernel.forward(effects, *at.plain)
@@ -80,7 +80,7 @@ def curvature(
         for first, stop, direction in ((0, 5, (1.0, 0.0)), (5, 6, (0.0, 1.0))):
             below, here, above = (
                 kernel.pointwise(
-                    eta + k * direction[0], own + k * direction[1], widths, kind, answers
+                    eta + k * direction[0], own + k * direction[1], widths, none, kind, answers
                 )
                 for k in (-_STEP, 0.0, _STEP)
             )

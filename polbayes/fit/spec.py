@@ -13,7 +13,7 @@ location.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError, unknown
@@ -21,7 +21,7 @@ from polbayes.fit.formula import Formula, parse_formula
 from polbayes.fit.priors import Prior, flatten, parse_prior
 
 if TYPE_CHECKING:
-    from polbayes.config import AnalysisConfig
+    from polbayes.config import AnalysisConfig, MisclassificationConfig
 
 # Part -> where it enters: in how the question was asked, in what is believed, or on its own.
 POSITIONS: Mapping[str, str] = {
@@ -90,6 +90,8 @@ class Spec:
     anchors
         By dimension the model that is known to be right of the middle, where discriminations may
         have either sign.
+    misclassification
+        What is known of the errors of the coder that read the answers; None if there are none.
     """
 
     response: str
@@ -98,6 +100,7 @@ class Spec:
     priors: Mapping[str, str]
     select: Mapping[str, tuple[Any, ...]]
     anchors: Mapping[str, str] = field(default_factory=dict)
+    misclassification: "MisclassificationConfig | None" = None
 
     @property
     def signed(self) -> bool:
@@ -194,7 +197,24 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
     family = "bernoulli" if config.family == "binomial" else config.family
     defaults = _DEFAULT_PRIORS | (_SIGNED_PRIORS if config.anchor else {})
     anchors = {str(dimension): str(model) for dimension, model in config.anchor.items()}
-    return Spec(config.response, family, parts, {**defaults, **given}, select, anchors)
+    errors = config.misclassification
+    if errors is not None and config.response not in ("stance", "agree"):
+        raise UserError(
+            "analysis.misclassification: is for answers that a coder read, which "
+            f"{config.response} is not; use response=stance or agree, or leave it out."
+        )
+    return Spec(config.response, family, parts, {**defaults, **given}, select, anchors, errors)
+
+
+def without_errors(spec: Spec) -> Spec:
+    """Return a spec of what was answered, whatever a coder makes of it.
+
+    Parameters
+    ----------
+    spec
+        The spec.
+    """
+    return replace(spec, misclassification=None)
 
 
 def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) -> None:

@@ -68,6 +68,8 @@ class Start:
         ``[effect]`` group-specific effects at their place in the vector (zeros before them).
     gaps
         ``[gap]`` distances of the cutpoints.
+    readings
+        ``[number]`` from which confusion matrices are made (`polbayes.fit.confusion`).
     reliability
         ``[effect]`` of the group-specific effects, given their scales and what they follow: the
         share of their variance that the answers take away (zeros before them). Correlated ones
@@ -81,6 +83,7 @@ class Start:
     scales: np.ndarray
     effects: np.ndarray
     gaps: np.ndarray
+    readings: np.ndarray
     reliability: np.ndarray
     follows: np.ndarray
     weight: np.ndarray
@@ -119,7 +122,7 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     scale_of = _scale_of_effects(layout)
     held = np.array([part == "discrimination" for part, _, _ in layout.scales], dtype=bool)
     scales = np.where(held, _SIGNED if spec.signed else _DISCRIMINATION, _FIRST_SCALE)
-    leading, terms = leading_columns(layout), likelihood_parts(layout, spec, cells)
+    leading, terms = leading_columns(layout), _parts(layout, spec, cells)
     priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
     constant = np.array([p.values[0] if p.name == CONSTANT else np.nan for p in priors])
     scales = np.where(np.isnan(constant), scales, constant)
@@ -158,7 +161,13 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
             here = effects[block.start : block.stop]
             number = np.unique(within, return_inverse=True)[1]
             here -= (np.bincount(number, weights=here) / np.bincount(number))[number]
-    return Start(x[:coefficients], scales, effects, widths, reliability, follows, weight)
+    readings = cells.read.coder.prior if cells.read else np.empty(0)
+    return Start(x[:coefficients], scales, effects, widths, readings, reliability, follows, weight)
+
+
+def _parts(layout: Layout, spec: Spec, cells: Cells) -> list[tuple[int, np.ndarray, Gathering]]:
+    """Return the likelihood with a coder's readings taken for true, which is near enough."""
+    return likelihood_parts(layout, spec, cells, naive=True)
 
 
 def _scales(squares: np.ndarray, share: np.ndarray, wide: np.ndarray) -> np.ndarray:
@@ -251,8 +260,8 @@ def _mode(
         value, gradient = precision @ x**2 / 2, precision * x
         for kind, answers, at in terms:
             widths = np.exp(x[inner:]) if kind == kernel.ORDINAL else np.empty(0)
-            total, slopes, of_gaps = kernel.evaluate(
-                effects, widths, kind, answers, *at.arrays.values()
+            total, slopes, of_gaps, _ = kernel.evaluate(
+                effects, widths, np.empty(0), kind, answers, *at.arrays.values()
             )
             value -= total
             gradient[:coefficients] -= layout.matrix.T @ slopes[:rows]

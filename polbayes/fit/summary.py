@@ -34,7 +34,7 @@ def summarise(
     dict
         ``theta``, ``bias_posterior``, ``pairwise``, ``ranks`` and, where the spec has them,
         ``acquiescence``, ``prefix_effects``, ``sensitivity``, ``items``, ``wordings``,
-        ``validity_posterior``,
+        ``validity_posterior``, ``confusion`` (of the coder),
         ``coefficients``, ``group_effects`` and those of
         `polbayes.fit.by_instrument.instrument_tables`.
         Columns ``estimate`` (posterior mean), ``sd``, ``lower``, ``upper``, ``level``, and
@@ -58,6 +58,8 @@ def summarise(
     tables |= _stacked("sensitivity", scales, level)
     if "difficulty" in posterior:
         tables["items"] = _items(posterior, items, level)
+    if "confusion" in posterior:
+        tables["confusion"] = interval_table(posterior["confusion"], level)
     if "validity" in posterior:
         tables["validity_posterior"] = interval_table(posterior["validity"], level)
     tables |= coefficient_tables(posterior, level)

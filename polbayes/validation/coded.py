@@ -1,12 +1,13 @@
 """A coder's reading of labelled answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from polbayes.coding import get_coder
+from polbayes.coding.responses import EXACT, ONLY_FOR
 from polbayes.config import CoderConfig
 from polbayes.dataset import STANCE_CLASSES
 from polbayes.validation.labelled import Labelled
@@ -81,6 +82,34 @@ def code_labelled(
     read = get_coder(coder, models, journal_dir=journal_dir)
     given = read(answers.statements, answers.responses)
     return coded_from(np.asarray(given, dtype=np.float64), answers, coder=coder)
+
+
+CASCADE = "cascade"
+
+
+def cascade(read: Sequence[Coded]) -> Coded:
+    """Read answers as a run does: each coder takes what those before it left.
+
+    What a rule reads that only reads numbers which were asked for is left out: it does not err.
+
+    Parameters
+    ----------
+    read
+        What each coder made of the same answers, in order.
+    """
+    answers = read[0].answers
+    prefix = answers.groups.get("prefix", np.full(len(answers.labels), "", dtype=object))
+    probs, left = np.full(read[0].probs.shape, np.nan), np.ones(len(answers.labels), dtype=bool)
+    kept = left.copy()
+    for coded in read:
+        reads = left & coded.is_coded
+        if coded.coder in ONLY_FOR:
+            reads &= prefix == ONLY_FOR[coded.coder]
+        probs[reads] = coded.probs[reads]
+        left &= ~reads
+        if coded.coder in EXACT:
+            kept &= ~reads
+    return coded_from(probs[kept], answers.where(kept), coder=CASCADE)
 
 
 def coded_from(probs: np.ndarray, answers: Labelled, *, coder: str) -> Coded:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,6 +81,25 @@ class Labelled:
     items: np.ndarray | None
     keying: np.ndarray | None
     n_unlabelled: int
+
+    def where(self, kept: np.ndarray) -> "Labelled":
+        """Return some of the answers.
+
+        Parameters
+        ----------
+        kept
+            bool over the answers.
+        """
+        rows = np.flatnonzero(kept)
+        return replace(
+            self,
+            statements=[self.statements[k] for k in rows],
+            responses=[self.responses[k] for k in rows],
+            labels=self.labels[rows],
+            groups={name: values[rows] for name, values in self.groups.items()},
+            items=None if self.items is None else self.items[rows],
+            keying=None if self.keying is None else self.keying[rows],
+        )
 
 
 def merged_classes(merge: Mapping[str, Sequence[str]]) -> Classes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from polbayes.journal import CODING
 from polbayes.manifest import versions
 from polbayes.measures.resampling import Bootstrap
 from polbayes.terminal import say
-from polbayes.validation.coded import Coded, code_labelled
+from polbayes.validation.coded import CASCADE, Coded, cascade, code_labelled
 from polbayes.validation.confidence import calibration_table, curve_table
 from polbayes.validation.errors_by import errors_table, keying_table
 from polbayes.validation.labelled import NOT_CODED, read_labelled
@@ -57,6 +58,7 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
 
     settings, run = config.validation, Path(config.run_dir).expanduser()
     coders = list(dict.fromkeys(settings.coders or config.coding.coders))
+    _checked(settings.confidences)
     models = config.coding.models
     _check_coders(coders, models, "validation.coders" if settings.coders else "coding.coders")
     given = settings.table
@@ -66,13 +68,15 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
     for name in coders:
         say(f"validate_coder: {name} reads {len(answers.labels)} answers")
         read.append(code_labelled(answers, name, models, journal_dir=run / CODING))
+    if len(read) > 1:
+        read.append(cascade(read))
     bootstrap = Bootstrap(config.measures.bootstrap, config.measures.level, config.seed)
     tables = validation_tables(read, bootstrap, thresholds=settings.thresholds, bins=settings.bins)
-    counts = confusion_dataset(read).assign_attrs(
+    counts = confusion_dataset(read, settings.confidences).assign_attrs(
         table=path.name, created=datetime.now(UTC).isoformat(timespec="seconds"), config=text
     )
     page = write_page(
-        front(answers, coders, config.title, path.name),
+        front(answers, [coded.coder for coded in read], config.title, path.name),
         sections(tables, answers, command=command, text=text, versions=versions()),
         tables,
         run / FOLDER,
@@ -87,6 +91,8 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
 
 def _check_coders(coders: Sequence[str], models: Mapping[str, CoderConfig], key: str) -> None:
     """Refuse an unknown coder before anything is read, under the key that it was given as."""
+    if CASCADE in coders:
+        raise UserError(f"{key}: '{CASCADE}' means all coders in order; choose another name.")
     for name in coders:
         try:
             get_coder(name, models)
@@ -142,20 +148,28 @@ def validation_tables(
     return {name: table for name, table in tables.items() if len(table)}
 
 
-def confusion_dataset(read: Sequence[Coded]) -> "xr.Dataset":
+def confusion_dataset(read: Sequence[Coded], confidences: Sequence[float] = ()) -> "xr.Dataset":
     """Lay confusion counts out for whoever models the coders' errors.
 
     Parameters
     ----------
     read
         What each coder made of the same answers.
+    confidences
+        In (0, 1) and rising: where a bin of confidence ends and the next begins.
 
     Returns
     -------
     xarray.Dataset
-        ``confusion`` over ``coder, label, coded_as`` and, where models are known,
-        ``confusion_by_model`` over ``coder, model, label, coded_as``: int64 counts. The last of
-        ``coded_as`` is ``not_coded``, where the coder abstained.
+        ``confusion`` over ``coder, label, coded_as``, the same in bins of the coder's confidence as
+        ``confidence`` over ``coder, label, coded_as, bin``, with ``bin_start``, and, where models
+        are known, ``confusion_by_model`` over ``coder, model, label, coded_as``: int64 counts. The
+        last of ``coded_as`` is ``not_coded``, where the coder abstained.
+
+    Raises
+    ------
+    UserError
+        If the confidences are not rising within (0, 1).
     """
     import xarray as xr
 
@@ -166,11 +180,41 @@ def confusion_dataset(read: Sequence[Coded]) -> "xr.Dataset":
         "coded_as": np.array([*names, NOT_CODED], dtype=object),
     }
     whole = np.stack([confusion(coded) for coded in read])
-    data = xr.Dataset({"confusion": (("coder", "label", "coded_as"), whole)}, coords)
-    models = read[0].answers.groups.get("model")
-    if models is not None:
-        known = list(dict.fromkeys(models.tolist()))
-        parts = np.stack([[confusion(c, models == name) for name in known] for c in read])
+    starts = np.array([0.0, *_checked(confidences)])
+    sure = np.stack([_by_confidence(coded, starts) for coded in read])
+    data = xr.Dataset(
+        {
+            "confusion": (("coder", "label", "coded_as"), whole),
+            "confidence": (("coder", "label", "coded_as", "bin"), sure),
+            "bin_start": (("bin",), starts, {"long_name": "least confidence in the bin"}),
+        },
+        coords,
+    )
+    if "model" in read[0].answers.groups:
+        known = list(dict.fromkeys(read[0].answers.groups["model"].tolist()))
+        by_model = np.stack([_by_model(coded, known) for coded in read])
         data = data.assign_coords(model=np.array(known, dtype=object))
-        data["confusion_by_model"] = (("coder", "model", "label", "coded_as"), parts)
+        data["confusion_by_model"] = (("coder", "model", "label", "coded_as"), by_model)
     return data
+
+
+def _by_confidence(coded: Coded, starts: np.ndarray) -> np.ndarray:
+    """Count over ``label, coded_as, bin``."""
+    at = np.searchsorted(starts, coded.confidence, side="right") - 1
+    return np.stack([confusion(coded, at == k) for k in range(len(starts))], axis=-1)
+
+
+def _by_model(coded: Coded, known: Sequence[str]) -> np.ndarray:
+    """Count over ``model, label, coded_as``."""
+    models = coded.answers.groups["model"]
+    return np.stack([confusion(coded, models == name) for name in known])
+
+
+def _checked(confidences: Sequence[float]) -> list[float]:
+    edges = [0.0, *confidences, 1.0]
+    if not all(low < high for low, high in pairwise(edges)):
+        raise UserError(
+            f"validation.confidences: must be rising numbers between 0 and 1, not "
+            f"{list(confidences)}."
+        )
+    return list(confidences)

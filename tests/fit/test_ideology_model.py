@@ -178,7 +178,9 @@ class Point:
         model = built.model
         self.built, self.model = built, model
         self.names = [
-            v.name for v in model.deterministics if v.name in ("b", "sd", "gap", "effects")
+            v.name
+            for v in model.deterministics
+            if v.name in ("b", "sd", "gap", "reading", "effects")
         ]
         self.names += [v.name for v in model.deterministics if v.name.startswith("cor_")]
         outputs = model.replace_rvs_by_values([model[name] for name in self.names])

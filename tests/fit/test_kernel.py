@@ -17,6 +17,7 @@ from polbayes.fit.kernel import (
     LOGIT_NORMAL,
     ORDINAL,
     OWN,
+    READ,
     evaluate,
     forward,
     pointwise,
@@ -24,6 +25,7 @@ from polbayes.fit.kernel import (
 from polbayes.fit.layout import Gathering
 from polbayes.fit.operation import LogLikelihood
 
+NONE = np.empty(0)
 ROLES = (ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN)
 
 
@@ -122,8 +124,8 @@ def test_value_and_slopes_are_those_of_scipy(given_case, kind, points, seed):
     effects, *rest = given_case
     effects = effects / 2
     gaps, answers = observed(kind, len(rest[0]), seed, points)
-    total, gradient, of_gaps = evaluate(
-        effects, gaps, kind, answers, *Gathering(*rest).arrays.values()
+    total, gradient, of_gaps, _ = evaluate(
+        effects, gaps, NONE, kind, answers, *Gathering(*rest).arrays.values()
     )
 
     def of(at, distances):
@@ -142,13 +144,96 @@ def test_value_and_slopes_are_those_of_scipy(given_case, kind, points, seed):
 def test_cells_one_by_one_add_up(kind):
     effects, *rest = case(4)
     gaps, answers = observed(kind, 11, 5)
-    found = pointwise(*forward(effects, *rest), gaps, kind, answers)
+    found = pointwise(*forward(effects, *rest), gaps, NONE, kind, answers)
     np.testing.assert_allclose(
         found, by_scipy(kind, *plain(effects, *rest), gaps, answers), rtol=1e-9
     )
     assert found.sum() == pytest.approx(
-        evaluate(effects, gaps, kind, answers, *Gathering(*rest).arrays.values())[0]
+        evaluate(effects, gaps, NONE, kind, answers, *Gathering(*rest).arrays.values())[0]
     )
+
+
+def read(cells, points, bins, seed):
+    """Return confusion matrices of two coders and of none that errs, and readings of answers."""
+    rng = np.random.default_rng(seed)
+    tables = rng.dirichlet(np.ones(points * bins + 1), (2, points + 1))[..., :-1]
+    exact = np.eye(points + 1, points).repeat(bins, axis=1) * (np.arange(points * bins) % bins == 0)
+    counts = rng.integers(0, 4, (cells, points * bins)).astype(float)
+    table, odds = rng.integers(0, 3, cells), rng.exponential(0.3, cells)
+    counts[table == 2] *= exact.any(axis=0)
+    odds[table == 2] = 0.0
+    return np.concatenate([tables, exact[None]]), np.column_stack([table, odds, counts])
+
+
+def read_by_scipy(eta, own, gaps, tables, answers):
+    """Sum over the latent points, one cell after the other."""
+    points = len(gaps) + 2
+    total = np.empty(len(eta))
+    for cell, (table, odds, *counts) in enumerate(answers):
+        eye, one = np.eye(points), slice(cell, cell + 1)
+        p = [np.exp(by_scipy(ORDINAL, eta[one], own[one], gaps, row[None]))[0] for row in eye]
+        q = np.append(p, odds) @ tables[int(table)]
+        total[cell] = special.xlogy(counts, q / q.sum()).sum()
+    return total
+
+
+@settings(deadline=None, max_examples=60)
+@given(cases, st.integers(2, 4), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_answers_that_a_coder_read(given_case, points, bins, seed):
+    effects, *rest = given_case
+    effects = effects / 2
+    gaps, _ = observed(ORDINAL, 1, seed, points)
+    tables, answers = read(len(rest[0]), points, bins, seed)
+    total, gradient, of_gaps, of_tables = evaluate(
+        effects, gaps, tables.ravel(), READ, answers, *Gathering(*rest).arrays.values()
+    )
+
+    def of(at, distances, confusion):
+        confusion = confusion.reshape(tables.shape)
+        return read_by_scipy(*plain(at, *rest), distances, confusion, answers).sum()
+
+    close = {"rtol": 2e-5, "atol": 2e-5 * (1 + abs(total))}
+    assert total == pytest.approx(of(effects, gaps, tables), rel=1e-9, abs=1e-9)
+    expected = slopes(lambda at: of(at, gaps, tables), effects)
+    np.testing.assert_allclose(gradient, expected, **close)
+    if len(gaps):
+        expected = slopes(lambda at: of(effects, at, tables), gaps)
+        np.testing.assert_allclose(of_gaps, expected, **close)
+    estimated = tables[:2].size  # the last one is known
+    expected = slopes(lambda at: of(effects, gaps, at), tables.ravel())
+    np.testing.assert_allclose(of_tables[:estimated], expected[:estimated], **close)
+    one_by_one = pointwise(*forward(effects, *rest), gaps, tables.ravel(), READ, answers)
+    assert one_by_one.sum() == pytest.approx(total, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("eta", [-900.0, -40.0, 0.3, 40.0, 900.0])
+def test_without_errors_readings_are_answers(eta):
+    effects, one = np.array([eta]), np.array([[1.0]])
+    at = Gathering(np.zeros((1, 1), np.uint32), one, np.array([0, 1, 1, 1, 1, 1, 1]), np.ones(1))
+    counts, gaps = np.array([[1.0, 0.0, 2.0]]), np.ones(1)
+    counts = counts * ([[1, 0, 0]] if eta < -1 else [[0, 0, 1]] if eta > 1 else [[1, 1, 1]])
+    exact = np.eye(4, 3).ravel()
+    read_as = np.column_stack([[0.0], [0.0], counts])
+    found = evaluate(effects, gaps, exact, READ, read_as, *at.arrays.values())
+    expected = evaluate(effects, gaps, NONE, ORDINAL, counts, *at.arrays.values())
+    for one, other in zip(found[:3], expected[:3], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_a_reading_by_hand():
+    """P(agree) = 0.8, read right 9 times in 10: 0.8 * 0.9 + 0.2 * 0.3 of readings are agreeing."""
+    effects, one = np.array([np.log(4)]), np.array([[1.0]])
+    at = Gathering(np.zeros((1, 1), np.uint32), one, np.array([0, 1, 1, 1, 1, 1, 1]), np.ones(1))
+    confusion = np.array([[0.7, 0.3], [0.1, 0.9], [0.5, 0.5]]).ravel()
+    total, *_ = evaluate(
+        effects, NONE, confusion, READ, np.array([[0.0, 0.0, 1.0, 3.0]]), *at.arrays.values()
+    )
+    assert total == pytest.approx(3 * np.log(0.78) + np.log(0.22))
+    # One answer without a point for every four with, of which half is read as agreeing.
+    total, *_ = evaluate(
+        effects, NONE, confusion, READ, np.array([[0.0, 0.25, 0.0, 1.0]]), *at.arrays.values()
+    )
+    assert total == pytest.approx(np.log((0.78 + 0.125) / 1.25))
 
 
 def test_a_cell_by_hand():
@@ -177,7 +262,7 @@ def test_far_out_nothing_overflows(eta):
     effects, one = np.array([eta]), np.array([[1.0]])
     at = Gathering(np.zeros((1, 1), np.uint32), one, np.array([0, 1, 1, 1, 1, 1, 1]), np.ones(1))
     answers = np.array([[0.0, 0.0, 2.0]])
-    total, slopes, _ = evaluate(effects, np.ones(1), ORDINAL, answers, *at.arrays.values())
+    total, slopes, *_ = evaluate(effects, np.ones(1), NONE, ORDINAL, answers, *at.arrays.values())
     assert total == pytest.approx(2 * min(eta - 0.5, 0.0))
     assert slopes == pytest.approx([2.0 if eta < 0 else 0.0])
 
@@ -189,12 +274,12 @@ def compiled(request):
     import pytensor.tensor as pt
 
     inputs = [
-        *(pt.dvector(), pt.dvector(), pt.lscalar(), pt.dmatrix()),
+        *(pt.dvector(), pt.dvector(), pt.dvector(), pt.lscalar(), pt.dmatrix()),
         *(pt.matrix(dtype="uint32"), pt.dmatrix(), pt.lvector(), pt.dvector()),
         *(pt.lvector(), pt.vector(dtype="bool")),
     ]
     cost = pt.sin(LogLikelihood()(*inputs)[0] / 20)
-    outputs = [cost, *pytensor.grad(cost, inputs[:2])]
+    outputs = [cost, *pytensor.grad(cost, inputs[:3])]
     return pytensor.function(inputs, outputs, mode=request.param)
 
 
@@ -206,7 +291,7 @@ def test_through_pytensor(compiled, seed, by_cell):
     effects = effects / 2  # where differences of logistics keep their digits
     gaps, answers = observed(ORDINAL, 11, seed)
     arrays = Gathering(*rest).arrays.values()
-    value, gradient, of_gaps = compiled(effects, gaps, ORDINAL, answers, *arrays)
+    value, gradient, of_gaps, _ = compiled(effects, gaps, NONE, ORDINAL, answers, *arrays)
 
     def cost(at, distances):
         return np.sin(by_scipy(ORDINAL, *plain(at, *rest), distances, answers).sum() / 20)
@@ -224,6 +309,6 @@ def test_shapes_are_known_before_anything_is_computed():
     gaps, answers = observed(ORDINAL, 11, 0)
     variable = pt.dvector()
     arrays = Gathering(*rest).arrays.values()
-    _, gradient, of_gaps = LogLikelihood()(variable, gaps, ORDINAL, answers, *arrays)
-    shape = pytensor.function([variable], [gradient.shape[0], of_gaps.shape[0]])
-    assert [int(n) for n in shape(effects)] == [len(effects), len(gaps)]
+    found = LogLikelihood()(variable, gaps, np.ones(7), ORDINAL, answers, *arrays)
+    shape = pytensor.function([variable], [one.shape[0] for one in found[1:]])
+    assert [int(n) for n in shape(effects)] == [len(effects), len(gaps), 7]

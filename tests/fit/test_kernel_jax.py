@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from test_kernel import KINDS, case, observed
+from test_kernel import KINDS, case, observed, read
 
-from polbayes.fit.kernel import evaluate
+from polbayes.fit.kernel import ORDINAL, READ, evaluate
 from polbayes.fit.layout import Gathering
 
 jax = pytest.importorskip("jax", reason="NumPyro is an extra")
@@ -24,13 +24,47 @@ def test_value_and_slopes_are_those_of_the_loop(name, by_cell):
     effects, index, weight, roles, keying = case(8, terms=9, by_cell=by_cell)
     gaps, answers = observed(KINDS[name], len(keying), 8)
     rest = (answers, *Gathering(index, weight, roles, keying).arrays.values())
-    total, slopes, of_gaps = evaluate(effects, gaps, KINDS[name], *rest)
+    none = np.empty(0)
+    total, slopes, of_gaps, _ = evaluate(effects, gaps, none, KINDS[name], *rest)
     found = jax.value_and_grad(
-        lambda e, g: log_likelihood(KINDS[name], e, g, *rest), argnums=(0, 1)
+        lambda e, g: log_likelihood(KINDS[name], e, g, none, *rest), argnums=(0, 1)
     )(jax.numpy.asarray(effects), jax.numpy.asarray(gaps))
     assert float(found[0]) == pytest.approx(total, rel=1e-10)
     np.testing.assert_allclose(found[1][0], slopes, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(found[1][1], of_gaps, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("points", [2, 3])
+def test_answers_that_a_coder_read(points):
+    from polbayes.fit.kernel_jax import log_likelihood
+
+    effects, index, weight, roles, keying = case(8, terms=9)
+    gaps, _ = observed(ORDINAL, 1, 8, points)
+    tables, answers = read(len(keying), points, 2, 8)
+    rest = (answers, *Gathering(index, weight, roles, keying).arrays.values())
+    given = effects, gaps, tables.ravel()
+    total, *slopes = evaluate(*given, READ, *rest)
+    value, of = jax.value_and_grad(
+        lambda *sampled: log_likelihood(READ, *sampled, *rest), argnums=(0, 1, 2)
+    )(*map(jax.numpy.asarray, given))
+    assert float(value) == pytest.approx(total, rel=1e-10)
+    estimated = tables[:2].size  # the last one is known
+    for found, expected in zip(of, slopes, strict=True):
+        np.testing.assert_allclose(found[:estimated], expected[:estimated], rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("bins", [1, 3])
+def test_confusion_is_that_of_the_loop(bins):
+    import pytensor.tensor as pt
+    from pytensor.link.jax.dispatch import jax_funcify
+
+    from polbayes.fit.confusion import expand
+    from polbayes.fit.operation import Confusion
+
+    numbers = np.random.default_rng(1).gamma(2, 1, 2 * 16 + (6 * bins if bins > 1 else 0))
+    op = Confusion(2, 3, bins)
+    found = jax_funcify(op, op.make_node(pt.dvector()))(jax.numpy.asarray(numbers))
+    np.testing.assert_allclose(found, expand(numbers, 2, 3, bins), rtol=1e-12)
 
 
 def test_effects_and_their_density_are_those_of_the_loop(coded, bound, full_parts):

@@ -35,7 +35,7 @@ def precise(eta, cuts):
 
 def ordinal_logp(eta, gaps, counts, own=None):
     own = np.zeros(len(eta)) if own is None else own
-    return pointwise(eta, own, np.array(gaps, dtype=float), ORDINAL, counts)
+    return pointwise(eta, own, np.array(gaps, dtype=float), np.empty(0), ORDINAL, counts)
 
 
 CUTPOINTS = {2: [0.0], 3: [-0.6, 0.6], 4: [-0.7, 0.0, 1.9], 5: [-0.95, -0.55, 0.55, 2.85]}
@@ -110,7 +110,7 @@ def test_logit_normal_is_scipys_normal_of_the_logit():
     value, log_sigma = np.array([0.02, 0.5, 0.9]), np.array([-1.2, 0.0, 0.6])
     eta = np.array([-2.0, 0.3, 1.0])
     expected = stats.norm(eta, np.exp(log_sigma)).logpdf(special.logit(value))
-    found = pointwise(eta, log_sigma, np.empty(0), LOGIT_NORMAL, logs_of(value))
+    found = pointwise(eta, log_sigma, np.empty(0), np.empty(0), LOGIT_NORMAL, logs_of(value))
     np.testing.assert_allclose(found, expected)
 
 
@@ -119,7 +119,7 @@ def test_beta_is_scipys_beta():
     eta = np.array([-2.0, 0.3, 1.0])
     mean, phi = special.expit(eta), np.exp(log_phi)
     expected = stats.beta(mean * phi, (1 - mean) * phi).logpdf(value)
-    found = pointwise(eta, log_phi, np.empty(0), BETA, logs_of(value))
+    found = pointwise(eta, log_phi, np.empty(0), np.empty(0), BETA, logs_of(value))
     np.testing.assert_allclose(found, expected)
 
 
@@ -127,7 +127,7 @@ def test_beta_is_scipys_beta():
 def test_a_beta_distribution_at_the_edge_is_finite(eta):
     """A sampler's first steps may go there; a NaN would end the chain."""
     logs = logs_of(np.array([0.3]))
-    found = pointwise(np.array([eta]), np.array([2.0]), np.empty(0), BETA, logs)
+    found = pointwise(np.array([eta]), np.array([2.0]), np.empty(0), np.empty(0), BETA, logs)
     assert np.isfinite(found).all()
 
 
@@ -157,7 +157,7 @@ def test_the_own_parameter_of_a_family_is_a_logarithm():
 
     def found(family, gaps, cells):
         answers = answers_of(family, cells)
-        return pointwise(eta, own, np.array(gaps, dtype=float), KINDS[family], answers)
+        return pointwise(eta, own, np.array(gaps, dtype=float), np.empty(0), KINDS[family], answers)
 
     cuts = [-0.75 * np.exp(own), 0.75 * np.exp(own)]
     below = [special.expit(c - eta) for c in cuts]

@@ -65,7 +65,15 @@ def test_everything_is_written(tmp_path, table, capsys):
     by_model = counts["confusion_by_model"].sum("model").transpose(*counts["confusion"].dims)
     assert (by_model == counts["confusion"]).all()
     tidy = pd.read_csv(folder / "tables" / "confusion.csv")
-    assert tidy["count"].sum() == 80
+    assert tidy.groupby("coder")["count"].sum().to_dict() == dict.fromkeys(
+        ("lexical", "likert", "cascade"), 40
+    )
+    # No answer is to a prefix that asks for a number, so that the rule for these reads none.
+    assert (
+        counts["confusion"].sel(coder="cascade") == counts["confusion"].sel(coder="lexical")
+    ).all()
+    assert (counts["confidence"].sum("bin")[..., :-1] == counts["confusion"][..., :-1]).all()
+    assert counts["bin_start"].values.tolist() == [0.0, 0.7, 0.9]
     for name in (
         "scores_lexical",
         "confusion_likert",

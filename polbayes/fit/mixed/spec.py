@@ -114,6 +114,11 @@ def parse_mixed(config: "AnalysisConfig", features: FeatureConfig | None = None)
             "analysis.anchor: an anchor is for the ideology model, whose discriminations may then "
             "have either sign; a mixed model has none."
         )
+    if config.misclassification is not None:
+        raise UserError(
+            "analysis.misclassification: is for the ideology model; a mixed model takes what a "
+            "coder read for true."
+        )
     _check_parts(config)
     allowed = FAMILIES[config.family]
     if allowed is not None and config.response not in allowed:

@@ -1,0 +1,123 @@
+"""The confusion matrices of a coder, from gamma variables, and the slopes of these.
+
+Shares with a Dirichlet(a) distribution are independent Gamma(a_k, 1) variables divided by their
+sum, so that every one is a positive number with a prior of its own. The probability that an
+answer with latent point k is coded as class c with a confidence in bin b is
+
+    C[k, (c, b)] = P[k, c] Q[c, k = c, b]:
+
+the coder's confusion P, with a last row for answers that have no point and a last column for
+answers that are not coded as one, and the confidence Q of right and wrong readings of each class,
+which is left out where there is one bin.
+"""
+
+import numpy as np
+
+from polbayes.fit.compilation import compiled
+
+
+@compiled
+def _normalise(numbers: np.ndarray, first: int, size: int, shares: np.ndarray) -> None:
+    total = 0.0
+    for k in range(first, first + size):
+        total += numbers[k]
+    for k in range(first, first + size):
+        shares[k] = numbers[k] / total
+
+
+@compiled
+def _pull(numbers: np.ndarray, first: int, size: int, of: np.ndarray) -> None:
+    """Turn slopes of shares into those of the numbers that they are shares of, in place."""
+    total, mean = 0.0, 0.0
+    for k in range(first, first + size):
+        total += numbers[k]
+        mean += numbers[k] * of[k]
+    mean /= total
+    for k in range(first, first + size):
+        of[k] = (of[k] - mean) / total
+
+
+@compiled
+def shares(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarray:
+    """Return P and Q, one after the other, from the gamma variables in their place.
+
+    Parameters
+    ----------
+    numbers
+        Positive; ``[table, point, class]`` and, where there are several bins, ``[class, right,
+        bin]`` as one vector.
+    tables
+        How many confusion matrices are estimated.
+    points, bins
+        How many points and bins of confidence there are.
+    """
+    out = np.empty(numbers.shape[0])
+    for row in range(tables * (points + 1)):
+        _normalise(numbers, row * (points + 1), points + 1, out)
+    rest = tables * (points + 1) ** 2
+    for row in range(2 * points if bins > 1 else 0):
+        _normalise(numbers, rest + row * bins, bins, out)
+    return out
+
+
+@compiled
+def expand(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarray:
+    """Return ``[table, point, reading]`` as one vector; the last table is of a coder without error.
+
+    Parameters
+    ----------
+    numbers, tables, points, bins
+        See `shares`; no numbers if there are no tables, and then the result is empty, too.
+    """
+    if tables == 0:
+        return np.empty(0)
+    p = shares(numbers, tables, points, bins)
+    readings, rest = points * bins, tables * (points + 1) ** 2
+    out = np.zeros((tables + 1) * (points + 1) * readings)
+    for table in range(tables):
+        for k in range(points + 1):
+            row = table * (points + 1) + k
+            for c in range(points):
+                for b in range(bins):
+                    q = p[rest + (2 * c + (k == c)) * bins + b] if bins > 1 else 1.0
+                    out[row * readings + c * bins + b] = p[row * (points + 1) + c] * q
+    for k in range(points):
+        out[(tables * (points + 1) + k) * readings + k * bins] = 1.0
+    return out
+
+
+@compiled
+def pull_back(
+    numbers: np.ndarray, tables: int, points: int, bins: int, of: np.ndarray
+) -> np.ndarray:
+    """Return the slopes of the numbers.
+
+    Parameters
+    ----------
+    numbers, tables, points, bins
+        See `shares`.
+    of
+        Slopes of what `expand` returns.
+    """
+    out = np.zeros(numbers.shape[0])
+    if tables == 0:
+        return out
+    p = shares(numbers, tables, points, bins)
+    readings, rest = points * bins, tables * (points + 1) ** 2
+    for table in range(tables):
+        for k in range(points + 1):
+            row = table * (points + 1) + k
+            for c in range(points):
+                for b in range(bins):
+                    slope = of[row * readings + c * bins + b]
+                    if bins == 1:
+                        out[row * (points + 1) + c] += slope
+                        continue
+                    at = rest + (2 * c + (k == c)) * bins + b
+                    out[row * (points + 1) + c] += slope * p[at]
+                    out[at] += slope * p[row * (points + 1) + c]
+    for row in range(tables * (points + 1)):
+        _pull(numbers, row * (points + 1), points + 1, out)
+    for row in range(2 * points if bins > 1 else 0):
+        _pull(numbers, rest + row * bins, bins, out)
+    return out
