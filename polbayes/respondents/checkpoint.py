@@ -135,6 +135,14 @@ def source_digest(source: Source) -> str:
     return folder_digest(Path(source.location)) if source.local else ""
 
 
+def checkpoint_digest(where: Path) -> str:
+    """Return a digest of a folder's weights and of what they mean; empty where there are none."""
+    weights, about = folder_digest(where), where / "config.json"
+    if not weights or not about.is_file():
+        return weights
+    return f"{weights}:{hashlib.blake2b(about.read_bytes(), digest_size=8).hexdigest()}"
+
+
 def folder_digest(where: Path) -> str:
     """Return a digest of the weights in a folder; empty where there are none."""
     paths = sorted(where.glob("*.safetensors"))

@@ -133,8 +133,9 @@ def train_coder(config: RunConfig, *, command: Sequence[str]) -> Path:
     say(_about(job, material, training))
     training.run(_keeper(job) if job.settings.resume else None)
     try:
-        job.target.parent.mkdir(parents=True, exist_ok=True)
-        built = Path(tempfile.mkdtemp(prefix=f".{job.target.name}-", dir=job.target.parent))
+        # Beside the state, so that what a killed process leaves there goes with it.
+        job.state_folder.mkdir(parents=True, exist_ok=True)
+        built = Path(tempfile.mkdtemp(prefix="built-", dir=job.state_folder))
         try:
             facts = _build(job, training, material, encoder.limit, built)
             _seal(built)

