@@ -11,7 +11,7 @@ from polbayes.coding.readings import Reading
 from polbayes.config import TrainingConfig
 from polbayes.dataset import STANCE_CLASSES
 from polbayes.errors import UserError
-from polbayes.training.loop import Answer
+from polbayes.training.schedule import Answer
 from polbayes.training.settings import SECTION
 from polbayes.training.split import split
 from polbayes.validation.labelled import Classes, Labelled

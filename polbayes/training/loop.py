@@ -9,17 +9,17 @@ that was interrupted ends with the weights of one that was not.
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.coding.encoding import Encoder, Encoding
+from polbayes.coding.encoding import Encoder
 from polbayes.config import TrainingConfig
 from polbayes.errors import UserError
 from polbayes.interruption import postponed
 from polbayes.measures.resampling import generator
 from polbayes.terminal import say
+from polbayes.training.schedule import Answer, class_weights, groups, rate
 from polbayes.training.settings import SECTION, steps_per_epoch, total_steps
 from polbayes.training.state import Look, State
 
@@ -27,25 +27,7 @@ if TYPE_CHECKING:
     import torch
     from tqdm import tqdm
 
-# Weights that are usually not pulled towards zero.
-_FREE = ("bias", "norm")
 _LOOK_BATCH = 16
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An answer to be learnt.
-
-    Parameters
-    ----------
-    windows
-        Its encodings, one or more.
-    label
-        Position of its label among the outputs.
-    """
-
-    windows: Sequence[Encoding]
-    label: int
 
 
 class Training:
@@ -94,7 +76,7 @@ class Training:
         self._orders: dict[int, np.ndarray] = {}
         self._weights = torch.tensor(class_weights(answers, network.config.num_labels, settings))
         self._optimiser = torch.optim.AdamW(
-            _groups(network, settings.weight_decay),
+            groups(network, settings.weight_decay),
             lr=settings.learning_rate,
             betas=(settings.beta1, settings.beta2),
             eps=settings.epsilon,
@@ -266,52 +248,6 @@ class Training:
             disable=None,
             dynamic_ncols=True,
         )
-
-
-def rate(step: int, warmup: int, total: int) -> float:
-    """Return the learning rate at a step in shares of the highest.
-
-    Parameters
-    ----------
-    step
-        Number of the step, from 0.
-    warmup, total
-        Steps of rising, and of all.
-
-    Returns
-    -------
-    float
-        Rising in a straight line to 1 at the last step of `warmup`, then falling to what would be
-        0 after the last of `total`.
-    """
-    if step < warmup:
-        return (step + 1) / warmup
-    return (total - step) / (total - warmup)
-
-
-def class_weights(answers: Sequence[Answer], n_labels: int, settings: TrainingConfig) -> np.ndarray:
-    """Return the weight of each label in the loss.
-
-    Returns
-    -------
-    numpy.ndarray
-        float32 over ``label``: 1 or, where they are to be balanced, such that all labels that
-        occur weigh the same and an answer weighs 1 on average.
-    """
-    if settings.class_weights is None:
-        return np.ones(n_labels, dtype=np.float32)
-    counts = np.bincount([answer.label for answer in answers], minlength=n_labels)
-    weights = len(answers) / ((counts > 0).sum() * np.maximum(counts, 1))
-    return np.asarray(weights, dtype=np.float32)
-
-
-def _groups(network: Any, decay: float) -> list[dict[str, Any]]:
-    own: list[Any] = []
-    free: list[Any] = []
-    for name, weight in network.named_parameters():
-        if weight.requires_grad:
-            (free if any(part in name.lower() for part in _FREE) else own).append(weight)
-    return [{"params": own, "weight_decay": decay}, {"params": free, "weight_decay": 0.0}]
 
 
 def _copied(network: Any) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from polbayes.coding.sequence import SequenceClassifier
 from polbayes.config import CoderConfig, TrainingConfig
 from polbayes.errors import UserError
 from polbayes.training.data import outputs_of, prepare
-from polbayes.training.loop import Answer, Training, class_weights, rate
+from polbayes.training.loop import Training
 from polbayes.training.network import load_network, open_base
+from polbayes.training.schedule import Answer, class_weights, rate
 from polbayes.training.state import STATE, read_state, write_state
 from polbayes.validation.labelled import Classes, Labelled
 

@@ -164,7 +164,7 @@ def test_a_failure_at_the_end_leaves_no_folder(toy, encoder, command_line, tmp_p
     def failing(facts):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("polbayes.training.task.card", failing)
+    monkeypatch.setattr("polbayes.training.build.card", failing)
     assert _main(command_line(tmp_path, toy, encoder, "training.steps=21")) == 130
     assert [path.name for path in tmp_path.iterdir()] == [".coder.training"]
 
