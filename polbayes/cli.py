@@ -35,6 +35,8 @@ common overrides:
   task=compare runs=[A,B]   compare finished runs by their folders
   task=annotate run_dir=FOLDER
                             draw a sample of a run's answers for annotators
+  task=train_coder run_dir=FOLDER
+                            train a classifier on what was annotated
   task=validate_coder run_dir=FOLDER
                             say how well coders read what was annotated
 
@@ -111,6 +113,10 @@ def _run(arguments: list[str]) -> int:
         from polbayes.annotation.task import annotate
 
         annotate(config)
+    elif config.task == "train_coder":
+        from polbayes.training.task import train_coder
+
+        train_coder(config, command=command)
     elif config.task == "validate_coder":
         from polbayes.validation.task import validate_coder
 

@@ -97,10 +97,10 @@ def keys_of(config: RunConfig, text: str) -> dict[str, str]:
     config, text
         The checked config, and the same as YAML.
     """
-    from polbayes.respondents.checkpoint import folder_digest
+    from polbayes.respondents.checkpoint import checkpoint_digest
 
     coders = {
-        name: folder_digest(Path(model.checkpoint).expanduser())
+        name: checkpoint_digest(Path(model.checkpoint).expanduser())
         for name, model in config.coding.models.items()
         if model.checkpoint
     }

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polbayes.coding.encoding import Encoding, without_markup
 from polbayes.coding.readings import Reading, reading
 from polbayes.coding.registry import passed_on
-from polbayes.coding.sequence import Encoding, SequenceClassifier
-from polbayes.coding.text import SPECIAL_TOKEN
-from polbayes.coding.windows import windows
+from polbayes.coding.sequence import SequenceClassifier
 from polbayes.config import CoderConfig
 from polbayes.dataset import STANCE_CLASSES
-from polbayes.errors import UserError
 from polbayes.journal import Journal, Record
 
 if TYPE_CHECKING:
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
 
 # To be raised when the same checkpoint and texts give other probabilities than before.
 _VERSION = 1
-# Fewer tokens than these are no room for an answer.
-_LEAST = 8
 
 Pair = tuple[str, str]
 
@@ -46,7 +42,7 @@ def open_checkpoint_coder(
         If the checkpoint cannot be used as this kind of coder.
     """
     classifier = SequenceClassifier(name, config)
-    how = reading(classifier.where, config, classifier.labels)
+    how = reading(classifier.where, config, classifier.labels, classifier.trained)
     return CheckpointCoder(name, classifier, how, config, journal_dir)
 
 
@@ -113,7 +109,7 @@ class CheckpointCoder:
         KeyboardInterrupt
             When interrupted; what was read before is kept.
         """
-        texts = [SPECIAL_TOKEN.sub(" ", response).strip() for response in responses]
+        texts = [without_markup(response) for response in responses]
         pairs = list(zip(statements, texts, strict=True))
         known = self._read([pair for pair in dict.fromkeys(pairs) if pair[1]])
         nothing = np.full(len(STANCE_CLASSES), np.nan)
@@ -148,39 +144,15 @@ class CheckpointCoder:
         What does not fit into memory fails at once, and the time left is not underestimated.
         Characters stand for tokens, which are not counted before it is their turn.
         """
+        encoder = self._classifier.encoder()
         batch: list[tuple[Pair, list[Encoding]]] = []
         for pair in sorted(pairs, key=lambda pair: -len(pair[0]) - len(pair[1])):
-            batch.append((pair, self._encoded(pair)))
+            batch.append((pair, encoder.answer(self._how, *pair)))
             if sum(len(encodings) for _, encodings in batch) >= self._config.batch_size:
                 yield self._records(batch)
                 batch = []
         if batch:
             yield self._records(batch)
-
-    def _encoded(self, pair: Pair) -> list[Encoding]:
-        """Return the questions about an answer, for each of its windows in turn."""
-        statement, text = (self._classifier.plain(part) for part in pair)
-        if not text:
-            return []
-        limit = self._classifier.limit()
-
-        def encoded(window: str) -> list[Encoding]:
-            return [self._classifier.encode(*two) for two in self._how.fill(statement, window)]
-
-        def size(window: str) -> int:
-            return max(len(encoding["input_ids"]) for encoding in encoded(window))
-
-        whole = encoded(text)
-        if max(len(encoding["input_ids"]) for encoding in whole) <= limit:
-            return whole
-        taken = size("")
-        if taken + _LEAST > limit:
-            raise UserError(
-                f"{self._classifier.where}: the statement '{statement[:60]}...' and what is asked "
-                f"about it take {taken} tokens, and the model takes {limit} with the answer."
-            )
-        parts = windows(text, lambda window: size(window.strip()) - taken, limit - taken)
-        return [encoding for part in parts if part.strip() for encoding in encoded(part.strip())]
 
     def _records(self, batch: Sequence[tuple[Pair, list[Encoding]]]) -> list[Record]:
         logits = self._classifier.logits([e for _, encodings in batch for e in encodings])
@@ -193,7 +165,7 @@ class CheckpointCoder:
                 # Dimensions window, question, label.
                 cube = own.reshape(-1, len(self._how.texts), own.shape[1])
                 # Nine digits are what it takes to write a 32-bit float down.
-                probs = [float(f"{x:.9g}") for x in self._how.stance(cube).mean(axis=0)]
+                probs = [float(f"{x:.9g}") for x in self._how.of_answer(cube)]
             records.append({"pair": _digest(pair), "probs": probs})
         return records
 

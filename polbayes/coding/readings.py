@@ -14,9 +14,12 @@ Sentiment
     et al. (2024, section 5), who found that it mistakes the tone of an answer for its stance.
 
 Classifier
-    The labels of a checkpoint that was trained on stances are stances.
+    The labels of a checkpoint that was trained on stances are stances. One that was trained here
+    (`polbayes.training`) says in its ``config.json`` what it was given, and the temperature that
+    makes it as sure as it is right.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +50,61 @@ _TEXTS = {
 }
 _FIELD = re.compile(r"\{(\w*)\}")
 
+# The key of a checkpoint's config.json under which a classifier trained here says `Trained`.
+TRAINED = "polbayes"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a classifier that was trained here says about itself.
+
+    Parameters
+    ----------
+    text, pair
+        Templates of what it was given; both empty where it does not say.
+    temperature
+        Makes it as sure as it is right: above 1 less sure than it is by itself, below 1 surer.
+    """
+
+    text: str = ""
+    pair: str = ""
+    temperature: float = 1.0
+
+
+def trained_as(where: str, about: object) -> Trained:
+    """Read what a checkpoint's config says of its training; the defaults where it says nothing.
+
+    Parameters
+    ----------
+    where
+        The key of the config that declares it, for errors.
+    about
+        The checkpoint's config.
+
+    Raises
+    ------
+    UserError
+        If what it says is no text or no temperature.
+    """
+    said = getattr(about, TRAINED, None)
+    if said is None:
+        return Trained()
+    try:
+        found = Trained(said["text"], said["pair"], float(said["temperature"]))
+    except (KeyError, TypeError, ValueError):
+        found = None
+    texts = () if found is None else (found.text, found.pair)
+    if found is None or not all(isinstance(x, str) for x in texts) or not _sound(found.temperature):
+        raise UserError(
+            f"{where}: checkpoint: the entry '{TRAINED}' of its config.json cannot be read; it "
+            "holds text, pair and a temperature above 0."
+        )
+    return found
+
+
+def _sound(temperature: float) -> bool:
+    return math.isfinite(temperature) and temperature > 0
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -61,11 +119,14 @@ class Reading:
         Turns logits (answer, question, label) into probabilities (answer, stance_class).
     meaning
         The same in words, as values that JSON can hold.
+    temperature
+        See `Trained`.
     """
 
     texts: tuple[tuple[str, str], ...]
     stance: "Callable[[NDArray[np.float32]], NDArray[np.float64]]"
     meaning: dict[str, object]
+    temperature: float = 1.0
 
     def fill(self, statement: str, response: str) -> list[tuple[str, str]]:
         """Return the texts for an answer to a statement."""
@@ -77,8 +138,22 @@ class Reading:
 
         return [(put(first), put(second)) for first, second in self.texts]
 
+    def of_answer(self, logits: "NDArray[np.float32]") -> "NDArray[np.float64]":
+        """Turn the logits (window, question, label) of an answer into probabilities (stance_class).
 
-def reading(where: str, config: CoderConfig, labels: Sequence[str]) -> Reading:
+        Those of the windows are averaged, and the mean is made as sure as it is right.
+        """
+        probs = np.asarray(self.stance(logits).mean(axis=0))
+        if self.temperature == 1:
+            return probs
+        # A power and not a logarithm: classes that the checkpoint does not have stay at zero.
+        powers = (probs / probs.max()) ** (1 / self.temperature)
+        return np.asarray(powers / powers.sum())
+
+
+def reading(
+    where: str, config: CoderConfig, labels: Sequence[str], trained: Trained | None = None
+) -> Reading:
     """Return how a checkpoint is read.
 
     Parameters
@@ -89,14 +164,19 @@ def reading(where: str, config: CoderConfig, labels: Sequence[str]) -> Reading:
         Its declaration, of kind ``nli``, ``sentiment`` or ``classifier``.
     labels
         Of the checkpoint, in the order of its outputs.
+    trained
+        What a classifier says about itself; texts of the declaration come before its own.
 
     Raises
     ------
     UserError
         If the labels do not say what they mean, or a template cannot be filled in.
     """
-    first, second = (
-        (config.text, config.pair) if config.text or config.pair else _TEXTS[config.kind]
+    own = trained if trained is not None and config.kind == "classifier" else Trained()
+    first, second = next(
+        pair
+        for pair in ((config.text, config.pair), (own.text, own.pair), _TEXTS[config.kind])
+        if any(pair)
     )
     if not first:
         first, second = second, ""
@@ -110,7 +190,10 @@ def reading(where: str, config: CoderConfig, labels: Sequence[str]) -> Reading:
         return np.asarray(softmax(logits[:, 0]) @ matrix)
 
     texts = ((first, second),)
-    return Reading(texts, stance, _meaning(texts, dict(zip(labels, meant, strict=True))))
+    meaning = _meaning(texts, dict(zip(labels, meant, strict=True)))
+    if own.temperature != 1:
+        meaning["temperature"] = own.temperature
+    return Reading(texts, stance, meaning, own.temperature)
 
 
 def _inference(where: str, premise: str, config: CoderConfig, labels: Sequence[str]) -> Reading:

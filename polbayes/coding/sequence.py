@@ -1,11 +1,12 @@
 """Sequence classifiers from Hugging Face checkpoints: texts in, logits out."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polbayes.coding.encoding import Encoder, Encoding, room
+from polbayes.coding.readings import trained_as
 from polbayes.config import CoderConfig
 from polbayes.errors import UserError
 from polbayes.respondents import checkpoint
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 UNDER = "coding.models"
-
-# What the tokenizer makes of a text, or of two.
-Encoding = Mapping[str, list[int]]
 
 
 class SequenceClassifier:
@@ -41,9 +39,9 @@ class SequenceClassifier:
         self._config = config
         self._source = checkpoint.locate(name, config, under=under)
         self._about = checkpoint.load_config(self._source)
-        self._loaded: tuple[Any, Any] | None = None
-        self._limit = 0
+        self._loaded: tuple[Encoder, Any] | None = None
         self.where = self._source.where
+        self.trained = trained_as(self.where, self._about)
         self.labels = _labels(self._about, self.where, config.checkpoint)
 
     @property
@@ -61,27 +59,9 @@ class SequenceClassifier:
             "trust_remote_code": self._config.trust_remote_code,
         }
 
-    def encode(self, first: str, second: str) -> Encoding:
-        """Return the tokens of a text, or of two if the second is not empty, however many."""
-        tokenizer, _ = self._load()
-        return dict(tokenizer(first, second or None, truncation=False))
-
-    def limit(self) -> int:
-        """Return how many tokens the model takes."""
-        self._load()
-        return self._limit
-
-    def plain(self, text: str) -> str:
-        """Return a text without what this tokenizer does not take for text.
-
-        Its special tokens would end or split the sequence if an answer could write them, and
-        lone surrogates have no encoding.
-        """
-        tokenizer, _ = self._load()
-        special = sorted(filter(str.strip, tokenizer.all_special_tokens), key=len, reverse=True)
-        if special:
-            text = re.sub("|".join(map(re.escape, special)), " ", text)
-        return text.encode("utf-8", "replace").decode("utf-8").strip()
+    def encoder(self) -> Encoder:
+        """Return what turns texts into this model's tokens."""
+        return self._load()[0]
 
     def logits(self, encodings: Sequence[Encoding]) -> "NDArray[np.float32]":
         """Return the logits (encoding, label).
@@ -92,7 +72,7 @@ class SequenceClassifier:
             If the model fails, or gives something else than numbers.
         """
         # What has no token to pad with reads one text at a time.
-        size = 1 if self._load()[0].pad_token_id is None else self._config.batch_size
+        size = 1 if self.encoder().tokenizer.pad_token_id is None else self._config.batch_size
         # Batches of texts of about the same length waste little on padding.
         order = sorted(range(len(encodings)), key=lambda n: -len(encodings[n]["input_ids"]))
         out = np.empty((len(encodings), len(self.labels)), dtype=np.float32)
@@ -117,16 +97,13 @@ class SequenceClassifier:
     def _forward(self, batch: Sequence[Encoding]) -> "NDArray[np.float32]":
         import torch
 
-        tokenizer, model = self._load()
-        padded = {
-            key: torch.tensor(_padded([e[key] for e in batch], _pad_value(key, tokenizer)))
-            for key in batch[0]
-        }
+        encoder, model = self._load()
+        inputs = encoder.batch(batch)
         with torch.inference_mode():
-            logits = model(**{key: value.to(model.device) for key, value in padded.items()}).logits
+            logits = model(**{key: value.to(model.device) for key, value in inputs.items()}).logits
         return np.asarray(logits.float().cpu().numpy())
 
-    def _load(self) -> tuple[Any, Any]:
+    def _load(self) -> tuple[Encoder, Any]:
         if self._loaded is None:
             from transformers import AutoModelForSequenceClassification
 
@@ -140,8 +117,8 @@ class SequenceClassifier:
             )
             if model.config.pad_token_id is None:
                 model.config.pad_token_id = tokenizer.pad_token_id
-            self._loaded = tokenizer, model
-            self._limit = _limit(self._about, tokenizer, model)
+            limit = room(self._about, tokenizer, model)
+            self._loaded = Encoder(tokenizer, limit, self.where), model
         return self._loaded
 
     def close(self) -> None:
@@ -175,25 +152,3 @@ def _labels(about: Any, where: str, name: str) -> tuple[str, ...]:
             f"(labels: {', '.join(labels)}); choose a classifier that does."
         )
     return labels
-
-
-def _limit(about: Any, tokenizer: Any, model: Any) -> int:
-    limit = int(getattr(about, "max_position_embeddings", 0) or 1 << 30)
-    for name, module in model.named_modules():
-        if (
-            name.endswith("position_embeddings")
-            and getattr(module, "padding_idx", None) is not None
-        ):
-            # Models such as RoBERTa begin to count positions after the padding's.
-            limit -= module.padding_idx + 1
-    return min(limit, int(tokenizer.model_max_length))
-
-
-def _pad_value(key: str, tokenizer: Any) -> int:
-    values = {"input_ids": tokenizer.pad_token_id, "token_type_ids": tokenizer.pad_token_type_id}
-    return values.get(key) or 0
-
-
-def _padded(rows: Sequence[Sequence[int]], value: int) -> list[list[int]]:
-    width = max(map(len, rows))
-    return [[*row, *[value] * (width - len(row))] for row in rows]

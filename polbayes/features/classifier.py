@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from polbayes.coding.sequence import Encoding, SequenceClassifier
+from polbayes.coding.encoding import Encoding
+from polbayes.coding.sequence import SequenceClassifier
 from polbayes.config import CoderConfig
 from polbayes.errors import UserError, unknown
 
@@ -53,12 +54,12 @@ def classify(
 
     classifier = _open(name, batch_size=batch_size, device=device)
     columns = _columns(name, classifier.labels, labels)
-    limit, step = classifier.limit(), _BATCHES * batch_size
+    encoder, step = classifier.encoder(), _BATCHES * batch_size
     found = np.empty((len(texts), 2))
     # None leaves it to tqdm, which is silent where there is no terminal.
     with tqdm(total=len(texts), desc="sentiment", unit="wordings", disable=None) as bar:
         for start in range(0, len(texts), step):
-            part = [_cut(classifier.encode(t, ""), limit) for t in texts[start : start + step]]
+            part = [_cut(encoder.encode(t, ""), encoder.limit) for t in texts[start : start + step]]
             shares = softmax(classifier.logits(part).astype(float), axis=1)
             found[start : start + step] = shares[:, columns]
             bar.update(len(part))

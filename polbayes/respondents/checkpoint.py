@@ -78,14 +78,14 @@ def locate(name: str, config: Declared, *, under: str = "respondents") -> Source
     config
         The declaration.
     under
-        The key of the config that the declaration is under.
+        The key of the config that the declaration is under; empty where `name` is all of it.
 
     Raises
     ------
     UserError
         If none is named, or a named folder or embedded model does not exist.
     """
-    where = f"{under}.{name}"
+    where = f"{under}.{name}" if under else name
     given = config.checkpoint.strip()
     if config.dtype not in DTYPES:
         raise unknown("dtype", config.dtype, DTYPES, where=where)
@@ -133,6 +133,14 @@ def weights_digest(config: Declared) -> str:
 def source_digest(source: Source) -> str:
     """Return a digest of the weights in a folder; empty for a checkpoint on the hub."""
     return folder_digest(Path(source.location)) if source.local else ""
+
+
+def checkpoint_digest(where: Path) -> str:
+    """Return a digest of a folder's weights and of what they mean; empty where there are none."""
+    weights, about = folder_digest(where), where / "config.json"
+    if not weights or not about.is_file():
+        return weights
+    return f"{weights}:{hashlib.blake2b(about.read_bytes(), digest_size=8).hexdigest()}"
 
 
 def folder_digest(where: Path) -> str:
@@ -223,7 +231,13 @@ def load_config(source: Source) -> Any:
 
 
 def load_weights(
-    source: Source, config: Declared, kind: Any, about: Any, *, trained_as: str
+    source: Source,
+    config: Declared,
+    kind: Any,
+    about: Any,
+    *,
+    trained_as: str,
+    new_head: bool = False,
 ) -> Any:
     """Load a checkpoint's weights as one kind of model, ready to be used.
 
@@ -239,6 +253,8 @@ def load_weights(
         See `load_config`.
     trained_as
         What the kind is called in an error.
+    new_head
+        Whether what stands above the encoder may be missing, and is then random, to be trained.
 
     Raises
     ------
@@ -256,17 +272,27 @@ def load_weights(
             dtype=getattr(torch, config.dtype),
             use_safetensors=True,
             output_loading_info=True,
+            ignore_mismatched_sizes=new_head,
             **source.arguments,
         )
     except Exception as error:
         raise unusable(source, error, "weights") from error
-    if report["missing_keys"]:
+    # A size that does not match is an error of its own where it is not ignored.
+    missing = {*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])}
+    if new_head:
+        missing = {key for key in missing if _is_encoder(key, model.base_model_prefix)}
+    if missing:
         # They would be filled with random numbers, and the answers with them.
         raise UserError(
             f"{source.where}: checkpoint: '{source.location}' lacks the weights "
-            f"'{min(report['missing_keys'])}'; it was not trained as {trained_as}."
+            f"'{min(missing)}'; it was not trained as {trained_as}."
         )
     return model.to(device).eval()
+
+
+def _is_encoder(key: str, prefix: str) -> bool:
+    """Tell whether a weight is of the encoder itself; a pooler is part of what comes above."""
+    return key.startswith(f"{prefix}.") and "pooler" not in key
 
 
 def _check_kind(source: Source, about: Any, masked: bool) -> None:

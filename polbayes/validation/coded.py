@@ -109,7 +109,7 @@ def cascade(read: Sequence[Coded]) -> Coded:
         left &= ~reads
         if coded.coder in EXACT:
             kept &= ~reads
-    return coded_from(probs[kept], answers.where(kept), coder=CASCADE)
+    return coded_from(probs[kept], answers.take(np.flatnonzero(kept)), coder=CASCADE)
 
 
 def coded_from(probs: np.ndarray, answers: Labelled, *, coder: str) -> Coded:

@@ -82,15 +82,8 @@ class Labelled:
     keying: np.ndarray | None
     n_unlabelled: int
 
-    def where(self, kept: np.ndarray) -> "Labelled":
-        """Return some of the answers.
-
-        Parameters
-        ----------
-        kept
-            bool over the answers.
-        """
-        rows = np.flatnonzero(kept)
+    def take(self, rows: np.ndarray) -> "Labelled":
+        """Return some of the answers, by their positions."""
         return replace(
             self,
             statements=[self.statements[k] for k in rows],
@@ -102,13 +95,15 @@ class Labelled:
         )
 
 
-def merged_classes(merge: Mapping[str, Sequence[str]]) -> Classes:
+def merged_classes(merge: Mapping[str, Sequence[str]], *, section: str = "validation") -> Classes:
     """Take classes of stance together.
 
     Parameters
     ----------
     merge
         Classes by the name of what they make together.
+    section
+        Of the config, for errors.
 
     Raises
     ------
@@ -118,18 +113,18 @@ def merged_classes(merge: Mapping[str, Sequence[str]]) -> Classes:
     taken: dict[str, str] = {}
     for name, stances in merge.items():
         if not isinstance(stances, Sequence) or isinstance(stances, str) or not len(stances):
-            raise UserError(f"validation.merge.{name}: must be a list of classes of stance.")
+            raise UserError(f"{section}.merge.{name}: must be a list of classes of stance.")
         for stance in stances:
             if stance not in STANCE_CLASSES:
-                raise unknown("class", stance, STANCE_CLASSES, where=f"validation.merge.{name}")
+                raise unknown("class", stance, STANCE_CLASSES, where=f"{section}.merge.{name}")
             if stance in taken:
-                raise UserError(f"validation.merge: '{stance}' is there twice.")
+                raise UserError(f"{section}.merge: '{stance}' is there twice.")
             taken[stance] = name
     for name, stances in merge.items():
         if name in STANCE_CLASSES and name not in stances:
-            raise UserError(f"validation.merge: '{name}' is a class itself; choose another name.")
+            raise UserError(f"{section}.merge: '{name}' is a class itself; choose another name.")
         if name == NOT_CODED:
-            raise UserError(f"validation.merge: '{name}' means that a coder abstains.")
+            raise UserError(f"{section}.merge: '{name}' means that a coder abstains.")
     of = [taken.get(stance, stance) for stance in STANCE_CLASSES]
     names = tuple(dict.fromkeys(of))
     return Classes(names, tuple(names.index(name) for name in of))
@@ -139,7 +134,11 @@ NOT_CODED = "not_coded"
 
 
 def read_labelled(
-    path: Path, *, columns: Mapping[str, str | None], merge: Mapping[str, Sequence[str]]
+    path: Path,
+    *,
+    columns: Mapping[str, str | None],
+    merge: Mapping[str, Sequence[str]],
+    section: str = "validation",
 ) -> Labelled:
     """Read a table of labelled answers.
 
@@ -151,6 +150,8 @@ def read_labelled(
         Maps `COLUMNS` to columns of the table; None, or not there, for its own name.
     merge
         See `merged_classes`.
+    section
+        Of the config that says all this, for errors.
 
     Raises
     ------
@@ -158,19 +159,19 @@ def read_labelled(
         If the table or a column is missing, a label or keying is unknown (with its row), or
         nothing is labelled.
     """
-    classes = merged_classes(merge)
+    classes = merged_classes(merge, section=section)
     if not path.is_file():
         raise UserError(
-            f"validation.table: {path}: no such file; name a table of labelled answers, or take in "
+            f"{section}.table: {path}: no such file; name a table of labelled answers, or take in "
             "annotators' sheets first (task=annotate annotation.labels=[...])."
         )
     table = read_table(path)
-    found = _found_columns(table, columns)
+    found = _found_columns(table, columns, section)
     for name in _NEEDED:
         if name not in found:
             raise UserError(
                 f"{path}: has no column '{name}'; say which one it is as "
-                f"validation.columns.{name}=COLUMN."
+                f"{section}.columns.{name}=COLUMN."
             )
     texts = {name: table[column].tolist() for name, column in found.items()}
     labelled = np.array([bool(x and x.strip()) for x in texts["label"]])
@@ -182,7 +183,7 @@ def read_labelled(
     return Labelled(
         statements=kept["statement"],
         responses=kept["response"],
-        labels=_labels(kept["label"], rows, classes, path),
+        labels=_labels(kept["label"], rows, classes, path, section),
         classes=classes,
         groups={n: np.array(kept[n], dtype=object) for n in GROUPS if n in kept},
         items=np.array(kept["item"], dtype=object) if "item" in kept else None,
@@ -191,12 +192,14 @@ def read_labelled(
     )
 
 
-def _found_columns(table: "pd.DataFrame", columns: Mapping[str, str | None]) -> dict[str, str]:
+def _found_columns(
+    table: "pd.DataFrame", columns: Mapping[str, str | None], section: str
+) -> dict[str, str]:
     for name, column in columns.items():
         if name not in COLUMNS:
-            raise unknown("column", name, COLUMNS, where="validation.columns")
+            raise unknown("column", name, COLUMNS, where=f"{section}.columns")
         if column is not None and column not in table:
-            raise unknown("column", column, table.columns, where=f"validation.columns.{name}")
+            raise unknown("column", column, table.columns, where=f"{section}.columns.{name}")
     own = {name: name for name in COLUMNS if name in table}
     return own | {name: column for name, column in columns.items() if column is not None}
 
@@ -207,7 +210,9 @@ def _check_statements(statements: Sequence[str | None], rows: np.ndarray, path: 
             raise UserError(f"{path}: row {k + 1}: has a label but no statement.")
 
 
-def _labels(texts: Sequence[str], rows: np.ndarray, classes: Classes, path: Path) -> np.ndarray:
+def _labels(
+    texts: Sequence[str], rows: np.ndarray, classes: Classes, path: Path, section: str
+) -> np.ndarray:
     position = dict(zip(STANCE_CLASSES, classes.of_stance, strict=True))
     position |= {name: k for k, name in enumerate(classes.names)}
     out = np.empty(len(texts), dtype=np.int64)
@@ -217,7 +222,7 @@ def _labels(texts: Sequence[str], rows: np.ndarray, classes: Classes, path: Path
             wrong = unknown("label", text.strip(), position, where=f"{path}: row {row + 1}")
             raise UserError(
                 f"{str(wrong).removesuffix('.')}; where it stands for several classes, say so as "
-                f"'+validation.merge.NAME=[CLASS,CLASS]'."
+                f"'+{section}.merge.NAME=[CLASS,CLASS]'."
             )
         out[k] = position[label]
     return out

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _RANGE = (0.05, 20.0)
 _GRID = np.geomspace(*_RANGE, 241)
-_FEWEST = 10
+# Answers that a temperature can be fitted to.
+FEWEST = 10
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,8 @@ def temperature_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> "pd
     n = len(coded.coded_as)
     order = generator(bootstrap.seed, "held out").permutation(n)
     fitted, held = (half[coded.is_coded[half]] for half in (order[: n // 2], order[n // 2 :]))
-    enough = min(len(fitted), len(held)) >= _FEWEST
-    note = "" if enough else f"fewer than {_FEWEST} coded answers in a half"
+    enough = min(len(fitted), len(held)) >= FEWEST
+    note = "" if enough else f"fewer than {FEWEST} coded answers in a half"
     names = ("log_loss", "log_loss_scaled", "log_loss_change", "ece", "ece_scaled")
     nothing = (np.nan, np.nan, np.nan)
     found = dict.fromkeys(("temperature", *names), nothing)

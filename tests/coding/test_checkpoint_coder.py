@@ -180,7 +180,7 @@ def test_a_long_answer_is_read_to_its_end(coder, monkeypatch):
     assert max(len(encoding["input_ids"]) for encoding in seen) <= 64
     count = len(seen) // 4
     assert count > 10
-    tokenizer, _ = mine._classifier._load()
+    tokenizer = mine._classifier.encoder().tokenizer
     read = [tokenizer.decode(e["input_ids"], skip_special_tokens=True) for e in seen[::4]]
     assert all(text.startswith(MUSEUMS) for text in read)
     for n in range(40):
@@ -197,8 +197,8 @@ def test_every_position_that_a_model_has_is_used(coder, model):
     mine = coder(model, MNLI, "nli")
     found = mine([MUSEUMS] * 2, [LONG, "I agree. " * 3000])
     assert np.isfinite(found).all()
-    assert mine._classifier.limit() == 64
-    encoding = mine._classifier.encode("museums " * 100, "")
+    assert mine._classifier.encoder().limit == 64
+    encoding = mine._classifier.encoder().encode("museums " * 100, "")
     cut = {key: [*ids[:63], ids[-1]] for key, ids in encoding.items()}
     assert np.isfinite(mine._classifier.logits([cut])).all()
 

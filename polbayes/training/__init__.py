@@ -1,0 +1,1 @@
+"""Training of stance classifiers on labelled answers."""
