@@ -53,7 +53,8 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
     )
     wordings = pd.read_parquet(folder / "set" / "wordings.parquet")
     print(
-        f"{len(wordings):,} wordings of {len(items)} items read in {seconds:.0f} s, {processor:.0f} s CPU"
+        f"{len(wordings):,} wordings of {len(items)} items read in {seconds:.0f} s, of these "
+        f"{processor:.0f} s of the processor"
     )
     patterns = [f"paraphrase_{name}_*" for name in SETS.values()]
     features = QUICK + (PARSED if arguments.parser else "")

@@ -26,7 +26,7 @@ MEANING = {
     "fragment": "fewer words than paraphrase.least_words",
     "cut_off": "the last line of an answer that reached max_new_tokens",
     "original": "the statement itself",
-    "quotes_original": "the statement itself with words around it",
+    "quotes_original": "a paraphrase that is the statement itself with words around it",
     "duplicate": "the same as another of its item, set and kind but for case, space, punctuation",
     "near_duplicate": "overlaps with a kept one by paraphrase.near or more",
     "meaning": "fails the threshold of natural-language inference",
@@ -66,8 +66,11 @@ def check_reasons(names: Sequence[str]) -> None:
             raise unknown("reason", name, MEANING, where="paraphrase.exclude")
 
 
-def reason_of(text: str, original: str, *, least_words: int) -> str:
-    """Return why a text by itself is no wording of a statement, or an empty text."""
+def reason_of(text: str, original: str, *, kind: str, least_words: int) -> str:
+    """Return why a text by itself is no wording of a statement, or an empty text.
+
+    A negation may well be the statement with words around it.
+    """
     key, own = folded(text), folded(original)
     if not any(sign.isalnum() for sign in key):
         return "empty"
@@ -83,7 +86,7 @@ def reason_of(text: str, original: str, *, least_words: int) -> str:
         return "fragment"
     if key == own:
         return "original"
-    if f" {own} " in f" {key} ":
+    if kind == "paraphrase" and f" {own} " in f" {key} ":
         return "quotes_original"
     return ""
 
@@ -128,13 +131,12 @@ def with_reasons(
     """
     if near is not None and not 0 < near <= 1:
         raise UserError(f"paraphrase.near: must be above 0 and at most 1, not {near}.")
+    columns = (candidates[name] for name in ("reason", "item", "kind", "text"))
     reasons = [
         given
         if given == "failed"
-        else reason_of(text, originals[item], least_words=least_words) or given
-        for given, item, text in zip(
-            candidates["reason"], candidates["item"], candidates["text"], strict=True
-        )
+        else reason_of(text, originals[item], kind=kind, least_words=least_words) or given
+        for given, item, kind, text in zip(*columns, strict=True)
     ]
     table = candidates.assign(reason=np.array(reasons, dtype=object))
     answers = table[(table["reason"] == "") & table["instruction"].isin(one)]

@@ -30,6 +30,7 @@ from polbayes.paraphrasing.instructions import Instruction, load_instructions
 from polbayes.paraphrasing.reasons import ALWAYS, MEANING, check_reasons, with_reasons
 from polbayes.paraphrasing.sample import check_sets, sampled, with_ids
 from polbayes.report.numbers import interval, number
+from polbayes.respondents import check
 from polbayes.terminal import say
 
 if TYPE_CHECKING:
@@ -117,10 +118,9 @@ def _check(config: RunConfig) -> None:
         get_coder(settings.nli, {settings.nli: nli_config(settings.nli, config.coding.models)})
     if settings.judge is not None and settings.judge not in config.respondents:
         raise unknown("respondent", settings.judge, config.respondents, where="paraphrase.judge")
-    if settings.judge is not None:
-        from polbayes.respondents import check
-
-        check(settings.judge, config.respondents[settings.judge], elicitation_of(settings))
+    asked = _generators(config) if settings.table is None else {}
+    for name in {*asked, *([settings.judge] if settings.judge else [])}:
+        check(name, config.respondents[name], elicitation_of(settings))
     if settings.near is not None and not 0 < settings.near <= 1:
         raise UserError(f"paraphrase.near: must be above 0 and at most 1, not {settings.near}.")
     if settings.human.per_item < 0:
