@@ -2,7 +2,8 @@
 
 Reads the 58,848 published wordings as two sets, asks a respondent all of them and the originals by
 forced choice, compares the two sets, and fits R+ on the text features of the wordings, items
-varying. `--table FILE` is the table of wordings (columns item_id, paraphraser, k, text and item),
+varying. `--table FILE` is the table of wordings (columns item_id, paraphraser, k, text and item);
+without it twenty wordings of every item and set are made up, for a quick try.
 `--checkpoint` who is asked (`embedded:left`, `planted:left` for a simulated respondent, a folder or
 a hub name), `--items N` takes the first N of the 62 items only, and `--parser NAME` a spaCy
 pipeline, with which the three features of dependencies are in the model too, as in the study.
@@ -35,6 +36,21 @@ def called(*arguments: str) -> tuple[float, float]:
         if stop.code:
             raise
     return time.monotonic() - started, time.process_time() - processor
+
+
+def made_up(path: Path) -> Path:
+    """Write a table like the published one: the shipped wordings with a word left out."""
+    rows = []
+    for number, item in enumerate(load_instrument("pct").items):
+        for start, name in enumerate(SETS.values()):
+            words = item.variants[start].text.split()
+            about = {"item": number, "item_id": item.item, "paraphraser": name}
+            for k in range(20):
+                gone = k % len(words)
+                text = " ".join([*words[:gone], *words[gone + 1 :], f"({k})"])
+                rows.append({**about, "k": k, "text": text})
+    pd.DataFrame(rows).to_parquet(path)
+    return path
 
 
 def run(arguments: argparse.Namespace, folder: Path) -> None:
@@ -89,17 +105,16 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--table", type=Path, required=True)
+    parser.add_argument("--table", type=Path)
     parser.add_argument("--checkpoint", default="embedded:left")
     parser.add_argument("--items", type=int, default=62)
     parser.add_argument("--parser")
     parser.add_argument("--out", type=Path, help="keep the results there; the run resumes")
     arguments = parser.parse_args()
-    if arguments.out:
-        run(arguments, arguments.out)
-        return
     with tempfile.TemporaryDirectory() as folder:
-        run(arguments, Path(folder))
+        if arguments.table is None:
+            arguments.table = made_up(Path(folder) / "table.parquet")
+        run(arguments, arguments.out or Path(folder))
 
 
 if __name__ == "__main__":

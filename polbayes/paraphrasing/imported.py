@@ -41,7 +41,9 @@ def import_wordings(config: ParaphraseConfig, items: Collection[str]) -> "pd.Dat
     UserError
         Naming the table, and the row or column, of the first thing that is wrong.
     """
-    path = Path(config.table or "").expanduser()
+    if not config.table:
+        raise UserError("paraphrase.table: is empty; give the table of wordings to import.")
+    path = Path(config.table).expanduser()
     for where, keys in (("columns", config.columns), ("constants", config.constants)):
         for key in keys:
             if key not in MAPPABLE:

@@ -75,6 +75,13 @@ def test_a_table_that_is_not_there(tmp_path):
         import_wordings(config, ("q1",))
 
 
+def test_the_published_set_takes_the_table(tmp_path, capsys):
+    how = ["task=paraphrase", "paraphrase=haller_published", "name=x", "instruments=[pct]"]
+    assert _main([*how, f"run_dir={tmp_path / 'set'}"]) == 2
+    assert "paraphrase.table: is empty; give the table" in capsys.readouterr().err
+    assert not (tmp_path / "set").exists()
+
+
 def test_an_imported_set_needs_nobody(tmp_path, instrument, capsys):
     path = tmp_path / "table.csv"
     pd.DataFrame([*ROWS, {"nr": "q2", "by": "c", "k": 8, "wording": None}]).to_csv(
