@@ -39,6 +39,10 @@ common overrides:
                             train a classifier on what was annotated
   task=validate_coder run_dir=FOLDER
                             say how well coders read what was annotated
+  task=paraphrase paraphrase=haller name=NAME instruments=[pct]
+                            have wordings of the statements made, cleaned and checked
+  wordings=[outputs/NAME/wordings.parquet]
+                            ask these wordings, too
 
 Everything in conf/ can be overridden in this way; --config-dir adds a folder of your own
 configs, laid out like conf/. Running a command again resumes it, or does nothing when it is
@@ -121,6 +125,10 @@ def _run(arguments: list[str]) -> int:
         from polbayes.validation.task import validate_coder
 
         validate_coder(config, text, command=command)
+    elif config.task == "paraphrase":
+        from polbayes.paraphrasing.task import paraphrase
+
+        paraphrase(config, text, command=command)
     else:
         run.run(config, text, command=command)
     return 0

@@ -21,6 +21,7 @@ STAGE_OF_KEY: Mapping[str, str] = {
             "instruments",
             "items",
             "variants",
+            "wordings",
             "models",
             "prefixes",
             "elicitation",
@@ -194,6 +195,8 @@ def _check_asked(config: RunConfig) -> None:
     """Check that there is something to ask, and somebody."""
     if not config.instruments:
         raise UserError("instruments: the list is empty; name at least one, e.g. [wvs].")
+    if config.task == "paraphrase" and config.paraphrase.table is not None:
+        return
     if config.imported is None and not config.respondents:
         raise UserError("respondents: there is none; choose e.g. respondents=embedded.")
     if config.models is not None:
@@ -215,6 +218,7 @@ def _check_lists(config: RunConfig) -> None:
         "instruments": config.instruments,
         "items": config.items,
         "variants": config.variants,
+        "wordings": config.wordings,
         "models": config.models,
         "prefixes.only": config.prefixes.only,
         "coding.coders": config.coding.coders,
@@ -224,6 +228,11 @@ def _check_lists(config: RunConfig) -> None:
         "annotation.labels": config.annotation.labels,
         "validation.coders": config.validation.coders,
         "features.names": config.features.names,
+        "paraphrase.instructions": config.paraphrase.instructions,
+        "paraphrase.ignore": config.paraphrase.ignore,
+        "paraphrase.exclude": config.paraphrase.exclude,
+        "paraphrase.human.annotators": config.paraphrase.human.annotators,
+        "paraphrase.human.sheets": config.paraphrase.human.sheets,
     }
     for key, names in lists.items():
         for name in names or ():

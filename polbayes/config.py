@@ -10,7 +10,7 @@ from typing import Any
 STAGES = ("probe", "code", "measure", "fit", "report")
 TASKS = (
     *("run", "explain", "prior", "dry_run", "compare", "compare_specs"),
-    *("annotate", "train_coder", "validate_coder"),
+    *("annotate", "train_coder", "validate_coder", "paraphrase"),
 )
 # Tasks that work on what a run left, and need no experiment.
 ON_A_RUN = ("annotate", "train_coder", "validate_coder")
@@ -366,6 +366,95 @@ class ValidationConfig:
 
 
 @dataclass
+class HumanCheckConfig:
+    """What of generated wordings people check (`polbayes.paraphrasing.sheet`).
+
+    Parameters
+    ----------
+    folder
+        Within the folder of the set.
+    per_item
+        Wordings drawn from each item, set and kind; 0 for no sheets.
+    annotators
+        Names, one sheet each.
+    sheets
+        Sheets that are filled in; where there are some they are taken in.
+    """
+
+    folder: str = "check"
+    per_item: int = 0
+    annotators: list[str] = field(default_factory=lambda: ["first"])
+    sheets: list[str] = field(default_factory=list)
+
+
+@dataclass
+class ParaphraseConfig:
+    """How ``task=paraphrase`` makes wordings of the statements (`polbayes.paraphrasing`).
+
+    Parameters
+    ----------
+    instructions
+        What the respondents are told, by name: of `data/instructions.yaml` or of `file`.
+    file
+        A YAML file of instructions of the user's own.
+    calls
+        How often every respondent is told each instruction, for each statement.
+    temperature, top_k, max_new_tokens, batch_size
+        As of an elicitation.
+    table
+        A table of wordings made elsewhere, in place of asking.
+    columns
+        Maps ``item``, ``text`` and, where the table has them, ``kind``, ``set``, ``variant`` and
+        ``number`` (of the wording in its set) to its columns.
+    constants
+        Values for what has no column (``kind: paraphrase`` and ``set: imported`` by default).
+    items
+        Maps the table's item ids to the instrument's, where they differ.
+    ignore
+        Columns of the table that are knowingly left out.
+    exclude
+        Reasons for which a candidate is left out; those not listed are only counted.
+    least_words
+        A candidate of fewer words is a fragment.
+    near
+        Two candidates whose overlap (`polbayes.paraphrasing.duplicates`) is at least this are
+        near duplicates; null for none.
+    wanted
+        Wordings sampled from each item, set and kind; null for all.
+    nli
+        The coder of kind nli (``nli`` itself, or one of ``coding.models``) that compares
+        candidates with the statement, both ways; null for none.
+    least
+        By kind, how probable the relation it stands for must be at least, both ways.
+    judge
+        A respondent that judges meaning by a fixed rubric; null for none.
+    human
+        What people check.
+    """
+
+    instructions: list[str] = field(default_factory=lambda: ["haller"])
+    file: str | None = None
+    calls: int = 1
+    temperature: float = 1.0
+    top_k: int = 0
+    max_new_tokens: int = 1000
+    batch_size: int = 16
+    table: str | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
+    items: dict[str, str] = field(default_factory=dict)
+    ignore: list[str] = field(default_factory=list)
+    exclude: list[str] = field(default_factory=list)
+    least_words: int = 3
+    near: float | None = None
+    wanted: int | None = None
+    nli: str | None = None
+    least: dict[str, float] = field(default_factory=dict)
+    judge: str | None = None
+    human: HumanCheckConfig = field(default_factory=HumanCheckConfig)
+
+
+@dataclass
 class MeasureConfig:
     """Classical measures.
 
@@ -546,7 +635,8 @@ class RunConfig:
 
     `specs` are the analyses that ``task=compare_specs`` compares, by name, and `runs` the folders
     of the runs that ``task=compare`` compares. `answers_from` is the folder of a run whose answers
-    are taken over, so that only what was not asked there is asked.
+    are taken over, so that only what was not asked there is asked. `wordings` are files of further
+    wordings of the items (`polbayes.wordings`).
     """
 
     name: str = "unnamed"
@@ -562,6 +652,7 @@ class RunConfig:
     instruments: list[str] = field(default_factory=list)
     items: list[str] | None = None
     variants: list[str] | None = None
+    wordings: list[str] = field(default_factory=list)
     models: list[str] | None = None
     prefixes: PrefixConfig = field(default_factory=PrefixConfig)
     elicitation: ElicitationConfig = field(default_factory=ElicitationConfig)
@@ -572,6 +663,7 @@ class RunConfig:
     annotation: AnnotationConfig = field(default_factory=AnnotationConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     validation: ValidationConfig = field(default_factory=ValidationConfig)
+    paraphrase: ParaphraseConfig = field(default_factory=ParaphraseConfig)
     features: FeatureConfig = field(default_factory=FeatureConfig)
     analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
     sampler: SamplerConfig = field(default_factory=SamplerConfig)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,8 +66,8 @@ def design(
     prefixes, models
         What is crossed with the wordings.
     variants
-        Ids or kinds of the wordings to ask (``"original"``, ``"paraphrase"``, ...); all by
-        default.
+        Ids or kinds of the wordings to ask (``"original"``, ``"paraphrase"``, ...), or patterns of
+        ids (``"paraphrase_a_*"``); all by default.
     items
         Ids of the items to ask; all by default.
     runs
@@ -98,6 +99,7 @@ def design(
     chosen = _choose_items(instruments, items)
     wordings = {item.item: _choose_variants(item, variants) for _, item in chosen}
     ids = list(dict.fromkeys(v.variant for texts in wordings.values() for v in texts))
+    place = {variant: column for column, variant in enumerate(ids)}
     if not ids:
         raise UserError("variants: the selection leaves no wording to ask.")
     shape = (len(chosen), len(ids))
@@ -106,7 +108,7 @@ def design(
     keying = np.zeros(shape, dtype=np.int8)
     for row, (_, item) in enumerate(chosen):
         for wording in wordings[item.item]:
-            at = (row, ids.index(wording.variant))
+            at = (row, place[wording.variant])
             statement[at], kind[at] = wording.text, wording.kind
             keying[at] = item.direction * wording.polarity
     asked = np.where(statement != "", STATUS["pending"], NOT_ASKED).astype(np.int8)
@@ -213,7 +215,13 @@ def _choose_items(
 def _choose_variants(item: Item, wanted: Sequence[str] | None) -> list[Variant]:
     if wanted is None:
         return list(item.variants)
-    return [v for v in item.variants if v.variant in wanted or v.kind in wanted]
+    return [v for v in item.variants if _is_wanted(v, wanted)]
+
+
+def _is_wanted(variant: Variant, wanted: Sequence[str]) -> bool:
+    if variant.variant in wanted or variant.kind in wanted:
+        return True
+    return any(fnmatchcase(variant.variant, name) for name in wanted if "*" in name)
 
 
 def check_variants(instruments: Sequence[Instrument], wanted: Sequence[str] | None) -> None:
@@ -222,10 +230,10 @@ def check_variants(instruments: Sequence[Instrument], wanted: Sequence[str] | No
     Raises
     ------
     UserError
-        If a name in `wanted` is neither an id nor a kind of any wording.
+        If a name in `wanted` is neither an id or pattern of ids nor a kind of any wording.
     """
     every = [v for i in instruments for item in i.items for v in item.variants]
     known = {v.variant for v in every} | {v.kind for v in every}
     for name in wanted or ():
-        if name not in known:
+        if name not in known and not ("*" in name and any(fnmatchcase(v, name) for v in known)):
             raise unknown("wording", name, known, where="variants")

@@ -8,6 +8,9 @@ everything else that is raised is a defect of polbayes and keeps its traceback.
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+# More names than these are no help.
+_MOST_LISTED = 100
+
 
 class UserError(Exception):
     """Something the user gave (a name, a file, a value) cannot be used."""
@@ -35,6 +38,8 @@ def unknown(what: str, given: object, known: Iterable[str], *, where: str = "") 
     names = sorted(str(name) for name in known)
     close = get_close_matches(str(given), names, n=1, cutoff=0.6)
     hint = f"did you mean '{close[0]}'? " if close else ""
-    listed = ", ".join(names) if names else "none"
+    listed = ", ".join(names[:_MOST_LISTED]) if names else "none"
+    if len(names) > _MOST_LISTED:
+        listed += f" and {len(names) - _MOST_LISTED} more"
     place = f"{where}: " if where else ""
     return UserError(f"{place}unknown {what} '{given}'; {hint}known: {listed}.")

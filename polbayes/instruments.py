@@ -128,7 +128,7 @@ def load_instrument(name: str) -> Instrument:
     items = tuple(_item(entry, path, n) for n, entry in enumerate(content["items"], start=1))
     _check_unique([item.item for item in items], f"{path}: item id")
     return Instrument(
-        id=_identifier(content["id"], f"{path}: id"),
+        id=identifier(content["id"], f"{path}: id"),
         title=_text(content["title"], f"{path}: title"),
         citation=_text(content["citation"], f"{path}: citation"),
         items=items,
@@ -156,7 +156,7 @@ def _item(entry: Any, path: Path, number: int) -> Item:
     _check_unique([v.variant for v in variants], f"{where}: variant id")
     _check_unique([_folded(v.text) for v in variants], f"{where}: wording")
     return Item(
-        item=_identifier(entry["item"], f"{where}: item"),
+        item=identifier(entry["item"], f"{where}: item"),
         dimension=entry["dimension"] if scored else "",
         direction=DIRECTIONS[entry["direction"]] if scored else 0,
         source=_text(entry["source"], f"{where}: source"),
@@ -168,7 +168,7 @@ def _item(entry: Any, path: Path, number: int) -> Item:
 
 
 def _variant(variant: str, value: Any, where: str) -> Variant:
-    _identifier(variant, where)
+    identifier(variant, where)
     if isinstance(value, str):
         kind = _KIND_OF_ID.get(re.sub(r"_\d+$", "", variant), "")
         if not kind:
@@ -216,7 +216,14 @@ def _check_unique(values: list[str], where: str) -> None:
         seen.add(value)
 
 
-def _identifier(value: Any, where: str) -> str:
+def identifier(value: Any, where: str) -> str:
+    """Return an id that is one.
+
+    Raises
+    ------
+    UserError
+        If it has other signs than letters, digits, ``_``, ``-`` and ``.``.
+    """
     if not isinstance(value, str) or not _IDENTIFIER.fullmatch(value):
         raise UserError(
             f"{where}: '{value}' is not a usable id; use letters, digits, '_', '-' and '.'."

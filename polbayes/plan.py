@@ -22,6 +22,7 @@ from polbayes.prompts import (
     load_prefixes,
     load_template,
 )
+from polbayes.wordings import with_wordings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,7 +63,7 @@ def plan(config: RunConfig) -> Plan:
     from polbayes.features import check_features, to_measure
     from polbayes.fit.analysis import check_analysis, parse_analysis
 
-    instruments = tuple(load_instrument(name) for name in config.instruments)
+    instruments = with_wordings([load_instrument(n) for n in config.instruments], config.wordings)
     prefixes = load_prefixes(config.prefixes.file, config.prefixes.only)
     template = load_template(config.elicitation.template)
     lexicon = load_lexicon(config.elicitation.lexicon) if config.elicitation.lexicon else None

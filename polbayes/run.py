@@ -162,7 +162,9 @@ def _inputs(config: RunConfig) -> dict[str, str]:
     paths += [Path(config.imported.path).expanduser()] if config.imported else []
     lexicon = config.elicitation.lexicon
     paths += [find("lexicons", lexicon)] if lexicon else []
-    return _digests(paths)
+    # By their whole paths: two sets of wordings may well be in files of one name.
+    wordings = {name: _digests([Path(name).expanduser()]) for name in config.wordings}
+    return _digests(paths) | {name: "".join(found.values()) for name, found in wordings.items()}
 
 
 def fit_inputs(config: RunConfig) -> dict[str, str]:

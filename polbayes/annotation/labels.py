@@ -22,7 +22,9 @@ def normalised(label: str) -> str:
     return re.sub(r"\s+", " ", label).strip().lower()
 
 
-def read_labels(path: Path, ids: Sequence[str], *, key: str) -> dict[str, str]:
+def read_labels(
+    path: Path, ids: Sequence[str], *, key: str, labels: Sequence[str] = LABELS
+) -> dict[str, str]:
     """Read one annotator's labels.
 
     Parameters
@@ -33,6 +35,8 @@ def read_labels(path: Path, ids: Sequence[str], *, key: str) -> dict[str, str]:
         Of the sample's answers.
     key
         Where the path was given, for messages.
+    labels
+        Those that there are.
 
     Returns
     -------
@@ -60,8 +64,8 @@ def read_labels(path: Path, ids: Sequence[str], *, key: str) -> dict[str, str]:
                 f"{where}: the id '{name}' is already in row {rows_of[name]}; keep one row of each."
             )
         rows_of[name] = row["row"]
-        if label and label not in LABELS:
-            raise unknown("label", _short(row["label"]), LABELS, where=where)
+        if label and label not in labels:
+            raise unknown("label", _short(row["label"]), labels, where=where)
         if label:
             found[name] = label
     return found
@@ -73,7 +77,11 @@ def _short(text: str) -> str:
 
 
 def read_annotators(
-    paths: Sequence[str], ids: Sequence[str], *, key: str = "annotation.labels"
+    paths: Sequence[str],
+    ids: Sequence[str],
+    *,
+    key: str = "annotation.labels",
+    labels: Sequence[str] = LABELS,
 ) -> "pd.DataFrame":
     """Read the sheets of several annotators.
 
@@ -85,6 +93,8 @@ def read_annotators(
         Of the sample's answers.
     key
         Where the paths were given, for messages.
+    labels
+        Those that there are.
 
     Returns
     -------
@@ -106,7 +116,7 @@ def read_annotators(
             raise UserError(
                 f"{key}: two sheets are called '{name}'; give each annotator's file its own name."
             )
-        columns[name] = read_labels(path, ids, key=key)
+        columns[name] = read_labels(path, ids, key=key, labels=labels)
         if not columns[name]:
             raise UserError(f"{key}: {path}: no row has a label; give sheets that are filled in.")
     table = {name: [given.get(i) for i in ids] for name, given in columns.items()}

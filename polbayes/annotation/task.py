@@ -56,7 +56,7 @@ def hand_out(config: RunConfig, folder: Path) -> list[Path]:
         The files that were not there before.
     """
     settings = config.annotation
-    _check_names(settings.annotators)
+    check_annotators(settings.annotators)
     run = Path(config.run_dir).expanduser()
     if not run.is_dir():
         raise UserError(f"run_dir: {run}: no such folder; name the folder of a run.")
@@ -197,13 +197,18 @@ def _names(rows: Sequence[Mapping[str, str]]) -> list[str]:
     return [str(row[name]) for row in rows for name in ("model", "checkpoint") if row.get(name)]
 
 
-def _check_names(annotators: Sequence[str]) -> None:
+def check_annotators(annotators: Sequence[str], *, key: str = "annotation.annotators") -> None:
+    """Refuse names that cannot name a sheet each.
+
+    Raises
+    ------
+    UserError
+        If there is none, or one is twice there or has signs that a file's name should not have.
+    """
     if not annotators:
-        raise UserError("annotation.annotators: the list is empty; name at least one.")
+        raise UserError(f"{key}: the list is empty; name at least one.")
     for name in annotators:
         if not name.strip() or any(not (c.isalnum() or c in "_-") for c in name):
-            raise UserError(
-                f"annotation.annotators: '{name}' cannot name a file; use letters, digits, _ and -."
-            )
+            raise UserError(f"{key}: '{name}' cannot name a file; use letters, digits, _ and -.")
     if len({name.lower() for name in annotators}) < len(annotators):
-        raise UserError("annotation.annotators: a name is there twice.")
+        raise UserError(f"{key}: a name is there twice.")

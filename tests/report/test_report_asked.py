@@ -15,6 +15,7 @@ from polbayes.report.asked import (
     size,
     statements,
 )
+from polbayes.report.sections import prompts as sections_prompts
 
 
 def _data(*, templates: bool = True) -> xr.Dataset:
@@ -111,3 +112,25 @@ def test_sizes_count_only_what_was_asked() -> None:
     assert (data["status"].values == NOT_ASKED).any()
     assert counted["wordings"] == 3
     assert counted["items"] == 2
+
+
+def test_of_very_many_wordings_the_page_shows_the_first_of_every_item(monkeypatch) -> None:
+    many = [Variant(f"paraphrase_{n}", f"Wording {n}.", "paraphrase", 1) for n in range(5)]
+    items = tuple(
+        Item(name, "economic", 1, "s", (Variant("original", name, "original", 1), *many), {})
+        for name in ("q1", "q2")
+    )
+    data = design(
+        [Instrument("i", "I", "c", items)], [Prefix("baseline", "", "open")], [ModelInfo("m", "")]
+    )
+    for most, each in ((12, 6), (11, 5), (4, 2)):
+        monkeypatch.setattr(sections_prompts, "MOST_STATEMENTS", most)
+        sheets: dict = {}
+        (fold,) = sections_prompts._statements(data, sheets)
+        rows = fold.blocks[0].rows
+        assert [row[:2] for row in rows[:each]] == [
+            ("q1", v.variant) for v in items[0].variants[:each]
+        ]
+        assert len(rows) == 2 * each
+        assert len(sheets["statements"]) == 12
+        assert fold.title.startswith("All 12" if each == 6 else f"{2 * each} of the 12 ")

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 MOST_CHARACTERS = 1500
+# Of more wordings the page shows the first of every item, so that a browser can still open it.
+MOST_STATEMENTS = 2000
 
 
 def asked(results: Results) -> Section:
@@ -133,8 +135,18 @@ def _statements(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[B
         text_column("agreeing_is", "Agreeing is"),
         text_column("source", "Source"),
     ]
-    layout = grid(table, columns, caption="Every wording asked.", csv="statements", searchable=True)
-    return [Fold(f"All {len(table)} wordings of the statements", (layout,))]
+    title, caption, shown = (
+        f"All {len(table)} wordings of the statements",
+        "Every wording asked.",
+        table,
+    )
+    if len(table) > MOST_STATEMENTS:
+        each = max(MOST_STATEMENTS // table["item"].nunique(), 1)
+        shown = table[table.groupby("item", sort=False).cumcount() < each]
+        title = f"{len(shown)} of the {len(table)} wordings of the statements"
+        caption = f"The first {each} wordings of every item; the CSV has all."
+    layout = grid(shown, columns, caption=caption, csv="statements", searchable=True)
+    return [Fold(title, (layout,))]
 
 
 def _answers(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:

@@ -1,0 +1,1 @@
+"""Wordings of the statements: made by respondents or published, cleaned, checked, and sampled."""

@@ -1,0 +1,102 @@
+"""When two wordings are one: the same letters and digits, or nearly the same words in order.
+
+The overlap of two wordings is Jaccard's, of the words and pairs of neighbouring words that each
+has (w-shingling; Broder 1997, On the resemblance and containment of documents): 1 where they have
+all in common, 0 where nothing.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class _Folding(dict[int, str]):
+    """Separators, controls and punctuation as spaces, found out sign by sign."""
+
+    def __missing__(self, code: int) -> str:
+        sign = chr(code)
+        # Letters, marks (which are vowels in some scripts), numbers and symbols count.
+        self[code] = sign if unicodedata.category(sign)[0] in "LMNS" else " "
+        return self[code]
+
+
+_FOLDING = _Folding()
+
+
+def folded(text: str) -> str:
+    """Reduce a wording to what counts when two are compared: no case, spacing or punctuation.
+
+    Examples
+    --------
+    >>> folded("“Land  shouldn’t be SOLD!”")
+    'land shouldn t be sold'
+    """
+    before = ""
+    while text != before:
+        before = text
+        text = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(text.translate(_FOLDING).split())
+
+
+def duplicates(texts: Sequence[str]) -> "NDArray[np.bool_]":
+    """Tell which wordings are, folded, the same as an earlier one."""
+    seen: set[str] = set()
+    out = np.zeros(len(texts), dtype=bool)
+    for n, key in enumerate(map(folded, texts)):
+        out[n] = key in seen
+        seen.add(key)
+    return out
+
+
+def near_duplicates(texts: Sequence[str], threshold: float) -> "NDArray[np.bool_]":
+    """Tell which wordings overlap too much with one that is kept.
+
+    Parameters
+    ----------
+    texts
+        Distinct when folded.
+    threshold
+        The overlap from which two are near duplicates, in (0, 1].
+
+    Returns
+    -------
+    numpy.ndarray
+        One truth value a text. Texts are gone through in the order of what they are folded to, so
+        that their own order changes nothing, and one that is kept is below the threshold with
+        every other that is.
+    """
+    keys = [folded(text) for text in texts]
+    overlaps = overlap(keys)
+    out = np.zeros(len(texts), dtype=bool)
+    kept: list[int] = []
+    for n in sorted(range(len(texts)), key=keys.__getitem__):
+        out[n] = bool(kept) and bool((overlaps[n, kept] >= threshold).any())
+        if not out[n]:
+            kept.append(n)
+    return out
+
+
+def overlap(keys: Sequence[str]) -> "NDArray[np.float64]":
+    """Return the overlap (text, text) of folded texts; of two without a word it is 1."""
+    from scipy.sparse import csr_matrix
+
+    place: dict[tuple[str, ...], int] = {}
+    rows, columns = [], []
+    for n, key in enumerate(keys):
+        words = key.split()
+        shingles = {(word,) for word in words} | set(pairwise(words))
+        for shingle in shingles:
+            rows.append(n)
+            columns.append(place.setdefault(shingle, len(place)))
+    shape = (len(keys), max(len(place), 1))
+    has = csr_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)
+    common = (has @ has.T).toarray()
+    size = common.diagonal()
+    either = size[:, None] + size[None, :] - common
+    return np.where(either > 0, common / np.where(either > 0, either, 1.0), 1.0)

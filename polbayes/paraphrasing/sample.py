@@ -1,0 +1,111 @@
+"""Drawing the wanted number of wordings, and giving each an id that says kind and set."""
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.errors import UserError
+from polbayes.measures.resampling import generator
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GROUP = ["item", "set", "kind"]
+
+
+def sampled(
+    table: "pd.DataFrame", usable: np.ndarray, *, wanted: int | None, seed: int
+) -> np.ndarray:
+    """Draw usable candidates without replacement.
+
+    Parameters
+    ----------
+    table
+        Candidates with ``item, set, kind``.
+    usable
+        Which of them can be drawn.
+    wanted
+        How many of each item, set and kind, at least 1; all when None. All of a group that has no
+        more.
+    seed
+        Fixes the draw; that of a group depends on its own candidates alone.
+
+    Returns
+    -------
+    numpy.ndarray
+        One truth value a candidate.
+
+    Raises
+    ------
+    UserError
+        If `wanted` is out of range.
+    """
+    if wanted is not None and wanted < 1:
+        raise UserError(f"paraphrase.wanted: must be at least 1, not {wanted}; null takes all.")
+    out = np.zeros(len(table), dtype=bool)
+    places = table.reset_index(drop=True)[usable]
+    for label, group in places.groupby(GROUP, sort=False):
+        rows = group.index.to_numpy()
+        if wanted is not None and len(rows) > wanted:
+            rng = generator(seed, "paraphrase", *label)
+            rows = rng.choice(rows, size=wanted, replace=False)
+        out[rows] = True
+    return out
+
+
+def with_ids(table: "pd.DataFrame", taken: np.ndarray) -> "pd.DataFrame":
+    """Give the drawn wordings their ids.
+
+    Parameters
+    ----------
+    table
+        Candidates with ``item, set, kind`` and, where they have them, ``number`` or ``variant``.
+    taken
+        Which of them are drawn.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The same with ``variant``: ``KIND_SET_NUMBER``, the number being the candidate's own or its
+        place among those drawn, and empty for what is not drawn; what had an id keeps it.
+    """
+    table = table.reset_index(drop=True)
+    if "variant" in table:
+        return table.assign(variant=table["variant"].where(taken, ""))
+    drawn = table[taken]
+    if "number" in table:
+        numbers = drawn["number"].astype(int)
+    else:
+        numbers = drawn.groupby(GROUP, sort=False).cumcount() + 1
+    width = len(str(int(numbers.max()))) if len(drawn) else 1
+    ids = [
+        f"{kind}_{safe(name)}_{number:0{width}d}"
+        for kind, name, number in zip(drawn["kind"], drawn["set"], numbers, strict=True)
+    ]
+    out = np.full(len(table), "", dtype=object)
+    out[taken] = ids
+    return table.assign(variant=out)
+
+
+def safe(name: str) -> str:
+    """Return the name of a set with the signs only that an id may have."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
+
+
+def check_sets(names: "list[str]") -> None:
+    """Refuse names of sets that could not be told apart in an id.
+
+    Raises
+    ------
+    UserError
+        Naming two of them.
+    """
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(safe(name), name)
+        if other != name:
+            raise UserError(
+                f"the sets '{other}' and '{name}' would have the same ids; give one of them a "
+                "name with other letters or digits."
+            )
