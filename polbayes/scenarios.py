@@ -33,7 +33,6 @@ below one another in the file, can be compared for force and length.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from polbayes.entries import check_keys, check_unique, folded, identifier, mapping, text
@@ -184,7 +183,8 @@ def _sides(value: Any, where: str) -> dict[str, dict[str, tuple[str, ...]]]:
     for side in DIRECTIONS:
         if side not in given:
             raise UserError(
-                f"{where}: sides: the side '{side}' is missing; without it there is no mirrored twin."
+                f"{where}: sides: the side '{side}' is missing; "
+                "without it there is no mirrored twin."
             )
     check_keys(given, set(DIRECTIONS), set(), f"{where}: sides")
     sides = {side: _phrases(given[side], f"{where}: sides: {side}") for side in DIRECTIONS}
@@ -227,7 +227,7 @@ def _fill(
     }
     known = [f"{role}.{name}" for role in _ROLES for name in sides[asking]]
     used: set[str] = set()
-    texts = {}
+    texts: dict[tuple[str, str, str], str] = {}
     for unit in UNITS:
         for number, wording in enumerate(WORDINGS):
             place = f"{where}: {_key(unit)}: {wording}"
