@@ -121,17 +121,22 @@ def _forms(x: np.ndarray, level: float) -> np.ndarray:
     return np.where(np.isfinite(table), table, np.nan)
 
 
-def _mean_squares(x: np.ndarray) -> tuple[float, float, float, float]:
+def _mean_squares(x: np.ndarray) -> np.ndarray:
+    """Return the mean squares between rows, within rows, between judges and of the error."""
     n, k = x.shape
     total = x.mean()
     rows, columns = x.mean(axis=1), x.mean(axis=0)
     error = x - rows[:, None] - columns + total
-    return (
-        float(k * ((rows - total) ** 2).sum() / (n - 1)),
-        float(((x - rows[:, None]) ** 2).sum() / (n * (k - 1))),
-        float(n * ((columns - total) ** 2).sum() / (k - 1)),
-        float((error**2).sum() / ((n - 1) * (k - 1))),
+    sums = np.array(
+        [
+            k * ((rows - total) ** 2).sum() / (n - 1),
+            ((x - rows[:, None]) ** 2).sum() / (n * (k - 1)),
+            n * ((columns - total) ** 2).sum() / (k - 1),
+            (error**2).sum() / ((n - 1) * (k - 1)),
+        ]
     )
+    # What is left of a zero by rounding is none of the variance there is.
+    return np.where(sums > 1e-24 * (x**2).max(), sums, 0.0)
 
 
 def _bounds(f: float, df: tuple[int, int], level: float) -> np.ndarray:

@@ -5,6 +5,7 @@ independent and are averaged before anything is tested.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from polbayes.measures.resampling import Bootstrap, mean_by_item
 if TYPE_CHECKING:
     import xarray as xr
 
+_NODES = 400
 COLUMNS = (
     *("estimate", "lower", "upper", "sd", "n", "n_excluded"),
     *("t", "df", "p", "effect_size", "effect_lower", "effect_upper", "level", "note"),
@@ -59,14 +61,31 @@ def t_test(mean: float, sd: float, n: int, level: float = 0.95) -> dict[str, flo
     return dict(zip(names, (float(t), df, p, mean / sd, lower, upper), strict=True))
 
 
-def _noncentrality(t: float, df: int, tail: float) -> float:
-    """Find the noncentrality under which t is this quantile."""
-    from scipy import optimize, stats
+@cache
+def _root_chi_square(df: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes and weights of a mean over the root of a chi-square by its df."""
+    from scipy import stats
 
-    # The noncentral t is about normal around its noncentrality, more widely for larger t.
-    reach = 8 * np.sqrt(1 + t * t / (2 * df)) + 1
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return np.sqrt(stats.chi2.ppf((1 + nodes) / 2, df) / df), weights / 2
+
+
+def _noncentrality(t: float, df: int, tail: float) -> float:
+    """Find the noncentrality under which t is this quantile.
+
+    T is (Z + noncentrality) / S, so that P(T <= t) is the mean of Phi(t S - noncentrality) over
+    S, the root of a chi-square over its degrees of freedom. The mean is taken by quadrature over
+    the quantiles of S; SciPy's noncentral t gives NaN for some arguments.
+    """
+    from scipy import optimize, special
+
+    root, weights = _root_chi_square(df)
+    scaled = t * root
     found = optimize.brentq(
-        lambda nc: float(stats.nct.cdf(t, df, nc)) - tail, t - reach, t + reach, xtol=1e-8
+        lambda nc: float(weights @ special.ndtr(scaled - nc)) - tail,
+        scaled.min() - 10,
+        scaled.max() + 10,
+        xtol=1e-9,
     )
     return float(found)
 

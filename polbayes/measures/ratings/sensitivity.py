@@ -1,6 +1,6 @@
 """How far the order of models hangs on the weights of the values."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +8,13 @@ import numpy as np
 from polbayes.errors import UserError
 from polbayes.measures.ratings.data import check_ratings, judge_means
 from polbayes.measures.ratings.units import by_scenario, with_all_stages
-from polbayes.measures.ratings.values import VALUES, WEIGHTS, alignment_score
+from polbayes.measures.ratings.values import (
+    RATING_CENTRE,
+    VALUES,
+    WEIGHTS,
+    alignment_score,
+    standardise,
+)
 from polbayes.measures.resampling import generator
 
 if TYPE_CHECKING:
@@ -31,11 +37,16 @@ def weight_sets() -> dict[str, Mapping[str, float]]:
     return {"equal": equal, **left_out}
 
 
-def random_weights(draws: int, spread: float, seed: int) -> Iterator[Mapping[str, float]]:
-    """Multiply each published weight by a number that is uniform in [1 - spread, 1 + spread]."""
-    rng = generator(seed, "weights")
-    for factors in rng.uniform(1 - spread, 1 + spread, size=(draws, len(WEIGHTS))):
-        yield dict(zip(WEIGHTS, np.array(list(WEIGHTS.values())) * factors, strict=True))
+def random_weights(draws: int, spread: float, seed: int) -> np.ndarray:
+    """Multiply each published weight by a number that is uniform in [1 - spread, 1 + spread].
+
+    Returns
+    -------
+    numpy.ndarray
+        Over ``draw, value``.
+    """
+    factors = generator(seed, "weights").uniform(1 - spread, 1 + spread, (draws, len(WEIGHTS)))
+    return np.array(list(WEIGHTS.values())) * factors
 
 
 def weight_sensitivity(
@@ -97,8 +108,8 @@ def weight_sensitivity(
         ]
     drawn = pd.DataFrame(
         [
-            _compare(published.values, alignment_score(profile, weights).values)
-            for weights in random_weights(draws, spread, seed)
+            _compare(published.values, scores)
+            for scores in _alignments(profile, random_weights(draws, spread, seed))
         ]
     )
     for measure in drawn:
@@ -132,6 +143,13 @@ def _profiles(
     found = scenarios.sel(twin=twin, drop=True)
     n = found.notnull().sum("scenario")
     return found.fillna(0.0).sum("scenario") / n.where(n > 0)
+
+
+def _alignments(profile: "xr.DataArray", weights: np.ndarray) -> np.ndarray:
+    """Return over ``draw, model`` the alignment under every set of weights."""
+    standardised = standardise(profile.sel(value=list(WEIGHTS))).transpose("value", "model").values
+    scale = RATING_CENTRE * np.abs(weights).sum(axis=1, keepdims=True)
+    return np.asarray(100 * (weights @ standardised) / scale)
 
 
 def _compare(published: np.ndarray, other: np.ndarray) -> dict[str, float]:

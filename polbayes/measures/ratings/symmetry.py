@@ -78,7 +78,7 @@ def twin_symmetry(
     half = (original - mirrored) / 2
     found: dict[str, xr.DataArray] = {
         "position": (original + mirrored) / 2,
-        "asymmetry": np.abs(half),
+        "asymmetry": abs(half),
     }
     if "asking" in data.coords:
         found["sway"] = -data["asking"] * half

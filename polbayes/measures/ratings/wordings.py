@@ -88,11 +88,8 @@ def _spread(units: "xr.DataArray") -> "dict[str, xr.DataArray]":
         return dict.fromkeys(MEASURES, nothing)
     sd = units.std("wording", ddof=1, skipna=False)
     lower, upper = (units.quantile(q, "wording", skipna=False) for q in (0.25, 0.75))
-    return {
-        "sd": sd,
-        "variance": sd**2,
-        "iqr": (upper - lower).drop_vars("quantile", errors="ignore"),
-    }
+    iqr = upper.drop_vars("quantile") - lower.drop_vars("quantile")
+    return {"sd": sd, "variance": sd**2, "iqr": iqr}
 
 
 def _signed_rank(values: np.ndarray) -> dict[str, float]:
