@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.errors import UserError
+from polbayes.errors import UserError, unknown
 from polbayes.measures.kappa import fleiss_kappa, quadratic_kappa
 from polbayes.measures.ratings.data import COMMITMENT, UNIT_DIMS, check_ratings
 from polbayes.measures.ratings.icc import intraclass_correlations
@@ -99,10 +99,10 @@ def judge_agreement(
     rows: list[dict[str, Any]] = []
     for grid, bound in GRIDS.items():
         for pair in combinations(range(len(judges)), 2):
-            sample = _sample(scores[:, list(pair)], scenarios, bootstrap)
+            sample = _Sample(scores[:, list(pair)], scenarios, bootstrap)
             names = (grid, judges[pair[0]], judges[pair[1]])
             rows.append(_row(names, "quadratic_kappa", _mean_kappa(sample, bound), sample))
-        sample = _sample(scores, scenarios, bootstrap)
+        sample = _Sample(scores, scenarios, bootstrap)
         for measure, values in (
             ("quadratic_kappa", _mean_kappa(sample, bound)),
             ("fleiss_kappa", _fleiss(sample, bound)),
@@ -149,8 +149,6 @@ def judge_icc(
 
 
 def _of_wordings(data: "xr.Dataset", wordings: Sequence[str]) -> "xr.Dataset":
-    from polbayes.errors import unknown
-
     check_ratings(data)
     known = [str(w) for w in data["wording"].values]
     for wording in wordings:
@@ -190,10 +188,6 @@ class _Sample:
             drawn = np.vstack([drawn, weights[:, which]])
         # Over ``draw, unit``; the first row is the sample itself.
         self.times = drawn
-
-
-def _sample(scores: np.ndarray, scenarios: np.ndarray, bootstrap: Bootstrap) -> _Sample:
-    return _Sample(scores, scenarios, bootstrap)
 
 
 def _mean_kappa(sample: _Sample, bound: float) -> np.ndarray:

@@ -12,7 +12,7 @@ asks is on in the original twin (`polbayes.scenarios.Scenario`).
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -70,7 +70,8 @@ def ratings_from_table(
     names: dict[str, list[str]] = {d: list(dict.fromkeys(keys[d])) for d in RATED_DIMS}
     # The order in which units are put, not that in which the table happens to have them.
     for name in ("twin", "stage"):
-        names[name].sort(key=lambda v, known=_KNOWN[name]: _place(v, known))  # type: ignore[misc]
+        known = _KNOWN[name]
+        names[name] = sorted(names[name], key=[*known, *names[name]].index)
     names["value"] = list(VALUES)
     for value in dict.fromkeys(keys["value"]):
         if value not in (*VALUES, COMMITMENT):
@@ -190,10 +191,6 @@ def mean_commitment(data: "xr.Dataset", weights: "xr.DataArray | None" = None) -
     weight = w.sum("judge")
     means = (data[COMMITMENT].where(there, 0.0) * w).sum("judge") / weight.where(weight > 0)
     return means.transpose(*UNIT_DIMS)
-
-
-def _place(value: Any, known: tuple[str, ...]) -> int:
-    return known.index(value) if value in known else len(known)
 
 
 def _numbers(column: "pd.Series") -> np.ndarray:

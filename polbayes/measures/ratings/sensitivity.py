@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.errors import UserError
+from polbayes.errors import UserError, unknown
 from polbayes.measures.ratings.data import check_ratings, judge_means
 from polbayes.measures.ratings.units import by_scenario, with_all_stages
 from polbayes.measures.ratings.values import (
@@ -132,8 +132,6 @@ def _profiles(
 
     Alignment is linear, so that the mean profile has the mean alignment.
     """
-    from polbayes.errors import unknown
-
     units = with_all_stages(judge_means(data, judge_weights))
     stages = [str(s) for s in units["stage"].values]
     if source not in stages:

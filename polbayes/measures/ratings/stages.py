@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from polbayes.errors import UserError
 from polbayes.measures.ratings.location import frame, over_scenarios
 from polbayes.measures.ratings.units import (
     ACTIVATED,
-    BOTH,
     by_scenario,
     missing_units,
     unit_measures,
@@ -104,8 +104,6 @@ def ablation(
     UserError
         If the dataset is not one of ratings, has no baseline, or a setting is wrong.
     """
-    from polbayes.errors import UserError
-
     bootstrap = Bootstrap(draws, level, seed)
     if "baseline" not in data["stage"].values:
         raise UserError("ratings: there is no 'baseline' that stages could be compared with.")
@@ -126,6 +124,3 @@ def ablation(
         ]
         rows += [{**row, "measure": name, "positive": meaning} for row in described]
     return frame(rows, _LABELS)
-
-
-__all__ = ["BOTH", "ablation", "stage_curves"]
