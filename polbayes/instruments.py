@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polbayes.entries import check_keys, check_unique, folded, identifier, mapping, text
 from polbayes.errors import UserError, unknown
 from polbayes.resources import find, read_yaml
 
@@ -39,7 +40,6 @@ _ITEM_KEYS = {"item", "text", "dimension", "direction", "source", "variants"}
 _ITEM_OPTIONAL = {"scored", "section", "topic", "points", "note"}
 _FILE_KEYS = {"id", "title", "citation", "items"}
 _FILE_OPTIONAL = {"note", "dimensions", "licence"}
-_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True)
@@ -121,16 +121,16 @@ def load_instrument(name: str) -> Instrument:
         Naming the file, the item and the key of the first thing that is wrong.
     """
     path = find("instruments", name)
-    content = _mapping(read_yaml(path), f"{path}")
-    _check_keys(content, _FILE_KEYS, _FILE_OPTIONAL, f"{path}")
+    content = mapping(read_yaml(path), f"{path}")
+    check_keys(content, _FILE_KEYS, _FILE_OPTIONAL, f"{path}")
     if not isinstance(content["items"], list) or not content["items"]:
         raise UserError(f"{path}: 'items' must be a list of at least one item.")
     items = tuple(_item(entry, path, n) for n, entry in enumerate(content["items"], start=1))
-    _check_unique([item.item for item in items], f"{path}: item id")
+    check_unique([item.item for item in items], f"{path}: item id")
     return Instrument(
         id=identifier(content["id"], f"{path}: id"),
-        title=_text(content["title"], f"{path}: title"),
-        citation=_text(content["citation"], f"{path}: citation"),
+        title=text(content["title"], f"{path}: title"),
+        citation=text(content["citation"], f"{path}: citation"),
         items=items,
         note=str(content.get("note") or ""),
     )
@@ -138,28 +138,28 @@ def load_instrument(name: str) -> Instrument:
 
 def _item(entry: Any, path: Path, number: int) -> Item:
     where = f"{path}: item {number}"
-    entry = _mapping(entry, where)
+    entry = mapping(entry, where)
     if "item" in entry:
         where = f"{path}: item '{entry['item']}'"
     scored = entry.get("scored", True)
     if not isinstance(scored, bool):
         raise UserError(f"{where}: scored: must be true or false, not '{scored}'.")
     required = _ITEM_KEYS if scored else _ITEM_KEYS - {"dimension", "direction"}
-    _check_keys(entry, required, _ITEM_OPTIONAL, where)
+    check_keys(entry, required, _ITEM_OPTIONAL, where)
     if scored and str(entry["dimension"]) not in DIMENSIONS:
         raise unknown("dimension", entry["dimension"], DIMENSIONS, where=where)
     if scored and str(entry["direction"]) not in DIRECTIONS:
         raise unknown("direction", entry["direction"], DIRECTIONS, where=where)
-    original = Variant("original", _text(entry["text"], f"{where}: text"), "original", 1)
-    further = _mapping(entry["variants"] or {}, f"{where}: variants")
+    original = Variant("original", text(entry["text"], f"{where}: text"), "original", 1)
+    further = mapping(entry["variants"] or {}, f"{where}: variants")
     variants = (original, *(_variant(str(k), v, f"{where}: {k}") for k, v in further.items()))
-    _check_unique([v.variant for v in variants], f"{where}: variant id")
-    _check_unique([_folded(v.text) for v in variants], f"{where}: wording")
+    check_unique([v.variant for v in variants], f"{where}: variant id")
+    check_unique([folded(v.text) for v in variants], f"{where}: wording")
     return Item(
         item=identifier(entry["item"], f"{where}: item"),
         dimension=entry["dimension"] if scored else "",
         direction=DIRECTIONS[entry["direction"]] if scored else 0,
-        source=_text(entry["source"], f"{where}: source"),
+        source=text(entry["source"], f"{where}: source"),
         variants=variants,
         points=_points(entry.get("points") or {}, f"{where}: points"),
         section=str(entry.get("section") or entry.get("topic") or ""),
@@ -176,73 +176,18 @@ def _variant(variant: str, value: Any, where: str) -> Variant:
                 f"{where}: its kind cannot be read off its id; "
                 f"write {{kind: ..., text: ...}} with a kind out of {', '.join(POLARITY)}."
             )
-        return Variant(variant, _text(value, where), kind, POLARITY[kind])
-    value = _mapping(value, where)
-    _check_keys(value, {"kind", "text"}, set(), where)
+        return Variant(variant, text(value, where), kind, POLARITY[kind])
+    value = mapping(value, where)
+    check_keys(value, {"kind", "text"}, set(), where)
     if str(value["kind"]) not in POLARITY:
         raise unknown("kind", value["kind"], POLARITY, where=where)
-    return Variant(variant, _text(value["text"], where), value["kind"], POLARITY[value["kind"]])
+    return Variant(variant, text(value["text"], where), value["kind"], POLARITY[value["kind"]])
 
 
 def _points(value: Any, where: str) -> dict[str, tuple[float, ...]]:
     points = {}
-    for axis, numbers in _mapping(value, where).items():
+    for axis, numbers in mapping(value, where).items():
         if not isinstance(numbers, list) or not all(isinstance(x, int | float) for x in numbers):
             raise UserError(f"{where}: {axis}: must be a list of numbers, one an option.")
         points[str(axis)] = tuple(float(x) for x in numbers)
     return points
-
-
-def _mapping(value: Any, where: str) -> dict[Any, Any]:
-    if not isinstance(value, dict):
-        raise UserError(f"{where}: must be a mapping of keys to values, not {_kind_of(value)}.")
-    return value
-
-
-def _check_keys(entry: dict[Any, Any], required: set[str], optional: set[str], where: str) -> None:
-    for key in entry:
-        if key not in required | optional:
-            raise unknown("key", key, required | optional, where=where)
-    missing = sorted(required - set(entry))
-    if missing:
-        raise UserError(f"{where}: the key '{missing[0]}' is missing.")
-
-
-def _check_unique(values: list[str], where: str) -> None:
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            raise UserError(f"{where} '{value}' occurs twice; each must be different.")
-        seen.add(value)
-
-
-def identifier(value: Any, where: str) -> str:
-    """Return an id that is one.
-
-    Raises
-    ------
-    UserError
-        If it has other signs than letters, digits, ``_``, ``-`` and ``.``.
-    """
-    if not isinstance(value, str) or not _IDENTIFIER.fullmatch(value):
-        raise UserError(
-            f"{where}: '{value}' is not a usable id; use letters, digits, '_', '-' and '.'."
-        )
-    return value
-
-
-def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str):
-        raise UserError(f"{where}: must be text, not {_kind_of(value)}.")
-    if not value.strip():
-        raise UserError(f"{where}: the text is empty.")
-    return value.strip()
-
-
-def _kind_of(value: Any) -> str:
-    return "nothing" if value is None else f"a {type(value).__name__}"
-
-
-def _folded(text: str) -> str:
-    """Reduce a wording to what counts when two are compared: its letters and digits."""
-    return " ".join(re.findall(r"\w+", text.casefold()))

@@ -19,8 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polbayes.entries import identifier
 from polbayes.errors import UserError, unknown
-from polbayes.instruments import POLARITY, Instrument, Item, Variant, identifier
+from polbayes.instruments import POLARITY, Instrument, Item, Variant
 from polbayes.tables import read_table
 
 if TYPE_CHECKING:

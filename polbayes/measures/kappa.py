@@ -8,6 +8,8 @@ References
 ----------
 Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and Psychological
 Measurement 20, 37-46.
+Cohen, J. (1968). Weighted kappa: nominal scale agreement with provision for scaled disagreement
+or partial credit. Psychological Bulletin 70, 213-220.
 Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological
 Bulletin 76, 378-382.
 """
@@ -100,6 +102,31 @@ def cohen_kappa(table: np.ndarray) -> np.ndarray:
     expected = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1)
     # Multiplied by n squared, so that chance agreement of exactly 1 is found exactly.
     return _ratio(n * observed - expected, n * n - expected)
+
+
+def quadratic_kappa(table: np.ndarray) -> np.ndarray:
+    """Compute Cohen's kappa with quadratic weights from cross tables of ordered labels.
+
+    A disagreement counts by the square of how many labels lie between the two, so that
+    kappa = 1 - sum_ij (i - j)^2 O_ij / sum_ij (i - j)^2 E_ij (Cohen, 1968).
+
+    Parameters
+    ----------
+    table
+        Over ``..., label of the first, label of the second``: counts, labels in their order.
+
+    Returns
+    -------
+    numpy.ndarray
+        Over ``...``, in [-1, 1]; NaN where both give one and the same label throughout.
+    """
+    k = np.arange(table.shape[-1], dtype=np.float64)
+    squared = (k[:, None] - k) ** 2
+    observed = (table * squared).sum(axis=(-2, -1))
+    first, second = table.sum(axis=-1), table.sum(axis=-2)
+    expected = (first[..., :, None] * second[..., None, :] * squared).sum(axis=(-2, -1))
+    n = table.sum(axis=(-2, -1))
+    return _ratio(expected - n * observed, expected)
 
 
 def fleiss_kappa(counts: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:

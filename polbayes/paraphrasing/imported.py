@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.config import ParaphraseConfig
+from polbayes.entries import identifier
 from polbayes.errors import UserError, unknown
-from polbayes.instruments import identifier
 from polbayes.tables import read_table
 from polbayes.wordings import KINDS
 

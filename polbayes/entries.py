@@ -1,0 +1,96 @@
+"""Checks of what a file of the user's holds, with errors that say where it is wrong.
+
+`where` is file and key, and begins the sentence of every error.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from polbayes.errors import UserError, unknown
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+def mapping(value: Any, where: str) -> dict[Any, Any]:
+    """Return a mapping as it is.
+
+    Raises
+    ------
+    UserError
+        If it is something else.
+    """
+    if not isinstance(value, dict):
+        raise UserError(f"{where}: must be a mapping of keys to values, not {kind_of(value)}.")
+    return value
+
+
+def check_keys(entry: dict[Any, Any], required: set[str], optional: set[str], where: str) -> None:
+    """Refuse a mapping with a key that is unknown, or without one that is required.
+
+    Raises
+    ------
+    UserError
+        Naming the first such key.
+    """
+    for key in entry:
+        if key not in required | optional:
+            raise unknown("key", key, required | optional, where=where)
+    missing = sorted(required - set(entry))
+    if missing:
+        raise UserError(f"{where}: the key '{missing[0]}' is missing.")
+
+
+def check_unique(values: Iterable[str], where: str) -> None:
+    """Refuse a value that occurs twice.
+
+    Raises
+    ------
+    UserError
+        Naming the value.
+    """
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            raise UserError(f"{where} '{value}' occurs twice; each must be different.")
+        seen.add(value)
+
+
+def identifier(value: Any, where: str) -> str:
+    """Return an id as it is.
+
+    Raises
+    ------
+    UserError
+        If it has other characters than letters, digits, ``_``, ``-`` and ``.``.
+    """
+    if not isinstance(value, str) or not _IDENTIFIER.fullmatch(value):
+        raise UserError(
+            f"{where}: '{value}' is not a usable id; use letters, digits, '_', '-' and '.'."
+        )
+    return value
+
+
+def text(value: Any, where: str) -> str:
+    """Return a text without the space around it.
+
+    Raises
+    ------
+    UserError
+        If it is empty or no text.
+    """
+    if not isinstance(value, str):
+        raise UserError(f"{where}: must be text, not {kind_of(value)}.")
+    if not value.strip():
+        raise UserError(f"{where}: the text is empty.")
+    return value.strip()
+
+
+def kind_of(value: Any) -> str:
+    """Say in words of what kind a value is."""
+    return "nothing" if value is None else f"a {type(value).__name__}"
+
+
+def folded(wording: str) -> str:
+    """Reduce a wording to what counts when two are compared: its letters and digits."""
+    return " ".join(re.findall(r"\w+", wording.casefold()))

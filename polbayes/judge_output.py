@@ -1,0 +1,225 @@
+"""Reading what a judge wrote: a JSON object of ratings, in whatever state it arrives.
+
+A judge is asked for one JSON object with a number for each thing to be rated, and often adds a
+fence, a preface, an afterthought, or stops in the middle. What can be read for certain is read;
+everything else gets a status of its own and no number. Nothing is guessed, averaged or clipped:
+a rating of 25 on a scale to 20 is not a 20.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# What can become of one rating; only those with `ok` have a number.
+STATUSES = (
+    "ok",
+    "missing",  # the object ended properly without it
+    "truncated",  # the object broke off before it
+    "wrong_type",  # something else than a finite number
+    "out_of_range",
+    "conflicting",  # given more than once, and differently
+    "no_object",  # there is no JSON object at all
+    "malformed",  # there is one that cannot be read
+)
+# A preface may hold some braces, but not hundreds.
+_ATTEMPTS = 50
+_NUMBER = re.compile(r"\s*[+-]?\d{1,9}(\.\d{1,9})?\s*")
+_TRAILING_COMMA = re.compile(r",(\s*[}\]])")
+_HALVES = re.compile("[\ud800-\udfff]")
+_RATING_KEYS = ("rating", "score", "value")
+_REASON_KEYS = ("reasoning", "reason", "rationale", "explanation")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was read from the output of a judge.
+
+    Parameters
+    ----------
+    ratings
+        By name; NaN where the status is not ``ok``.
+    statuses
+        By name, out of `STATUSES`.
+    reasoning
+        The judge's reasoning, ``""`` where there is none. Untrusted text.
+    """
+
+    ratings: Mapping[str, float]
+    statuses: Mapping[str, str]
+    reasoning: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every rating can be used."""
+        return all(status == "ok" for status in self.statuses.values())
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The pairs of a JSON object, equal keys included."""
+
+
+def read_judgement(output: str, scales: Mapping[str, tuple[float, float]]) -> Judgement:
+    """Read ratings from the output of a judge.
+
+    Parameters
+    ----------
+    output
+        As received. The object may stand in a fence, between other text, within one or more
+        other objects, and break off; a rating may be a number, a text that is nothing but a
+        number, or an object with the key ``rating``, ``score`` or ``value``. Case, spaces and
+        hyphens of the names do not matter. Where there are several objects, all of them count,
+        and a rating that they give differently is conflicting.
+    scales
+        Lowest and highest rating by name.
+
+    Returns
+    -------
+    Judgement
+        With every name of `scales`, and no other.
+    """
+    objects, fate = _objects(output)
+    found: dict[str, list[Any]] = {name: [] for name in scales}
+    names = {_folded(name): name for name in scales}
+    reasons: list[str] = []
+    for pairs in objects:
+        _collect(pairs, names, found, reasons)
+    ratings, statuses = {}, {}
+    for name, (lowest, highest) in scales.items():
+        ratings[name], statuses[name] = _judge(found[name], lowest, highest, fate)
+    return Judgement(ratings, statuses, _HALVES.sub("\ufffd", reasons[0] if reasons else ""))
+
+
+def _judge(given: list[Any], lowest: float, highest: float, fate: str) -> tuple[float, str]:
+    if not given:
+        return math.nan, fate
+    numbers = [_number(value) for value in given]
+    if len(given) > 1 and (None in numbers or len(set(numbers)) > 1):
+        return math.nan, "conflicting"
+    number = numbers[0]
+    if number is None:
+        return math.nan, "wrong_type"
+    if not lowest <= number <= highest:
+        return math.nan, "out_of_range"
+    return number, "ok"
+
+
+def _number(value: Any) -> float | None:
+    """Return a value as a finite number, or None where it is none."""
+    if isinstance(value, _Pairs):
+        inner = [v for key, v in value if _folded(key) in _RATING_KEYS]
+        nested = len(inner) == 1 and not isinstance(inner[0], _Pairs)
+        return _number(inner[0]) if nested else None
+    if isinstance(value, str):
+        return float(value) if _NUMBER.fullmatch(value) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _collect(
+    pairs: _Pairs, names: Mapping[str, str], found: dict[str, list[Any]], reasons: list[str]
+) -> None:
+    """Gather what an object, and those within it, give under the names wanted."""
+    queue = [pairs]
+    while queue:
+        for key, value in queue.pop():
+            name = names.get(_folded(key))
+            if name is not None:
+                found[name].append(value)
+            elif _folded(key) in _REASON_KEYS and isinstance(value, str):
+                reasons.append(value)
+            elif isinstance(value, _Pairs):
+                queue.append(value)
+
+
+def _folded(key: str) -> str:
+    return re.sub(r"[\s_-]+", "_", key.strip().casefold())
+
+
+def _objects(output: str) -> tuple[list[_Pairs], str]:
+    """Return the objects in a text, and the status of a rating that none of them has."""
+    found: list[_Pairs] = []
+    fate, start = "no_object", output.find("{")
+    for _ in range(_ATTEMPTS):
+        if start < 0:
+            break
+        read, end = _decode(output, start)
+        if read is not None:
+            found.append(read)
+            fate = "missing" if fate in ("no_object", "malformed") else fate
+        elif (rescued := _rescue(output[start:])) is not None:
+            read, fate = rescued
+            return [*found, read], fate
+        else:
+            fate = "malformed" if fate == "no_object" else fate
+        start = output.find("{", end)
+    return found, fate
+
+
+def _decode(output: str, start: int) -> tuple[_Pairs | None, int]:
+    """Read the object that begins at a place, and return it with the place of its end."""
+    decoder = json.JSONDecoder(object_pairs_hook=_Pairs, strict=False)
+    try:
+        read, end = decoder.raw_decode(output, start)
+    # A number of thousands of digits is a ValueError, endless nesting a RecursionError.
+    except (ValueError, RecursionError):
+        return None, start + 1
+    return read, end
+
+
+def _rescue(rest: str) -> tuple[_Pairs, str] | None:
+    """Read an object that has commas too many, or breaks off: up to its last whole pair."""
+    end, places = _structure(rest)
+    if end is not None:
+        read, _ = _decode(_TRAILING_COMMA.sub(r"\1", rest[:end]), 0)
+        return None if read is None else (read, "missing")
+    for place, closing in _last(places):
+        read, _ = _decode(rest[:place] + closing, 0)
+        if read is not None:
+            return read, "truncated"
+    return None
+
+
+def _structure(text: str) -> tuple[int | None, list[tuple[int, str]]]:
+    """Follow the brackets of an object.
+
+    Returns
+    -------
+    end, places
+        Where the object is closed, None where it is not; and the places at which it could be
+        broken off, commas and the first bracket, with the brackets that would then close it.
+    """
+    stack: list[str] = []
+    places: list[tuple[int, str]] = []
+    quoted = escaped = False
+    for place, sign in enumerate(text):
+        if quoted:
+            quoted = escaped or sign != '"'
+            escaped = sign == "\\" and not escaped
+        elif sign == '"':
+            quoted = True
+        elif sign in "{[":
+            stack.append("}" if sign == "{" else "]")
+            if len(stack) > _ATTEMPTS:
+                return None, []
+            places.append((place + 1, "".join(reversed(stack))))
+        elif sign in "}]":
+            if not stack or stack.pop() != sign:
+                return None, []
+            if not stack:
+                return place + 1, []
+            places.append((place + 1, "".join(reversed(stack))))
+        elif sign == ",":
+            places.append((place, "".join(reversed(stack))))
+    return None, places
+
+
+def _last(places: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    yield from reversed(places[-_ATTEMPTS:])
