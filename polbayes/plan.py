@@ -224,6 +224,9 @@ def dry_run(config: RunConfig) -> str:
     lines += ["", estimate_in_words(table, config.respondents)]
     item, variant = data["item"].values[0], data["variant"].values[0]
     for model in data["model"].values:
+        api = config.respondents[model].api
+        if api is not None and api.system:
+            lines += ["", f"--- {model}, system prompt", api.system]
         for prefix in data["prefix"].values:
             prompt = rendered_prompt(data, model, item, variant, prefix)
             lines += ["", f"--- {model}, {prefix}, {item}, {variant}", prompt]

@@ -103,10 +103,11 @@ class ChatApiRespondent:
             raise error.why from error
         yield Answer(None, usage=used)
         if isinstance(reply, Failure):
-            hint = "; what it does not take can be left out with api.omit"
+            where = f"respondents.{self.info.model}"
+            hint = f"; what it does not take can be left out with {where}.api.omit"
             raise UserError(
-                f"respondents.{self.info.model}: the server at {self._api.base_url} does not "
-                f"answer ({reply.message}){hint if reply.kind is Kind.QUESTION else ''}."
+                f"{where}: the server at {self._api.base_url} does not answer ({reply.message})"
+                f"{hint if reply.kind is Kind.QUESTION else ''}."
             )
         if reply.served_by not in ("", self.info.checkpoint):
             yield Answer(None, note=f"{self.info.model}: was answered by '{reply.served_by}'.")

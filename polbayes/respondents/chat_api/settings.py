@@ -50,7 +50,7 @@ def check_api(name: str, config: RespondentConfig) -> ApiConfig:
     for given in api.extra_body:
         if given in _OWN:
             raise UserError(f"{where}.api.extra_body.{given}: is set by other keys; leave it out.")
-    _check_budget(f"{where}.api", api)
+    _check_prices(f"{where}.api", api)
     return api
 
 
@@ -98,12 +98,14 @@ def _check_numbers(where: str, api: ApiConfig) -> None:
             raise UserError(f"{where}.{key}: must be a number from 0, not {value}.")
 
 
-def _check_budget(where: str, api: ApiConfig) -> None:
-    lacking = [k for k in ("price_input", "price_output") if getattr(api, k) is None]
+def _check_prices(where: str, api: ApiConfig) -> None:
+    lacking = [key for key in ("price_input", "price_output") if getattr(api, key) is None]
+    if len(lacking) == 1:
+        raise UserError(f"{where}.{lacking[0]}: is missing beside the other price; give both.")
     if api.budget is not None and lacking:
         raise UserError(
             f"{where}.budget: takes the prices of a million tokens to be kept; give {where}."
-            f"{lacking[0]}, or limit the tokens with {where}.budget_tokens."
+            f"{' and '.join(lacking)}, or limit the tokens with {where}.budget_tokens."
         )
 
 

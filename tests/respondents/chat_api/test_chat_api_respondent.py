@@ -525,6 +525,7 @@ def test_a_key_that_is_not_there_is_missed_before_anybody_is_asked(loopback, tmp
         ({"timeout": 0.0}, "timeout: must be a number above 0, not 0.0"),
         ({"budget": float("nan")}, "budget: must be a number above 0"),
         ({"budget": 5.0}, "budget: takes the prices of a million tokens to be kept"),
+        ({"price_input": 1.0}, "api.price_output: is missing beside the other price"),
         ({"price_input": -1.0}, "price_input: must be a number from 0, not -1.0"),
         ({"limit_key": "max_token"}, "did you mean 'max_tokens'?"),
         ({"omit": ["top_p"]}, "api.omit: unknown field 'top_p'"),

@@ -188,6 +188,7 @@ def test_a_dry_run_says_what_it_will_cost_and_asks_nobody(
         "+experiment=wvs_prefixes",
         *declared(opinionated, *(f"+respondents.served.api.{price}" for price in prices)),
         *ASKED,
+        "+respondents.served.api.system=Brief.",
         "+respondents.near.backend=simulated",
         "+respondents.near.checkpoint=planted:left",
         "prefixes.only=[baseline]",
@@ -211,8 +212,9 @@ def test_a_dry_run_says_what_it_will_cost_and_asks_nobody(
         for v in items[name].variants
         if v.variant in ("original", "opposite")
     ]
-    assert tokens == pytest.approx(3 * sum(n / 4.5 + 8 for n in letters), abs=1)
+    assert tokens == pytest.approx(3 * sum((n + len("Brief.")) / 4.5 + 16 for n in letters), abs=1)
     assert f", {answers:,}, about {(tokens * 2 + answers * 8) / 1e6:,.4g} USD" in row
+    assert "--- served, system prompt\nBrief.\n" in out
     assert "may not be enough: the budget is 0.0001 USD" in out
     assert near.endswith(f", {answers:,}")
     assert opinionated.bodies == []
