@@ -10,11 +10,19 @@ from polbayes.respondents.contract import Answer, Question
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with its seed, and whether it was asked before."""
+    """A question.
+
+    Parameters
+    ----------
+    question, seed
+        What is asked.
+    failed_after
+        How many had been answered when it failed before; None where it did not.
+    """
 
     question: Question
     seed: int
-    again: bool = False
+    failed_after: int | None = None
 
 
 @dataclass(frozen=True)
@@ -65,8 +73,16 @@ class Queue:
         """Take the first question out."""
         self._first = None
 
-    def put_back(self, asked: Asked) -> bool:
-        """Have a question asked once more, and return whether it is."""
-        if not asked.again:
-            self._later.append(replace(asked, again=True))
-        return not asked.again
+    def put_back(self, asked: Asked, answered: int) -> bool:
+        """Have a question asked once more, and return whether it is.
+
+        Parameters
+        ----------
+        asked
+            The question.
+        answered
+            How many were answered so far.
+        """
+        if asked.failed_after is None:
+            self._later.append(replace(asked, failed_after=answered))
+        return asked.failed_after is None

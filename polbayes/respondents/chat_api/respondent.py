@@ -140,7 +140,7 @@ class ChatApiRespondent:
         queue = Queue(questions)
         tasks: set[asyncio.Task[Outcome]] = set()
         stop: UserError | None = None
-        in_a_row = 0
+        in_a_row = answered = 0
         try:
             while tasks or (queue.first() and not stop):
                 stop = stop or self._begin(tasks, queue, lexicon, budget)
@@ -148,13 +148,19 @@ class ChatApiRespondent:
                     tasks.discard(task)
                     outcome = task.result()
                     answer, asked = outcome.answer, outcome.asked
-                    in_a_row = in_a_row + 1 if outcome.passing else 0
                     stop = stop or outcome.stop
-                    if outcome.stop or (outcome.passing and queue.put_back(asked)):
-                        answer = Answer(None, usage=answer.usage)
-                    if in_a_row > _OUTAGE + 2 * self._api.concurrency:
-                        stop = stop or self._silent(outcome.answer.error)
-                    yield answer
+                    if not outcome.passing:
+                        in_a_row, answered = 0, answered + 1
+                    elif in_a_row > _OUTAGE + 2 * self._api.concurrency:
+                        stop = stop or self._silent(answer.error)
+                    elif not queue.put_back(asked, answered) and asked.failed_after == answered:
+                        # Nobody was answered since: is it this question, or the server?
+                        if not (yield from self._alive(budget)):
+                            stop = stop or self._silent(answer.error)
+                        answered += 1
+                    again = outcome.passing and (asked.failed_after is None or stop)
+                    in_a_row += outcome.passing
+                    yield Answer(None, usage=answer.usage) if again or outcome.stop else answer
             if stop:
                 raise stop
         finally:
@@ -178,6 +184,18 @@ class ChatApiRespondent:
             asking = self._answer(asked, lexicon, budget)
             tasks.add(self._runner.get_loop().create_task(asking))
         return None
+
+    def _alive(self, budget: Budget) -> Generator[Answer, None, bool]:
+        """Return whether the trial question is answered, or the budget does not allow to ask."""
+        if not budget.set_aside(self._server.most(_TRIAL)):
+            return True
+        try:
+            reply, used = self._runner.run(self._server.exchange(_TRIAL, 0, budget))
+        except StopError as error:
+            yield Answer(None, usage=error.used)
+            return False
+        yield Answer(None, usage=used)
+        return isinstance(reply, Reply)
 
     def _silent(self, message: str) -> UserError:
         return UserError(

@@ -217,6 +217,19 @@ def test_a_question_that_met_a_bad_moment_gets_a_second_chance(loopback):
     assert order[-2:] == order[4:6]
 
 
+def test_the_last_questions_do_not_fail_because_the_server_is_down(loopback, tmp_path):
+    world = loopback()
+    world.extra_status = lambda p: (500, {"error": "down"}) if len(world.bodies) > 5 else None
+    with pytest.raises(UserError, match=r"no longer answers \(status 500: down\)"):
+        probed(tmp_path, api(world, retries=0, concurrency=1), runs=1)
+    assert sum("cell" in r for r in read(journal_path(tmp_path, "m"))) == 4
+    # Only one of them is the question's own fault.
+    world.extra_status = lambda p: (500, {"error": "odd"}) if "19" in p else None
+    data = probed(tmp_path, api(world, retries=0), runs=1)
+    statuses = data["status"].values.ravel().tolist()
+    assert statuses == [STATUS["ok"]] * 19 + [STATUS["error"]]
+
+
 def test_a_question_that_cannot_be_asked_costs_no_other(loopback):
     world = loopback(extra_status=lambda p: (413, {"error": "too long"}) if "1" in p else None)
     found, _, stop, _ = asked(api(world), [question(n) for n in range(3)])
