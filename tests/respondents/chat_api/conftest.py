@@ -135,7 +135,12 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "500":
             return self.send(500, {"error": {"message": "oh no"}})
         if fault == "hang":
+            # Whoever asked gives up long before this ends, and is not counted as waiting still.
+            with world.lock:
+                world.active -= 1
             world.ended.wait(world.hang)
+            with world.lock:
+                world.active += 1
             self.close_connection = True
             return None
         content = completion(world, body, prompt)

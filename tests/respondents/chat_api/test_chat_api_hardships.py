@@ -64,6 +64,7 @@ def test_hundreds_of_questions_with_every_fault(loopback, tmp_path):
     data = asked(tmp_path, world.url, items=40, runs=10, timeout=1.5, concurrency=16)
     assert check_nothing_lost_and_nothing_twice(world, data, tmp_path, 400) == []
     assert all(world.failed[fault] for fault in FAULTS)
+    assert world.most_active <= 16
     usage = used(read(journal_path(tmp_path, "m")))
     assert (usage.input, usage.output) == tuple(world.tokens)
     assert usage.uncounted == sum(world.failed[fault] for fault in UNREAD)
