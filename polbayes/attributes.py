@@ -31,6 +31,7 @@ _TAKEN = frozenset(
         *("source", "points", "axis", "answer_level", "prefix_text", "prefix_answer"),
         *("option", "option_stance", "stance_class", "status", "completion", "truncated"),
         *("option_prob", "p_agree", "p_disagree", "r_plus", "stance", "stance_prob", "rating"),
+        *("declined", "mass_unseen"),
         *("coder", "message", "agree", "words", "chain", "draw", "level", "from_run"),
     }
 )

@@ -20,6 +20,8 @@ experiments:
 common overrides:
   respondents=none +respondents.gpt2.checkpoint=openai-community/gpt2
                             ask a Hugging Face model (hub name or local folder)
+  respondents=served respondents.served.checkpoint=NAME
+                            ask a model behind an OpenAI-compatible server
   models=[left,right]       only some of the declared respondents
   prefixes.only=[baseline]  only some prefixes; likewise items=[...], variants=[original]
   run_dir=FOLDER            where the results go (default: outputs/NAME)
@@ -27,7 +29,7 @@ common overrides:
   analysis=NAME             another model: {analyses}
   sampler.draws=2000        longer sampling
   seed=2                    another seed
-  task=dry_run              show prompts and counts, ask nothing
+  task=dry_run              show prompts, counts and costs, ask nothing
   task=explain              print the model's equation and priors
   task=prior                print what the priors expect of the answers
   task=compare_specs specs=[ideology,mine]

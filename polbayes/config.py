@@ -55,16 +55,78 @@ class ElicitationConfig:
 
 
 @dataclass
+class ApiConfig:
+    """The server of a ``chat_api`` respondent, how it is asked, and what that may cost.
+
+    Parameters
+    ----------
+    base_url
+        Of an OpenAI-compatible server, up to what precedes ``/chat/completions``.
+    key_variable
+        Name of the environment variable that holds the key; None for a server that takes none.
+    system
+        System prompt; None for none.
+    concurrency
+        Questions that are under way at the same time, at most.
+    requests_per_minute
+        A limit that is known beforehand; others are found out.
+    timeout
+        Seconds that one request may take.
+    retries, backoff
+        How often a question is asked again after failures of the server or the connection, and
+        about how many seconds after the first of them; the wait doubles with each.
+    top_logprobs
+        How many of the likeliest tokens are asked for where probabilities are read.
+    limit_key
+        What the server calls the longest answer: ``max_tokens`` or ``max_completion_tokens``.
+    omit
+        What the server does not take, of ``temperature``, ``seed`` and ``top_k``.
+    extra_body
+        Further fields of every request.
+    price_input, price_output, currency
+        Of a million tokens.
+    budget, budget_tokens
+        What this respondent may cost in a run's folder, in the currency and in tokens.
+    """
+
+    base_url: str = "https://api.openai.com/v1"
+    key_variable: str | None = "OPENAI_API_KEY"
+    system: str | None = None
+    concurrency: int = 8
+    requests_per_minute: float | None = None
+    timeout: float = 120.0
+    retries: int = 6
+    backoff: float = 1.0
+    top_logprobs: int = 20
+    limit_key: str = "max_tokens"
+    omit: list[str] = field(default_factory=list)
+    extra_body: dict[str, Any] = field(default_factory=dict)
+    price_input: float | None = None
+    price_output: float | None = None
+    currency: str = "USD"
+    budget: float | None = None
+    budget_tokens: int | None = None
+
+
+# Keys of `ApiConfig` that change neither a question nor its answer.
+API_MEANS = (
+    *("key_variable", "concurrency", "requests_per_minute", "timeout", "retries", "backoff"),
+    *("price_input", "price_output", "currency", "budget", "budget_tokens"),
+)
+
+
+@dataclass
 class RespondentConfig:
     """Who answers.
 
     Parameters
     ----------
     backend
-        ``causal`` or ``masked`` (Hugging Face checkpoints), or ``simulated``.
+        ``causal`` or ``masked`` (Hugging Face checkpoints), ``chat_api`` or ``simulated``.
     checkpoint
-        Hub name, local folder, or ``embedded:NAME`` for a shipped checkpoint; for
-        ``simulated``, ``planted:NAME``, a set of planted parameters.
+        Hub name, local folder, or ``embedded:NAME`` for a shipped checkpoint; for ``chat_api``
+        what the server calls the model; for ``simulated``, ``planted:NAME``, a set of planted
+        parameters.
     revision
         Hub revision; None for the default branch.
     family
@@ -80,6 +142,8 @@ class RespondentConfig:
         ``float32``, ``bfloat16`` or ``float16``; ``auto``, ``cpu``, ``cuda`` or ``mps``.
     trust_remote_code
         Off unless turned on here, by name, for this respondent.
+    api
+        Of a ``chat_api`` respondent; None for the defaults.
     """
 
     backend: str = "causal"
@@ -92,6 +156,7 @@ class RespondentConfig:
     dtype: str = "float32"
     device: str = "auto"
     trust_remote_code: bool = False
+    api: ApiConfig | None = None
 
 
 @dataclass

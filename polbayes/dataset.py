@@ -172,6 +172,7 @@ _FILL = {
     "keying": 0,
     "direction": 0,
     "truncated": 0,
+    "declined": 0,
 }
 
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import yaml
 
 from polbayes.compose import STAGE_OF_KEY, differences
-from polbayes.config import STAGES
+from polbayes.config import API_MEANS, STAGES, ApiConfig
 from polbayes.errors import UserError
 from polbayes.files import replacing
 
@@ -139,7 +140,7 @@ def check_config(folder: Path, text: str, stages: Sequence[str]) -> None:
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UserError(f"{path}: cannot be read ({error}); move it away to start over.") from error
     free = set() if set(stages) == set(STAGES) else set(STAGES[_first(stages) :])
-    for key, before, now in differences(old, yaml.safe_load(text)):
+    for key, before, now in differences(_without_means(old), _without_means(yaml.safe_load(text))):
         stage = STAGE_OF_KEY.get(key.split(".")[0])
         if stage is None or stage in free:
             continue
@@ -150,6 +151,24 @@ def check_config(folder: Path, text: str, stages: Sequence[str]) -> None:
         raise UserError(
             f"{folder} holds a run with {key}={_shown(before)}, not {_shown(now)}; {way_out}."
         )
+
+
+def _without_means(config: Any) -> Any:
+    """Return a config without the keys of servers that change neither question nor answer."""
+    respondents = config.get("respondents") if isinstance(config, dict) else None
+    if not isinstance(respondents, dict):
+        return config
+    return {**config, "respondents": {name: _of_answers(r) for name, r in respondents.items()}}
+
+
+def _of_answers(respondent: Any) -> Any:
+    if not isinstance(respondent, dict):
+        return respondent
+    others = {key: value for key, value in respondent.items() if key != "api"}
+    if respondent.get("backend") != "chat_api":
+        return others
+    api = {**asdict(ApiConfig()), **(respondent.get("api") or {})}
+    return {**others, "api": {key: v for key, v in api.items() if key not in API_MEANS}}
 
 
 def _first(stages: Sequence[str]) -> int:
@@ -186,8 +205,10 @@ def stage_keys(
     dict
         By stage, and by ``draws`` that of the sampler's draws (`draws_key`).
     """
+    answering = _without_means(config)
     own = {
-        stage: {k: v for k, v in config.items() if STAGE_OF_KEY.get(k) == stage} for stage in STAGES
+        stage: {k: v for k, v in answering.items() if STAGE_OF_KEY.get(k) == stage}
+        for stage in STAGES
     }
     keys = {"probe": digest([dict(inputs), own["probe"]])}
     keys["code"] = digest([keys["probe"], own["code"], dict(code_inputs)])

@@ -209,7 +209,8 @@ _PLURAL = {dim: f"{dim}es" if dim.endswith("x") else f"{dim}s" for dim in CELL_D
 
 
 def dry_run(config: RunConfig) -> str:
-    """Return what a config would ask: counts, and one example of each prompt's form."""
+    """Return what a config would ask: counts, tokens, costs, and an example of each prompt."""
+    from polbayes.costs import estimate, estimate_in_words
     from polbayes.probe import rendered_prompt
 
     planned = plan(config)
@@ -219,8 +220,14 @@ def dry_run(config: RunConfig) -> str:
     lines = [f"{asked:,} questions: {sizes}."]
     if config.imported is not None:
         return "\n".join([*lines, "The answers are imported; nothing would be asked."])
+    journal = Path(config.run_dir).expanduser() / "journal"
+    table = estimate(data, config.respondents, config.elicitation, journal)
+    lines += ["", estimate_in_words(table, config.respondents)]
     item, variant = data["item"].values[0], data["variant"].values[0]
     for model in data["model"].values:
+        api = config.respondents[model].api
+        if api is not None and api.system:
+            lines += ["", f"--- {model}, system prompt", api.system]
         for prefix in data["prefix"].values:
             prompt = rendered_prompt(data, model, item, variant, prefix)
             lines += ["", f"--- {model}, {prefix}, {item}, {variant}", prompt]

@@ -2,9 +2,10 @@
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,14 +18,19 @@ from polbayes.errors import UserError, unknown
 from polbayes.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
 from polbayes.prompts import Lexicon, Prefix, Template, render
 from polbayes.respondents import (
+    Answer,
+    Completion,
+    ConcurrentRespondent,
     Question,
     Respondent,
     answer_settings,
     check,
+    check_ready,
     describe,
     open_respondent,
 )
 from polbayes.respondents.questions import PendingQuestions, cell_seed, prompt_digest
+from polbayes.respondents.usage import Usage, used
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -99,6 +105,8 @@ def probe(
         `option_prob` (and an ``option`` dimension with ``option_stance``), `p_agree` and
         `p_disagree`. `message` is there if a cell has status error. The attribute ``notes``
         holds what a reader must know about the answers, a line each.
+        `declined` is there if a server refused to answer, `mass_unseen` if one lists only the
+        likeliest tokens.
 
     Raises
     ------
@@ -109,6 +117,7 @@ def probe(
 
     Notes
     -----
+    A respondent that is asked many questions at a time has its answers written down one by one.
     A batch that a respondent fails to answer is asked again in halves, down to one cell, whose
     failure is its answer: status error, with the message, and not asked again. A respondent
     that does nothing but fail is an error, and nothing of it is kept.
@@ -126,6 +135,15 @@ def probe(
     answers = {prefix.prefix: prefix.answer for prefix in prefixes}
     paths = {name: journal_path(journal_dir, name) for name in names}
     for name, path in paths.items():
+        try:
+            check_ready(name, respondents[name])
+        except UserError:
+            kept = (
+                path if path.exists() or answers_from is None else journal_path(answers_from, name)
+            )
+            if _is_left(design, name, kept):
+                raise
+    for name, path in paths.items():
         questions = PendingQuestions(design, name, answers)
         if questions:
             settings = _settings(questions, respondents[name], asking)
@@ -133,6 +151,12 @@ def probe(
                 adopt(journal_path(answers_from, name), path, settings)
             _ask_model(questions, respondents[name], asking, (path, settings), progress=progress)
     return _filled(design, paths, lexicon)
+
+
+def _is_left(design: "xr.Dataset", model: str, path: Path) -> bool:
+    """Return whether a journal has fewer answers than there are pending cells."""
+    pending = int((design["status"].sel(model=model) == STATUS["pending"]).sum())
+    return sum("cell" in record for record in read(path)) < pending
 
 
 def _ask_model(
@@ -183,19 +207,26 @@ def _ask_all(
     journal: Journal,
     bar: "tqdm[Any]",
 ) -> None:
-    """Ask the questions at the given places and write the answers down, batch by batch.
+    """Ask the questions at the given places and write the answers down as they come.
 
     Failures are held back until the next success shows that the respondent works.
     """
     questions, left = which
-    size = asking.elicitation.batch_size
     works = any(record.get("status", "error") != "error" for record in journal.records)
     failed: list[Record] = []
-    for start in range(0, len(left), size):
-        batch = [questions[n] for n in left[start : start + size]]
-        for records in _ask(respondent, batch, asking):
-            bar.update(len(records))
-            if records[0]["status"] == "error":
+    put = (questions[n] for n in left)
+    if isinstance(respondent, ConcurrentRespondent):
+        found = _one_by_one(respondent, put, asking, spent=used(journal.records))
+    else:
+        found = _by_batches(respondent, put, asking)
+    with closing(found):
+        for records in found:
+            bar.update(sum("cell" in record for record in records))
+            if "note" in records[0]:
+                _note(journal, records[0]["note"])
+            elif "cell" not in records[0]:
+                journal.extend(records)
+            elif records[0]["status"] == "error":
                 failed += records
                 if len(failed) >= _GIVE_UP:
                     raise _fails(respondent, failed)
@@ -207,6 +238,45 @@ def _ask_all(
         raise _fails(respondent, failed)
     if failed:
         journal.extend(failed)
+
+
+def _by_batches(
+    respondent: Respondent, questions: Iterator[Question], asking: _Asking
+) -> Generator[list[Record]]:
+    while batch := list(islice(questions, asking.elicitation.batch_size)):
+        yield from _ask(respondent, batch, asking)
+
+
+def _one_by_one(
+    respondent: ConcurrentRespondent,
+    questions: Iterator[Question],
+    asking: _Asking,
+    *,
+    spent: Usage,
+) -> Generator[list[Record]]:
+    """Yield the record of each answer as it comes, and of what was used without an answer."""
+    model = respondent.info.model
+    put = ((question, cell_seed(asking.seed, model, question)) for question in questions)
+    with closing(respondent.answers(put, asking.lexicon, spent=spent)) as answers:
+        for answer in answers:
+            took = answer.usage.record()
+            if answer.note:
+                yield [{"note": answer.note}]
+            if answer.question is None or answer.error:
+                # A failure may be held back, and dropped to be asked again; what it took is not.
+                if took:
+                    yield [dict(took)]
+                if answer.question is not None:
+                    yield [_failure(model, answer.question, answer.error)]
+            else:
+                yield [{**_header(answer.question), **_outcome(answer), **took}]
+
+
+def _outcome(answer: Answer) -> Record:
+    if answer.completion is not None:
+        return _open_outcome(answer.completion)
+    assert answer.mass is not None
+    return {**_mass_outcome(np.array(answer.mass)), "unseen": float(f"{answer.unseen:.9g}")}
 
 
 def _fails(respondent: Respondent, failed: Sequence[Record]) -> UserError:
@@ -274,31 +344,37 @@ def _ask(
         yield from _ask(respondent, batch[:half], asking)
         yield from _ask(respondent, batch[half:], asking)
     else:
-        cell = f"item '{batch[0].item}', wording '{batch[0].variant}', prefix '{batch[0].prefix}'"
-        _log.warning("%s could not answer %s: %s", respondent.info.model, cell, message)
-        yield [{**_header(batch[0]), "status": "error", "message": message}]
+        yield [_failure(respondent.info.model, batch[0], message)]
+
+
+def _failure(model: str, question: Question, message: str) -> Record:
+    cell = f"item '{question.item}', wording '{question.variant}', prefix '{question.prefix}'"
+    _log.warning("%s could not answer %s: %s", model, cell, message)
+    return {**_header(question), "status": "error", "message": message}
 
 
 def _answers(respondent: Respondent, batch: Sequence[Question], asking: _Asking) -> list[Record]:
     if asking.lexicon is None:
         seeds = [cell_seed(asking.seed, respondent.info.model, question) for question in batch]
         completions = respondent.complete(batch, seeds)
-        return [
-            {**_header(q), "status": c.status, "text": c.text, "truncated": c.truncated}
-            for q, c in zip(batch, completions, strict=True)
-        ]
+        return [{**_header(q), **_open_outcome(c)} for q, c in zip(batch, completions, strict=True)]
     mass = respondent.option_mass(batch, asking.lexicon)
     if np.isnan(mass).all(axis=1).any():
         raise ValueError("the model gave probabilities that are not numbers")
+    return [{**_header(q), **_mass_outcome(row)} for q, row in zip(batch, mass, strict=True)]
+
+
+def _open_outcome(completion: Completion) -> Record:
+    return {
+        "status": completion.status,
+        "text": completion.text,
+        "truncated": completion.truncated,
+    }
+
+
+def _mass_outcome(mass: "NDArray[np.float64]") -> Record:
     # Nine digits are what it takes to write a 32-bit float down.
-    return [
-        {
-            **_header(q),
-            "status": "ok",
-            "mass": [None if np.isnan(x) else float(f"{x:.9g}") for x in row],
-        }
-        for q, row in zip(batch, mass, strict=True)
-    ]
+    return {"status": "ok", "mass": [None if np.isnan(x) else float(f"{x:.9g}") for x in mass]}
 
 
 def _header(question: Question) -> Record:
@@ -313,7 +389,8 @@ def _filled(
     status = design["status"].transpose(*CELL_DIMS).values.copy()
     options = len(lexicon.options) if lexicon else 0
     text, message = np.full((2, *status.shape), "", dtype=object)
-    truncated = np.zeros(status.shape, dtype=np.int8)
+    truncated, declined = np.zeros((2, *status.shape), dtype=np.int8)
+    unseen = np.full(status.shape, np.nan, dtype=np.float32)
     mass = np.full((*status.shape, options), np.nan, dtype=np.float32)
     notes = [r["note"] for path in journals.values() for r in read(path) if "note" in r]
     for at, record in _placed(design, journals):
@@ -321,6 +398,8 @@ def _filled(
         text[at] = record.get("text", "")
         message[at] = record.get("message", "")
         truncated[at] = record.get("truncated", False)
+        declined[at] = record["status"] == "refused"
+        unseen[at] = record.get("unseen", np.nan)
         if "mass" in record:
             mass[at] = np.array(record["mass"], dtype=float)
     data = design.copy()
@@ -329,6 +408,15 @@ def _filled(
     if (message != "").any():
         why = {"long_name": "why the cell could not be answered"}
         data["message"] = (CELL_DIMS, message, why)
+    if declined.any():
+        what = {"long_name": "1 where the server says that the answer was refused or filtered"}
+        data["declined"] = (CELL_DIMS, declined, what)
+    if not np.isnan(unseen).all():
+        bound = {
+            "long_name": "mass of tokens that were not listed, some of it options'",
+            "units": "1",
+        }
+        data["mass_unseen"] = (CELL_DIMS, unseen, bound)
     if lexicon is None:
         what = {"long_name": "1 where the answer was cut off at max_new_tokens"}
         data["truncated"] = (CELL_DIMS, truncated, what)

@@ -185,22 +185,8 @@ def _digests(paths: Sequence[Path]) -> dict[str, str]:
 
 
 def _probe(job: Job) -> tuple[list[str], dict[str, Any]]:
-    from polbayes.probe import probe
-
     config, started = job.plan.config, datetime.now(UTC)
-    if config.imported is not None:
-        data = job.plan.design
-    else:
-        data = probe(
-            job.plan.design,
-            config.respondents,
-            elicitation=config.elicitation,
-            lexicon=job.plan.lexicon,
-            prefixes=job.plan.prefixes,
-            seed=config.seed,
-            journal_dir=job.folder / "journal",
-            answers_from=_taken_over(config, job.folder),
-        )
+    data, usage = (job.plan.design, {}) if config.imported is not None else _asked(job)
     data = data.assign_attrs(
         config=job.text,
         config_hash=digest(yaml.safe_load(job.text)),
@@ -212,7 +198,32 @@ def _probe(job: Job) -> tuple[list[str], dict[str, Any]]:
         command=job.command,
     )
     write_dataset(data, job.folder / "responses.nc")
-    return ["responses.nc"], {}
+    return ["responses.nc"], {"usage": usage} if usage else {}
+
+
+def _asked(job: Job) -> tuple["xr.Dataset", dict[str, str]]:
+    """Ask, and say what each respondent behind a server used, even if it comes to an early end."""
+    from polbayes.costs import usage_in_words, write_usage
+    from polbayes.probe import probe
+
+    config = job.plan.config
+    try:
+        data = probe(
+            job.plan.design,
+            config.respondents,
+            elicitation=config.elicitation,
+            lexicon=job.plan.lexicon,
+            prefixes=job.plan.prefixes,
+            seed=config.seed,
+            journal_dir=job.folder / "journal",
+            answers_from=_taken_over(config, job.folder),
+        )
+    finally:
+        table = write_usage(job.folder, config.respondents)
+    usage = {row["model"]: usage_in_words(row) for row in table.to_dict("records")}
+    for name, text in usage.items():
+        say(f"probe: {name}: {text}")
+    return data, usage
 
 
 def _taken_over(config: RunConfig, folder: Path) -> Path | None:

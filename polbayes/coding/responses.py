@@ -18,8 +18,9 @@ ONLY_FOR = {"likert": "likert"}
 
 # What decided a cell when it was no coder.
 _BY_RATING, _BY_PROBABILITY = "declared_option", "option_probability"
+_BY_SERVER = "declined_by_server"
 # Of these, those that do not read a text, or read nothing but a number that was asked for.
-EXACT = (_BY_RATING, _BY_PROBABILITY, "likert")
+EXACT = (_BY_RATING, _BY_PROBABILITY, _BY_SERVER, "likert")
 _CODES = np.array(list(STANCE.values()), dtype=np.int8)
 
 
@@ -32,7 +33,8 @@ def code_responses(
 ) -> "xr.Dataset":
     """Code every answered cell of a probed or imported dataset.
 
-    A cell with a `rating` keeps the stance of that option. A cell with `p_agree` and
+    A cell that a server `declined` is a refusal. A cell with a `rating` keeps the stance of that
+    option. A cell with `p_agree` and
     `p_disagree` gets its stance from them. Any other cell has its `completion` read by the
     coders in order, each taking what the last left. Cells that are pending, failed or were
     not asked stay as they are, and coding again gives the same.
@@ -66,11 +68,17 @@ def code_responses(
     out = data.copy()
     dims = data["status"].dims
     deciders = (_BY_RATING, _BY_PROBABILITY, *opened)
+    deciders += (_BY_SERVER,) if "declined" in data else ()
     answered = _answered(data)
     probs = np.full((*answered.shape, len(STANCE_CLASSES)), np.nan, dtype=np.float32)
     coder = np.full(answered.shape, MISSING, dtype=np.int8)
     left = answered.copy()
 
+    if "declined" in data:
+        declined = left & (_over(data["declined"], data) == 1)
+        probs[declined] = _nominal_of(np.full(int(declined.sum()), STANCE["refused"]))
+        coder[declined] = len(deciders) - 1
+        left &= ~declined
     if "rating" in data and "stance" in data:
         rated = left & (_over(data["rating"], data) != MISSING)
         probs[rated] = _nominal_of(_over(data["stance"], data)[rated])

@@ -73,7 +73,8 @@ def assemble(
         level=config.analysis.level,
         config_yaml=text,
         provenance={name: str(number) for name, number in versions().items()}
-        | {"seed": str(config.seed), "asked": str(responses.attrs.get("finished", ""))},
+        | {"seed": str(config.seed), "asked": str(responses.attrs.get("finished", ""))}
+        | {f"used by {m}": text for m, text in stages.get("probe", {}).get("usage", {}).items()},
         citations=[*citations, *_STUDIES],
         duration=_duration(stages),
     )

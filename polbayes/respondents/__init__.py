@@ -9,17 +9,26 @@ from polbayes.config import ElicitationConfig, RespondentConfig
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError, unknown
 from polbayes.prompts import ELICITATIONS, Template, load_template
-from polbayes.respondents import causal, checkpoint, masked, simulated
-from polbayes.respondents.contract import Completion, Question, Respondent
+from polbayes.respondents import causal, chat_api, checkpoint, masked, simulated
+from polbayes.respondents.contract import (
+    Answer,
+    Completion,
+    ConcurrentRespondent,
+    Question,
+    Respondent,
+)
 
 __all__ = [
     "BACKENDS",
+    "Answer",
     "Backend",
     "Completion",
+    "ConcurrentRespondent",
     "Question",
     "Respondent",
     "answer_settings",
     "check",
+    "check_ready",
     "describe",
     "open_respondent",
 ]
@@ -43,12 +52,18 @@ class Backend:
     identity
         A text that changes when what lies behind the same checkpoint name does; empty where
         that cannot be told.
+    settings
+        What of the respondent's own keys determines the answers, beside those that all have.
+    ready
+        Refuses to ask it where something outside of the config is missing.
     """
 
     elicitations: tuple[str, ...]
     describe: _Describe
     open: _Open
     identity: Callable[[RespondentConfig], str] = lambda config: ""
+    settings: Callable[[RespondentConfig], Mapping[str, Any]] = lambda config: {}
+    ready: Callable[[str, RespondentConfig], None] = lambda name, config: None
 
 
 # A user's own backend is added here.
@@ -61,6 +76,14 @@ BACKENDS: MutableMapping[str, Backend] = {
     ),
     "masked": Backend(
         ("fill_mask",), masked.describe, masked.open_masked, checkpoint.weights_digest
+    ),
+    # What lies behind a server's name for a model cannot be told.
+    "chat_api": Backend(
+        ("forced_choice", "open_ended"),
+        chat_api.describe,
+        chat_api.open_chat_api,
+        settings=chat_api.answer_settings_of,
+        ready=chat_api.check_key,
     ),
     "simulated": Backend(
         ELICITATIONS,
@@ -90,6 +113,10 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
         raise UserError(
             f"{where}: backend {config.backend} cannot be asked by {elicitation.kind}; "
             f"it offers {' and '.join(backend.elicitations)}."
+        )
+    if config.api is not None and config.backend != "chat_api":
+        raise UserError(
+            f"{where}.api: is for backend=chat_api, not {config.backend}; leave it out."
         )
     least = {"batch_size": 1, "max_new_tokens": 1, "top_k": 0, "temperature": 0}
     for key, bound in least.items():
@@ -139,6 +166,17 @@ def open_respondent(
     return backend.open(name, config, load_template(elicitation.template), elicitation)
 
 
+def check_ready(name: str, config: RespondentConfig) -> None:
+    """Refuse to ask a respondent while something outside of the config is missing, such as a key.
+
+    Raises
+    ------
+    UserError
+        Saying what.
+    """
+    BACKENDS[config.backend].ready(name, config)
+
+
 def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) -> Mapping[str, Any]:
     """Return what of a respondent and its elicitation determines the answers.
 
@@ -148,6 +186,8 @@ def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) ->
     keys = ("backend", "checkpoint", "revision", "chat", "dtype", "trust_remote_code")
     settings = {f"respondent.{key}": getattr(config, key) for key in keys}
     settings["respondent.weights"] = BACKENDS[config.backend].identity(config)
+    own = BACKENDS[config.backend].settings(config)
+    settings |= {f"respondent.{key}": value for key, value in own.items()}
     asked = ["kind", "template"]
     if elicitation.kind == "open_ended":
         asked += ["max_new_tokens", "top_k", "temperature"]

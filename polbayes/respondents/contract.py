@@ -1,12 +1,13 @@
 """What every respondent is asked, and what it gives back."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError
 from polbayes.prompts import SHAPES, Lexicon, Template
+from polbayes.respondents.usage import Usage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +54,8 @@ class Completion:
     text
         As received, without the tokenizer's special tokens.
     status
-        ``ok``, or ``invalid`` where there is nothing but white space.
+        ``ok``, ``invalid`` where there is nothing but white space, or ``refused`` where it is not
+        the text that says so but who answered: a field for refusals, a filter.
     truncated
         Whether it was still going on when the limit of new tokens was reached.
     """
@@ -61,6 +63,38 @@ class Completion:
     text: str
     status: str = "ok"
     truncated: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one question, where answers come one by one.
+
+    Parameters
+    ----------
+    question
+        What was asked; None where nothing came of it but what it took.
+    completion
+        The open answer; None where probabilities were read or it failed. Where probabilities
+        were to be read, a completion says that none came because the answer was refused.
+    mass
+        The probability mass of each option, as `Respondent.option_mass` gives it.
+    unseen
+        Mass of what the server did not list: by how much the mass of the options may be larger.
+    error
+        Why there is no answer; empty where there is one.
+    usage
+        What asking took, failed attempts included.
+    note
+        What a reader must know about all answers.
+    """
+
+    question: Question | None
+    completion: Completion | None = None
+    mass: tuple[float, ...] | None = None
+    unseen: float = 0.0
+    error: str = ""
+    usage: Usage = field(default_factory=Usage)
+    note: str = ""
 
 
 class Respondent(Protocol):
@@ -118,6 +152,37 @@ class Respondent(Protocol):
 
     def close(self) -> None:
         """Free what it holds."""
+        ...
+
+
+@runtime_checkable
+class ConcurrentRespondent(Respondent, Protocol):
+    """A respondent that is asked many questions at a time, and not in batches."""
+
+    def answers(
+        self,
+        questions: Iterable[tuple[Question, int]],
+        lexicon: Lexicon | None,
+        *,
+        spent: Usage,
+    ) -> Generator[Answer]:
+        """Yield the answers as they come, in any order.
+
+        Parameters
+        ----------
+        questions
+            What to ask, with the seed of each; taken one by one, when it is their turn.
+        lexicon
+            The options whose mass is read; None for open answers.
+        spent
+            What was used before this, of what may be used in all.
+
+        Raises
+        ------
+        UserError
+            If it makes no sense to go on: the server refuses everything, or the budget is used
+            up. What was under way is yielded first.
+        """
         ...
 
 

@@ -1,0 +1,123 @@
+"""What it means that a request failed: whom to blame, and what to do next."""
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import Enum, auto
+from typing import Any
+
+from polbayes.respondents.chat_api.reply import UnreadableReplyError
+
+_LONGEST = 300
+
+
+class Kind(Enum):
+    """What to do about a failure."""
+
+    FATAL = auto()  # No question can be answered: stop.
+    THROTTLED = auto()  # Too many questions: slow down and ask again.
+    PASSING = auto()  # Ask again.
+    DECLINED = auto()  # This question is refused by the server's filter.
+    QUESTION = auto()  # This question cannot be answered.
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a request came to nothing.
+
+    Parameters
+    ----------
+    kind
+        What to do about it.
+    message
+        In words, on one line, without the key.
+    wait
+        Seconds that the server asks to wait; None where it does not.
+    billed
+        Whether the model may have worked on it, so that it may cost.
+    """
+
+    kind: Kind
+    message: str
+    wait: float | None = None
+    billed: bool = False
+
+
+def judge(error: Exception, *, secret: str | None = None) -> Failure:
+    """Say what a failure means.
+
+    Parameters
+    ----------
+    error
+        What the client raised, or `UnreadableReplyError`.
+    secret
+        What must not be in the message.
+    """
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        return _of_status(error, secret)
+    if isinstance(error, openai.APITimeoutError | TimeoutError):
+        return Failure(Kind.PASSING, "no answer came in time", billed=True)
+    if isinstance(error, openai.APIConnectionError):
+        cause = error.__cause__
+        refused = "Connect" in type(cause).__name__
+        why = f" ({type(cause).__name__})" if cause is not None else ""
+        return Failure(Kind.PASSING, f"the connection failed{why}", billed=not refused)
+    if isinstance(error, UnreadableReplyError | openai.APIResponseValidationError):
+        return Failure(Kind.PASSING, without(str(error), secret), billed=True)
+    return Failure(Kind.QUESTION, without(f"{type(error).__name__}: {error}", secret))
+
+
+def _of_status(error: Any, secret: str | None) -> Failure:
+    status = int(error.status_code)
+    said = f"status {status}: {without(_said(error.body), secret)}".rstrip(": ")
+    wait = retry_after(error.response.headers)
+    if status in (401, 403):
+        # What the server says may repeat the key.
+        return Failure(Kind.FATAL, f"status {status}")
+    if status == 404 or error.code == "insufficient_quota" or status == 402:
+        return Failure(Kind.FATAL, said)
+    if status == 429:
+        return Failure(Kind.THROTTLED, said, wait)
+    if status in (408, 409) or status >= 500:
+        return Failure(Kind.PASSING, said, wait, billed=status in (408, 504))
+    if error.code in ("content_filter", "content_policy_violation"):
+        return Failure(Kind.DECLINED, said)
+    return Failure(Kind.QUESTION, said)
+
+
+def _said(body: Any) -> str:
+    """Return the words of the server, wherever it puts them."""
+    for key in ("error", "message", "detail"):
+        if isinstance(body, Mapping) and body.get(key):
+            body = body[key]
+    return body if isinstance(body, str) else ""
+
+
+def without(text: str, secret: str | None) -> str:
+    """Return the first line of a text, not too long, with a secret in it blacked out."""
+    if secret:
+        text = text.replace(secret, "***")
+    return (text.strip().splitlines() or [""])[0][:_LONGEST]
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait, by ``Retry-After``, or None.
+
+    It may be given in seconds, as a date, or, by the server of OpenAI, in milliseconds.
+    """
+    for header, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(header, "")) * unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    try:
+        moment = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(moment.timestamp() - time.time(), 0.0)
+    except (ValueError, TypeError, OverflowError):
+        return None

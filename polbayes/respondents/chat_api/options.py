@@ -1,0 +1,119 @@
+"""The mass of answer options, from the log probabilities of the likeliest tokens.
+
+A server lists the likeliest tokens at each place of the answer that it gave. A token that is an
+option, in one of its written forms, has that option's mass. One that only begins an option ("dis"
+of "disagree") says nothing yet: how it goes on is known where it is the token that was taken, from
+the list at the next place, and else not at all. What is not known, and what is not listed, is
+reported as unseen.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from polbayes.prompts import Lexicon
+from polbayes.respondents.chat_api.reply import Position
+from polbayes.respondents.contract import surfaces
+
+
+@dataclass(frozen=True)
+class Masses:
+    """Probability masses after one prompt.
+
+    Parameters
+    ----------
+    options
+        For each option of the lexicon the mass that was seen, in [0, 1].
+    unseen
+        The rest of which nobody can say whether it is an option's, in [0, 1]: the true mass of
+        all options together is at most this much larger.
+    """
+
+    options: tuple[float, ...]
+    unseen: float
+
+
+def option_masses(positions: Sequence[Position], lexicon: Lexicon) -> Masses:
+    """Read the mass of each option along the answer that was given.
+
+    Parameters
+    ----------
+    positions
+        The tokens of the answer, at least one.
+    lexicon
+        The options.
+
+    Raises
+    ------
+    ValueError
+        If there is no token.
+    """
+    if not positions:
+        raise ValueError("the server gave no log probabilities for its answer")
+    tally = _Tally(lexicon)
+    unseen = tally.walk("", 1.0, positions)
+    return Masses(tuple(min(m, 1.0) for m in tally.mass), min(max(unseen, 0.0), 1.0))
+
+
+class _Tally:
+    """The mass of the options while the tokens of an answer are gone through."""
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self.mass = [0.0] * len(lexicon.options)
+        self._stance = lexicon.stance
+        self._forms = {form: n for n, word in enumerate(lexicon.options) for form in surfaces(word)}
+
+    def walk(
+        self,
+        before: str,
+        reached: float,
+        positions: Sequence[Position],
+        *,
+        so_far: int | None = None,
+    ) -> float:
+        """Add up the mass of what goes on from `before`, and return what stays unseen of it.
+
+        Parameters
+        ----------
+        before, reached
+            The answer so far, which begins an option, and its probability.
+        positions
+            The tokens from here on.
+        so_far
+            The option that it is unless it goes on to be another one.
+        """
+        here, later = positions[0], positions[1:]
+        listed = _listed(here)
+        # Never above what there is, whatever the server rounds.
+        scale = reached / max(sum(listed.values()), 1.0)
+        unseen = reached - scale * sum(listed.values())
+        for token, share in listed.items():
+            text, mass = before + token, scale * share
+            option, open_to = self._forms.get(text), self._longer(text)
+            taken = token == here.token and len(later) > 0
+            if option is not None and not self._differ(option, open_to):
+                self.mass[option] += mass
+            elif open_to and taken:
+                unseen += self.walk(text, mass, later, so_far=option)
+            elif open_to and token:
+                unseen += mass
+            elif so_far is not None:
+                self.mass[so_far] += mass
+        return max(unseen, 0.0)
+
+    def _longer(self, text: str) -> set[int]:
+        """Return the options that have a form which goes on from a text."""
+        return {n for form, n in self._forms.items() if form != text and form.startswith(text)}
+
+    def _differ(self, option: int, others: set[int]) -> bool:
+        return any(self._stance[n] != self._stance[option] for n in others)
+
+
+def _listed(position: Position) -> dict[str, float]:
+    """Return the probability of each token that is listed, tokens of one text together."""
+    listed: dict[str, float] = {}
+    for token, log_prob in position.top:
+        listed[token] = listed.get(token, 0.0) + math.exp(log_prob)
+    # Some servers list the likeliest tokens without the one that was taken.
+    listed.setdefault(position.token, math.exp(position.log_prob))
+    return listed

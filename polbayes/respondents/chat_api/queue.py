@@ -1,0 +1,88 @@
+"""The questions that are still to be asked, and what came of the others."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from polbayes.errors import UserError
+from polbayes.respondents.contract import Answer, Question
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question.
+
+    Parameters
+    ----------
+    question, seed
+        What is asked.
+    failed_after
+        How many had been answered when it failed before; None where it did not.
+    """
+
+    question: Question
+    seed: int
+    failed_after: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a question.
+
+    Parameters
+    ----------
+    asked
+        The question.
+    answer
+        Its answer, or why there is none.
+    passing
+        Whether there may be one another time.
+    stop
+        Why no other question can be answered either; None where they can.
+    """
+
+    asked: Asked
+    answer: Answer
+    passing: bool = False
+    stop: UserError | None = None
+
+
+class Queue:
+    """Questions in their order, and after all others those that are to be asked once more.
+
+    Parameters
+    ----------
+    questions
+        With their seeds; taken one by one.
+    """
+
+    def __init__(self, questions: Iterable[tuple[Question, int]]) -> None:
+        self._new = (Asked(*pair) for pair in questions)
+        self._later: deque[Asked] = deque()
+        self._first: Asked | None = None
+
+    def first(self) -> Asked | None:
+        """Return the question whose turn it is; None where there is none now."""
+        if self._first is None:
+            self._first = next(self._new, None)
+        if self._first is None and self._later:
+            self._first = self._later.popleft()
+        return self._first
+
+    def take(self) -> None:
+        """Take the first question out."""
+        self._first = None
+
+    def put_back(self, asked: Asked, answered: int) -> bool:
+        """Have a question asked once more, and return whether it is.
+
+        Parameters
+        ----------
+        asked
+            The question.
+        answered
+            How many were answered so far.
+        """
+        if asked.failed_after is None:
+            self._later.append(replace(asked, failed_after=answered))
+        return asked.failed_after is None

@@ -1,0 +1,138 @@
+"""Reading a server's reply, which may be anything."""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+
+class UnreadableReplyError(ValueError):
+    """A reply that is not what the protocol says."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """One token of an answer.
+
+    Parameters
+    ----------
+    token
+        Its text.
+    log_prob
+        Its log probability.
+    top
+        The likeliest tokens at its place with their log probabilities, as the server lists them.
+    """
+
+    token: str
+    log_prob: float
+    top: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server said.
+
+    Parameters
+    ----------
+    text
+        The answer, or the refusal where that has a field of its own; lone surrogates, which no
+        file can hold, are replaced.
+    declined
+        Whether the server says that the answer was refused or filtered.
+    truncated
+        Whether the answer was cut off at the limit of tokens.
+    tokens
+        Of prompt and answer; None where the server does not say.
+    positions
+        The tokens of the answer; None where the server gives no log probabilities.
+    served_by
+        What the server calls the model that answered.
+    """
+
+    text: str
+    declined: bool = False
+    truncated: bool = False
+    tokens: tuple[int, int] | None = None
+    positions: tuple[Position, ...] | None = None
+    served_by: str = ""
+
+
+def read_reply(body: str) -> Reply:
+    """Read the body of a reply.
+
+    Raises
+    ------
+    UnreadableReplyError
+        If it is not a chat completion in JSON.
+    """
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableReplyError("the reply is not JSON") from error
+    content = _mapping(content, "the reply")
+    if content.get("error"):
+        raise UnreadableReplyError("the reply is an error with the status of an answer")
+    choices = content.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise UnreadableReplyError("the reply has no choices")
+    choice = _mapping(choices[0], "its first choice")
+    message = _mapping(choice.get("message"), "its message")
+    refusal, finish = _text(message.get("refusal")), choice.get("finish_reason")
+    return Reply(
+        text=refusal or _text(message.get("content")),
+        declined=bool(refusal) or finish == "content_filter",
+        truncated=finish == "length",
+        tokens=_tokens(content.get("usage")),
+        positions=_positions(choice.get("logprobs")),
+        served_by=content["model"][:200] if isinstance(content.get("model"), str) else "",
+    )
+
+
+def _mapping(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UnreadableReplyError(f"{what} is not an object")
+    return value
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        # Some servers give the content in parts, as it can be given to them.
+        return "".join(_text(_mapping(part, "a part of its content").get("text")) for part in value)
+    if not isinstance(value, str):
+        raise UnreadableReplyError("the content of its message is not a text")
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _tokens(usage: Any) -> tuple[int, int] | None:
+    if not isinstance(usage, dict):
+        return None
+    counts = [usage.get("prompt_tokens"), usage.get("completion_tokens", 0)]
+    if not all(type(count) is int and 0 <= count < 2**40 for count in counts):
+        return None
+    return int(counts[0]), int(counts[1])
+
+
+def _positions(logprobs: Any) -> tuple[Position, ...] | None:
+    if not isinstance(logprobs, dict) or not isinstance(logprobs.get("content"), list):
+        return None
+    found = []
+    for entry in logprobs["content"]:
+        token, log_prob = _token(entry)
+        top = entry.get("top_logprobs") or []
+        if not isinstance(top, list):
+            raise UnreadableReplyError("its top_logprobs are not a list")
+        found.append(Position(token, log_prob, tuple(_token(one) for one in top)))
+    return tuple(found)
+
+
+def _token(entry: Any) -> tuple[str, float]:
+    entry = _mapping(entry, "a token of its log probabilities")
+    token, value = entry.get("token"), entry.get("logprob")
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    # Rounding may put a certain token a little above 0.
+    if not isinstance(token, str) or not number or math.isnan(value) or value > 1e-3:
+        raise UnreadableReplyError("a token of its log probabilities has none")
+    return token, min(float(value), 0.0)

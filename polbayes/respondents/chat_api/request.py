@@ -1,0 +1,62 @@
+"""The request that puts one question to a server."""
+
+from typing import Any
+
+from polbayes.config import ApiConfig, ElicitationConfig
+
+# Enough for an option of a few tokens; the answer mostly ends before.
+ANSWER_TOKENS = 4
+# A seed that every server takes.
+_SEEDS = 2**31
+# What a server may put around the turns of a chat, in tokens.
+_AROUND = 64
+
+
+def request_body(
+    prompt: str, *, model: str, api: ApiConfig, elicitation: ElicitationConfig, seed: int
+) -> dict[str, Any]:
+    """Return the arguments of the client's ``chat.completions.create``.
+
+    Parameters
+    ----------
+    prompt
+        The user's turn.
+    model
+        As the server calls it.
+    api, elicitation
+        How it is asked: open answers are sampled, and where probabilities are read the
+        likeliest answer is taken, which is the way along which they are read.
+    seed
+        Of the cell.
+    """
+    turns = [{"role": "system", "content": api.system}] if api.system else []
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [*turns, {"role": "user", "content": prompt}],
+        api.limit_key: longest_answer(elicitation),
+    }
+    extra: dict[str, Any] = {}
+    if elicitation.kind == "open_ended":
+        body |= {"temperature": elicitation.temperature, "seed": seed % _SEEDS}
+        # No field of the protocol, but of many servers.
+        extra = {"top_k": elicitation.top_k} if elicitation.top_k else {}
+    else:
+        body |= {"temperature": 0.0, "logprobs": True, "top_logprobs": api.top_logprobs}
+    for name in api.omit:
+        body.pop(name, None)
+        extra.pop(name, None)
+    return {**body, "extra_body": {**extra, **api.extra_body}}
+
+
+def longest_answer(elicitation: ElicitationConfig) -> int:
+    """Return the most tokens that an answer can have."""
+    return elicitation.max_new_tokens if elicitation.kind == "open_ended" else ANSWER_TOKENS
+
+
+def most_tokens(prompt: str, api: ApiConfig, elicitation: ElicitationConfig) -> tuple[int, int]:
+    """Return the most tokens that a question and its answer can have.
+
+    No token of a byte-level vocabulary is shorter than a byte.
+    """
+    text = prompt + (api.system or "")
+    return len(text.encode("utf-8", "surrogatepass")) + _AROUND, longest_answer(elicitation)

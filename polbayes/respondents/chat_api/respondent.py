@@ -1,0 +1,283 @@
+"""A model behind an OpenAI-compatible server, asked many questions at a time."""
+
+import asyncio
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.config import ApiConfig, ElicitationConfig, RespondentConfig
+from polbayes.design import ModelInfo
+from polbayes.errors import UserError
+from polbayes.prompts import Lexicon, Template
+from polbayes.respondents.chat_api.budget import Budget
+from polbayes.respondents.chat_api.failures import Failure, Kind
+from polbayes.respondents.chat_api.options import option_masses
+from polbayes.respondents.chat_api.queue import Asked, Outcome, Queue
+from polbayes.respondents.chat_api.reply import Reply
+from polbayes.respondents.chat_api.server import Server, StopError
+from polbayes.respondents.chat_api.settings import check_api, key_of
+from polbayes.respondents.contract import Answer, Completion, Question, template_text
+from polbayes.respondents.usage import Usage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# After so many questions in a row without an answer, beside those under way, the server is down.
+_OUTAGE = 20
+# Asked before anything else, so that what no question can change shows at once.
+_TRIAL = "Please answer with yes or no: is two more than one?"
+
+
+def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
+    """Return what the design says about a model behind a server; nobody is asked.
+
+    Raises
+    ------
+    UserError
+        If its declaration cannot be used, or the template has no text for it.
+    """
+    check_api(name, config)
+    return ModelInfo(
+        model=name,
+        template=template_text(template, ("chat", "base"), name),
+        chat=True,
+        family=config.family,
+        instruct=True if config.instruct is None else config.instruct,
+        checkpoint=config.checkpoint,
+    )
+
+
+def open_chat_api(
+    name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
+) -> "ChatApiRespondent":
+    """Make a respondent of a model behind a server.
+
+    Raises
+    ------
+    UserError
+        If its declaration cannot be used, or its key is not in the environment.
+    """
+    info = describe(name, config, template)
+    return ChatApiRespondent(info, check_api(name, config), elicitation, key_of(name, config))
+
+
+class ChatApiRespondent:
+    """A model behind an OpenAI-compatible server.
+
+    Parameters
+    ----------
+    info
+        What the design says about it; `info.checkpoint` is what the server calls it.
+    api
+        The server, and how it is asked.
+    elicitation
+        How answers are read.
+    key
+        Of the server; None where it takes none.
+    """
+
+    def __init__(
+        self, info: ModelInfo, api: ApiConfig, elicitation: ElicitationConfig, key: str | None
+    ) -> None:
+        self.info = info
+        self._api = api
+        self._elicitation = elicitation
+        self._runner = asyncio.Runner()
+        self._server = Server(info, api, elicitation, key)
+        self._tried = False
+
+    def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
+        """Return no sentence: what there is to know is learnt from the server, when it is asked."""
+        return ()
+
+    def _trial(self, lexicon: Lexicon | None, budget: Budget) -> Generator[Answer]:
+        """Ask one trial question, and say what its reply means for all others."""
+        if not budget.set_aside(self._server.most(_TRIAL)):
+            raise self._server.over(budget, _TRIAL)
+        try:
+            reply, used = self._runner.run(self._server.exchange(_TRIAL, 0, budget))
+        except StopError as error:
+            yield Answer(None, usage=error.used)
+            raise error.why from error
+        yield Answer(None, usage=used)
+        if isinstance(reply, Failure):
+            where = f"respondents.{self.info.model}"
+            hint = f"; what it does not take can be left out with {where}.api.omit"
+            raise UserError(
+                f"{where}: the server at {self._api.base_url} does not answer ({reply.message})"
+                f"{hint if reply.kind is Kind.QUESTION else ''}."
+            )
+        if reply.served_by not in ("", self.info.checkpoint):
+            yield Answer(None, note=f"{self.info.model}: was answered by '{reply.served_by}'.")
+        if lexicon is not None and (note := self._listed(reply)):
+            yield Answer(None, note=note)
+        self._tried = True
+
+    def _listed(self, reply: Reply) -> str:
+        top = len(reply.positions[0].top) if reply.positions else 0
+        if not top:
+            raise UserError(
+                f"respondents.{self.info.model}: the server at {self._api.base_url} gives no log "
+                f"probabilities of tokens, which {self._elicitation.kind} reads; ask this "
+                "respondent with elicitation=open_ended."
+            )
+        if top >= self._api.top_logprobs:
+            return ""
+        return (
+            f"{self.info.model}: the server lists the {top} likeliest tokens, not "
+            f"{self._api.top_logprobs}; mass_unseen says what may be missing."
+        )
+
+    def answers(
+        self, questions: Iterable[tuple[Question, int]], lexicon: Lexicon | None, *, spent: Usage
+    ) -> Generator[Answer]:
+        """Yield the answers as they come (see `ConcurrentRespondent`)."""
+        budget = Budget(self._api, spent)
+        if not self._tried:
+            yield from self._trial(lexicon, budget)
+        queue = Queue(questions)
+        tasks: set[asyncio.Task[Outcome]] = set()
+        stop: UserError | None = None
+        in_a_row = answered = 0
+        try:
+            while tasks or (queue.first() and not stop):
+                stop = stop or self._begin(tasks, queue, lexicon, budget)
+                for task in self._runner.run(_first_of(tasks)) if tasks else ():
+                    tasks.discard(task)
+                    outcome = task.result()
+                    answer, asked = outcome.answer, outcome.asked
+                    stop = stop or outcome.stop
+                    if not outcome.passing:
+                        in_a_row, answered = 0, answered + 1
+                    elif in_a_row > _OUTAGE + 2 * self._api.concurrency:
+                        stop = stop or self._silent(answer.error)
+                    elif not queue.put_back(asked, answered) and asked.failed_after == answered:
+                        # Nobody was answered since: is it this question, or the server?
+                        if not (yield from self._alive(budget)):
+                            stop = stop or self._silent(answer.error)
+                        answered += 1
+                    again = outcome.passing and (asked.failed_after is None or stop)
+                    in_a_row += outcome.passing
+                    yield Answer(None, usage=answer.usage) if again or outcome.stop else answer
+            if stop:
+                raise stop
+        finally:
+            if tasks:
+                self._runner.run(_cancelled(tasks))
+
+    def _begin(
+        self,
+        tasks: "set[asyncio.Task[Outcome]]",
+        queue: Queue,
+        lexicon: Lexicon | None,
+        budget: Budget,
+    ) -> UserError | None:
+        """Put as many questions as the pace allows, and say why no more can be, if that is so."""
+        while (asked := queue.first()) and len(tasks) < self._server.pace.width:
+            prompt = asked.question.prompt
+            if not budget.set_aside(self._server.most(prompt)):
+                # What is under way may turn out cheaper than what is set aside for it.
+                return None if tasks else self._server.over(budget, prompt)
+            queue.take()
+            asking = self._answer(asked, lexicon, budget)
+            tasks.add(self._runner.get_loop().create_task(asking))
+        return None
+
+    def _alive(self, budget: Budget) -> Generator[Answer, None, bool]:
+        """Return whether the trial question is answered, or the budget does not allow to ask."""
+        if not budget.set_aside(self._server.most(_TRIAL)):
+            return True
+        try:
+            reply, used = self._runner.run(self._server.exchange(_TRIAL, 0, budget))
+        except StopError as error:
+            yield Answer(None, usage=error.used)
+            return False
+        yield Answer(None, usage=used)
+        return isinstance(reply, Reply)
+
+    def _silent(self, message: str) -> UserError:
+        return UserError(
+            f"respondents.{self.info.model}: the server at {self._api.base_url} no longer answers "
+            f"({message}); what was answered is kept, and the same command goes on from there."
+        )
+
+    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
+        """Return the probability mass of each option (question, option) that was seen.
+
+        Raises
+        ------
+        ValueError
+            If a question could not be answered.
+        """
+        rows = self._in_order([(question, 0) for question in questions], lexicon)
+        none = (np.nan,) * len(lexicon.options)
+        return np.array([row.mass or none for row in rows]).reshape(-1, len(none))
+
+    def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
+        """Return one open answer to each question.
+
+        Raises
+        ------
+        ValueError
+            If a question could not be answered.
+        """
+        rows = self._in_order(list(zip(questions, seeds, strict=True)), None)
+        return [row.completion for row in rows if row.completion is not None]
+
+    def _in_order(
+        self, questions: list[tuple[Question, int]], lexicon: Lexicon | None
+    ) -> list[Answer]:
+        found: dict[int, Answer] = {}
+        for answer in self.answers(questions, lexicon, spent=Usage()):
+            if answer.error:
+                raise ValueError(answer.error)
+            found[id(answer.question)] = answer
+        return [found[id(question)] for question, _ in questions]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._runner.run(self._server.close())
+        self._runner.close()
+
+    async def _answer(self, asked: Asked, lexicon: Lexicon | None, budget: Budget) -> Outcome:
+        question, listed = asked.question, lexicon is not None
+        try:
+            reply, used = await self._server.exchange(
+                question.prompt, asked.seed, budget, listed=listed
+            )
+        except StopError as error:
+            return Outcome(asked, Answer(None, usage=error.used), stop=error.why)
+        if isinstance(reply, Reply):
+            return Outcome(asked, replace(self._read(question, reply, lexicon), usage=used))
+        if reply.kind is Kind.DECLINED:
+            return Outcome(asked, Answer(question, Completion("", "refused"), usage=used))
+        failed = Answer(question, error=reply.message, usage=used)
+        return Outcome(asked, failed, passing=reply.kind is not Kind.QUESTION)
+
+    def _read(self, question: Question, reply: Reply, lexicon: Lexicon | None) -> Answer:
+        text = _without_key(reply.text, self._server.secret)
+        if reply.declined:
+            return Answer(question, Completion(text, "refused", reply.truncated))
+        if lexicon is None:
+            status = "ok" if text.strip() else "invalid"
+            return Answer(question, Completion(text, status, reply.truncated))
+        masses = option_masses(reply.positions or (), lexicon)
+        return Answer(question, mass=masses.options, unseen=masses.unseen)
+
+
+def _without_key(text: str, secret: str | None) -> str:
+    """Return an answer with a key in it, which only a faulty server repeats, blacked out."""
+    return text.replace(secret, "***") if secret else text
+
+
+async def _first_of(tasks: set["asyncio.Task[Outcome]"]) -> set["asyncio.Task[Outcome]"]:
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    return done
+
+
+async def _cancelled(tasks: Iterable["asyncio.Task[Any]"]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

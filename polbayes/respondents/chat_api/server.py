@@ -1,0 +1,193 @@
+"""One server, asked until there is a reply or no hope."""
+
+import asyncio
+import logging
+import random
+
+from polbayes.config import ApiConfig, ElicitationConfig
+from polbayes.design import ModelInfo
+from polbayes.errors import UserError
+from polbayes.respondents.chat_api.budget import Budget, cost
+from polbayes.respondents.chat_api.failures import Failure, Kind, judge
+from polbayes.respondents.chat_api.pace import Pace
+from polbayes.respondents.chat_api.reply import Reply, UnreadableReplyError, read_reply
+from polbayes.respondents.chat_api.request import most_tokens, request_body
+from polbayes.respondents.usage import Usage
+
+_log = logging.getLogger("polbayes")
+
+# Being turned away for speed is no failure of the question; but there is an end to it.
+_MOST_TURNED_AWAY = 100
+_LONGEST_WAIT = 60.0
+# A wait that the server asks for is announced if it is longer than this, in seconds.
+_WORTH_SAYING = 30.0
+# A shorter key is checked by nobody, and may be a word of an answer.
+_SHORTEST_SECRET = 8
+
+
+class StopError(Exception):
+    """No question can be answered any more.
+
+    Parameters
+    ----------
+    why
+        What to tell the user.
+    used
+        What the question took that showed it.
+    """
+
+    def __init__(self, why: UserError, used: Usage) -> None:
+        super().__init__(str(why))
+        self.why = why
+        self.used = used
+
+
+class Server:
+    """A server behind which a model is.
+
+    Parameters
+    ----------
+    info
+        Of the respondent; `info.checkpoint` is what the server calls it.
+    api, elicitation
+        How it is asked.
+    key
+        Of the server; None where it takes none.
+    """
+
+    def __init__(
+        self, info: ModelInfo, api: ApiConfig, elicitation: ElicitationConfig, key: str | None
+    ) -> None:
+        import openai
+
+        self.secret = key if key and len(key) >= _SHORTEST_SECRET else None
+        self.pace = Pace(api.concurrency, per_minute=api.requests_per_minute)
+        self._info = info
+        self._api = api
+        self._elicitation = elicitation
+        # Retries are our own, because all requests share one pace.
+        self._client = openai.AsyncOpenAI(
+            base_url=api.base_url, api_key=key or "none", timeout=api.timeout, max_retries=0
+        )
+        self._jitter = random.Random()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    def most(self, prompt: str) -> tuple[int, int]:
+        """Return the most tokens that a prompt and its answer can have."""
+        return most_tokens(prompt, self._api, self._elicitation)
+
+    async def exchange(
+        self, prompt: str, seed: int, budget: Budget, *, listed: bool = False
+    ) -> tuple[Reply | Failure, Usage]:
+        """Ask until there is a reply or no hope, and say what that took.
+
+        Parameters
+        ----------
+        prompt
+            The user's turn.
+        seed
+            Of the cell.
+        budget
+            In which the most that this can cost is set aside already.
+        listed
+            Whether the reply must have log probabilities.
+
+        Raises
+        ------
+        StopError
+            If no question can be answered any more.
+        """
+        most, used = self.most(prompt), Usage()
+        failures = turned_away = 0
+        while True:
+            outcome = await self._attempt(prompt, seed, listed=listed)
+            took = _used(outcome, most)
+            budget.settle(most, took)
+            used += took
+            if isinstance(outcome, Reply):
+                return outcome, used
+            if outcome.kind is Kind.FATAL:
+                raise StopError(self._fatal(outcome), used)
+            throttled = outcome.kind is Kind.THROTTLED
+            failures, turned_away = failures + (not throttled), turned_away + throttled
+            hopeless = failures > self._api.retries or turned_away > _MOST_TURNED_AWAY
+            if hopeless or outcome.kind in (Kind.QUESTION, Kind.DECLINED):
+                return outcome, used
+            if outcome.wait is None:
+                await asyncio.sleep(self._back_off(turned_away if throttled else failures))
+            if not budget.set_aside(most):
+                raise StopError(self.over(budget, prompt), used)
+
+    async def _attempt(self, prompt: str, seed: int, *, listed: bool) -> Reply | Failure:
+        body = request_body(
+            prompt,
+            model=self._info.checkpoint,
+            api=self._api,
+            elicitation=self._elicitation,
+            seed=seed,
+        )
+        async with self.pace.turn() as begun:
+            try:
+                async with asyncio.timeout(self._api.timeout):
+                    raw = await self._client.chat.completions.with_raw_response.create(**body)
+                reply = read_reply(raw.text)
+                if listed and not (reply.declined or reply.positions):
+                    raise UnreadableReplyError("the reply has no log probabilities")
+            except Exception as error:
+                # Whatever the client or the server does must cost no more than this attempt.
+                failure = judge(error, secret=self.secret)
+            else:
+                self.pace.worked()
+                return reply
+            if failure.kind is Kind.THROTTLED:
+                self.pace.too_fast(begun, failure.wait)
+            if failure.wait is not None:
+                self._wait(failure.wait)
+        return failure
+
+    def _wait(self, seconds: float) -> None:
+        if seconds > _WORTH_SAYING and seconds > self.pace.delay() + 1:
+            _log.warning("%s: the server asks to wait for %.0f s.", self._info.model, seconds)
+        self.pace.pause(seconds)
+
+    def _back_off(self, tried: int) -> float:
+        """Return seconds to wait, at random below a bound that doubles (full jitter)."""
+        bound = min(self._api.backoff * 2.0 ** (min(tried, 30) - 1), _LONGEST_WAIT)
+        return self._jitter.uniform(0.0, bound)
+
+    def _fatal(self, failure: Failure) -> UserError:
+        api = self._api
+        if failure.message in ("status 401", "status 403"):
+            source = (
+                f"the key in {api.key_variable}" if api.key_variable else "requests without key"
+            )
+            why = f"does not accept {source} ({failure.message})"
+        else:
+            why = f"cannot be asked as model '{self._info.checkpoint}' ({failure.message})"
+        return UserError(
+            f"respondents.{self._info.model}: the server at {api.base_url} {why}; what was "
+            "answered is kept."
+        )
+
+    def over(self, budget: Budget, prompt: str) -> UserError:
+        """Make the error that says that the budget does not allow a prompt."""
+        spent, money = budget.spent, cost(budget.spent, self._api, at_most=True)
+        tokens = spent.input + spent.output + spent.input_bound + spent.output_bound
+        paid = "" if money is None else f", {money:.4g} {self._api.currency}"
+        which = budget.lacking(self.most(prompt))
+        return UserError(
+            f"respondents.{self._info.model}.api.{which}: the next question might exceed "
+            f"{getattr(self._api, which)} ({tokens:,} tokens were used{paid}); what was answered "
+            "is kept, and with a larger budget the same command goes on from there."
+        )
+
+
+def _used(outcome: Reply | Failure, most: tuple[int, int]) -> Usage:
+    if isinstance(outcome, Reply) and outcome.tokens is not None:
+        return Usage(*outcome.tokens)
+    if isinstance(outcome, Reply) or outcome.billed:
+        return Usage(uncounted=1, input_bound=most[0], output_bound=most[1])
+    return Usage()

@@ -1,0 +1,149 @@
+"""What is declared of a server, checked; and the key, which comes from the environment alone."""
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlsplit
+
+from polbayes.config import API_MEANS, ApiConfig, RespondentConfig
+from polbayes.errors import UserError, unknown
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LIMIT_KEYS = ("max_tokens", "max_completion_tokens")
+OMITTABLE = ("temperature", "seed", "top_k")
+# What a request is made of is not for `extra_body` to change.
+_OWN = ("messages", "model", "stream", "n", "logprobs", "top_logprobs", *LIMIT_KEYS)
+_MOST_TOP = 20
+
+
+def api_of(config: RespondentConfig) -> ApiConfig:
+    """Return what is declared of the server, or the defaults."""
+    return config.api if config.api is not None else ApiConfig()
+
+
+def check_api(name: str, config: RespondentConfig) -> ApiConfig:
+    """Refuse a declaration that cannot be meant, and return it.
+
+    Raises
+    ------
+    UserError
+        Naming the key; a value that may hold a secret is not repeated.
+    """
+    where = f"respondents.{name}"
+    if not config.checkpoint:
+        raise UserError(f"{where}.checkpoint: is empty; name the model as the server calls it.")
+    if config.revision:
+        raise UserError(f"{where}.revision: a server takes none; leave it out.")
+    if config.chat is False:
+        raise UserError(f"{where}.chat: a chat_api respondent is asked by chat; leave it out.")
+    api = api_of(config)
+    _check_address(f"{where}.api", api)
+    _check_numbers(f"{where}.api", api)
+    if api.limit_key not in LIMIT_KEYS:
+        raise unknown("limit_key", api.limit_key, LIMIT_KEYS, where=f"{where}.api")
+    for given in api.omit:
+        if given not in OMITTABLE:
+            raise unknown("field", given, OMITTABLE, where=f"{where}.api.omit")
+    for given in api.extra_body:
+        if given in _OWN:
+            raise UserError(f"{where}.api.extra_body.{given}: is set by other keys; leave it out.")
+    _check_prices(f"{where}.api", api)
+    return api
+
+
+def _check_address(where: str, api: ApiConfig) -> None:
+    try:
+        parts = urlsplit(api.base_url)
+        hidden = parts.username or parts.password or parts.query or parts.fragment
+        usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
+    except ValueError:
+        hidden, usable = None, None
+    if hidden:
+        raise UserError(
+            f"{where}.base_url: must hold neither a user nor a question mark, where keys are put; "
+            "the key goes into the environment variable that key_variable names."
+        )
+    if not usable:
+        raise UserError(
+            f"{where}.base_url: '{api.base_url}' is no address; write one such as "
+            "http://127.0.0.1:8000/v1."
+        )
+    if api.key_variable is not None and not _VARIABLE.fullmatch(api.key_variable):
+        raise UserError(
+            f"{where}.key_variable: must be the name of an environment variable, such as "
+            "OPENAI_API_KEY, and never the key itself."
+        )
+
+
+def _check_numbers(where: str, api: ApiConfig) -> None:
+    least = {"concurrency": 1, "retries": 0, "top_logprobs": 1}
+    for key, bound in least.items():
+        if getattr(api, key) < bound:
+            raise UserError(f"{where}.{key}: must be at least {bound}, not {getattr(api, key)}.")
+    if api.top_logprobs > _MOST_TOP:
+        raise UserError(
+            f"{where}.top_logprobs: must be at most {_MOST_TOP}, not {api.top_logprobs}."
+        )
+    positive = ("timeout", "backoff", "requests_per_minute", "budget", "budget_tokens")
+    for key in positive:
+        value = getattr(api, key)
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise UserError(f"{where}.{key}: must be a number above 0, not {value}.")
+    for key in ("price_input", "price_output"):
+        value = getattr(api, key)
+        if value is not None and not (math.isfinite(value) and value >= 0):
+            raise UserError(f"{where}.{key}: must be a number from 0, not {value}.")
+
+
+def _check_prices(where: str, api: ApiConfig) -> None:
+    lacking = [key for key in ("price_input", "price_output") if getattr(api, key) is None]
+    if len(lacking) == 1:
+        raise UserError(f"{where}.{lacking[0]}: is missing beside the other price; give both.")
+    if api.budget is not None and lacking:
+        raise UserError(
+            f"{where}.budget: takes the prices of a million tokens to be kept; give {where}."
+            f"{' and '.join(lacking)}, or limit the tokens with {where}.budget_tokens."
+        )
+
+
+def answer_settings_of(config: RespondentConfig) -> Mapping[str, Any]:
+    """Return what of the declaration determines the answers."""
+    settings = asdict(api_of(config))
+    return {f"api.{key}": value for key, value in settings.items() if key not in API_MEANS}
+
+
+def key_of(name: str, config: RespondentConfig) -> str | None:
+    """Return the key from the environment; None where the server takes none.
+
+    Raises
+    ------
+    UserError
+        If the variable is not set, or holds what no header can.
+    """
+    variable = api_of(config).key_variable
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "").strip()
+    where = f"respondents.{name}.api.key_variable"
+    if not key:
+        raise UserError(
+            f"{where}: the environment variable {variable} is not set; put the key of the server "
+            f"into it, or set {where}=null for a server that takes none."
+        )
+    if not (key.isascii() and key.isprintable()):
+        raise UserError(f"{where}: what {variable} holds is no key; it has odd characters.")
+    return key
+
+
+def check_key(name: str, config: RespondentConfig) -> None:
+    """Refuse to ask a respondent whose key is not there.
+
+    Raises
+    ------
+    UserError
+        As `key_of`.
+    """
+    key_of(name, config)
