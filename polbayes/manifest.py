@@ -24,6 +24,9 @@ from polbayes.files import replacing
 # Keys of the analysis that say how the posterior is reported, and not what it is.
 CONCLUDING = ("level", "rope", "precision")
 
+# How many prompts are fed at once changes no answer: it may change between two tries.
+BATCH_SIZE = "elicitation.batch_size"
+
 PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
 
 
@@ -141,7 +144,7 @@ def check_config(folder: Path, text: str, stages: Sequence[str]) -> None:
     free = set() if set(stages) == set(STAGES) else set(STAGES[_first(stages) :])
     for key, before, now in differences(old, yaml.safe_load(text)):
         stage = STAGE_OF_KEY.get(key.split(".")[0])
-        if stage is None or stage in free:
+        if stage is None or stage in free or key == BATCH_SIZE:
             continue
         alone = ",".join(STAGES[STAGES.index(stage) :])
         way_out = f"choose another run_dir or go back to {key}={_shown(before)}"
@@ -186,6 +189,9 @@ def stage_keys(
     dict
         By stage, and by ``draws`` that of the sampler's draws (`draws_key`).
     """
+    asking = dict(config.get("elicitation", {}))
+    asking.pop(BATCH_SIZE.split(".")[1], None)
+    config = {**config, "elicitation": asking}
     own = {
         stage: {k: v for k, v in config.items() if STAGE_OF_KEY.get(k) == stage} for stage in STAGES
     }

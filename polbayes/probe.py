@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -35,6 +36,10 @@ _log = logging.getLogger("polbayes")
 
 # After so many failures in a row it is the respondent that fails, not the question.
 _GIVE_UP = 100
+
+# Questions that a respondent is handed at once: enough that their prompts share what they begin
+# with, and so few that no more than about a minute's answers are yet to be written down.
+_FIRST, _MOST, _SECONDS = 64, 1024, 20.0
 
 
 @dataclass(frozen=True)
@@ -188,10 +193,11 @@ def _ask_all(
     Failures are held back until the next success shows that the respondent works.
     """
     questions, left = which
-    size = asking.elicitation.batch_size
+    size, start = asking.elicitation.batch_size or _FIRST, 0
     works = any(record.get("status", "error") != "error" for record in journal.records)
     failed: list[Record] = []
-    for start in range(0, len(left), size):
+    while start < len(left):
+        begun = time.monotonic()
         batch = [questions[n] for n in left[start : start + size]]
         for records in _ask(respondent, batch, asking):
             bar.update(len(records))
@@ -203,10 +209,19 @@ def _ask_all(
                 works = True
                 journal.extend(failed + records)
                 failed = []
+        start += size
+        size = _next_size(size, time.monotonic() - begun)
     if failed and not works:
         raise _fails(respondent, failed)
     if failed:
         journal.extend(failed)
+
+
+def _next_size(size: int, seconds: float) -> int:
+    """Return how many questions to hand out after `size` of them took so long."""
+    if seconds < _SECONDS / 2:
+        return min(2 * size, max(size, _MOST))
+    return max(1, size // 2) if seconds > 2 * _SECONDS else size
 
 
 def _fails(respondent: Respondent, failed: Sequence[Record]) -> UserError:
