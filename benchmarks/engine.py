@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tokens", type=int, default=40, help="length of open answers")
     parser.add_argument("--part", choices=PARTS, help="only this one")
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--memory-of", choices=SHAPES, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
@@ -56,7 +57,7 @@ def main() -> None:
 
 def forced_choice(chosen: argparse.Namespace) -> None:
     """Compare probabilities of yes and no."""
-    for shape in SHAPES:
+    for shape in chosen.shapes:
         model, tokenizer = SHAPES[shape](), byte_level()
         asked = questions(chosen, "haller", "base")
         ways = {"naive": naive_choice(model, tokenizer), "shared": engine(model, tokenizer)}
@@ -74,7 +75,7 @@ def forced_choice(chosen: argparse.Namespace) -> None:
 
 def precision(chosen: argparse.Namespace) -> None:
     """Compare 16-bit weights with 32-bit ones."""
-    for shape in SHAPES:
+    for shape in chosen.shapes:
         for sharpness in (3.0, 10.0):
             asked, tokenizer = questions(chosen, "haller", "base"), byte_level()
             model = SHAPES[shape](sharpness)
@@ -107,7 +108,7 @@ def masked(chosen: argparse.Namespace) -> None:
 
 def open_answers(chosen: argparse.Namespace) -> None:
     """Compare three runs of open answers."""
-    for shape in SHAPES:
+    for shape in chosen.shapes:
         model, tokenizer = SHAPES[shape](), byte_level()
         prompts = questions(chosen, "faulborn", "base")[:: chosen.wordings][: 2 * BATCH]
         how = ElicitationConfig(max_new_tokens=chosen.tokens, top_k=10)

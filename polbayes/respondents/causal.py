@@ -1,6 +1,5 @@
 """Causal language models from Hugging Face checkpoints."""
 
-import gc
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +94,6 @@ class CausalRespondent:
     ) -> None:
         self.info = info
         self._tokenizer = tokenizer
-        self._model = model
         self._elicitation = elicitation
         self._lead: Ids = () if info.chat else leading_ids(tokenizer)
         self._limit = int(getattr(model.config, "max_position_embeddings", 0) or 1 << 30)
@@ -164,7 +162,7 @@ class CausalRespondent:
 
     def close(self) -> None:
         """Free the weights."""
-        del self._passes, self._model
+        del self._passes
         release()
 
     def _text(self, question: Question) -> str:

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from polbayes.respondents.continuation import Ids
-from polbayes.respondents.plain_pass import PlainPass
-from polbayes.respondents.portions import release
-from polbayes.respondents.sampling import Sampler
+from polbayes.respondents.plain_pass import PlainPass, tolerance
 from polbayes.respondents.shared_pass import SharedPass
 from polbayes.respondents.tree_pass import takes
 
@@ -18,10 +16,6 @@ _log = logging.getLogger("polbayes")
 
 # What a model calls the number of tokens that it looks back; no prompt is shared beyond it.
 _WINDOWS = ("sliding_window", "attention_chunk_size", "window_size")
-
-# How far log probabilities may be apart, on average, that should be the same. What is wrong is
-# off by tenths and more.
-_TOLERANCE = {"float32": 1e-3, "float16": 1e-2, "bfloat16": 1e-1}
 
 
 class Passes:
@@ -66,10 +60,7 @@ class Passes:
         except Exception as error:  # whatever a model raises that is asked what it cannot do
             _log.debug("prompts do not share stretches: %s", error)
             return False
-        finally:
-            release()
-        tolerance = _TOLERANCE[str(self._model.dtype).removeprefix("torch.")]
-        return bool(np.abs(shared - plain).mean() <= tolerance)
+        return bool(np.abs(shared - plain).mean() <= tolerance(self._model))
 
 
 def _trial(model: Any, longest: int, portion: int) -> tuple[list[Ids], list[tuple[int, int, int]]]:

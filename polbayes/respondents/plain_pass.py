@@ -1,6 +1,7 @@
 """A causal LM asked with padded batches of whole prompts: what works with every model."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ROWS = 16
+
+# How far log probabilities may be apart, on average, that should be the same. What is wrong is
+# off by tenths and more.
+_TOLERANCE = {"float32": 1e-3, "float16": 1e-2, "bfloat16": 1e-1}
+
+
+def tolerance(model: Any) -> float:
+    """Return how far apart, on average, a model's equal log probabilities may be."""
+    return _TOLERANCE[str(model.dtype).removeprefix("torch.")]
 
 
 class PlainPass:
@@ -35,11 +45,25 @@ class PlainPass:
         self._model = model
         self._pad = pad
         self._rows = Portion(rows or _ROWS)
-        # Without position ids a model counts the padding: it then gets prompts of one length.
-        self._pads = takes(model, "position_ids")
         # The checkpoint's own defaults (penalties, top-p, ...) would change what is sampled.
         defaults = type(model.generation_config)
         model.generation_config = defaults(pad_token_id=pad, eos_token_id=list(ends) or None)
+
+    @cached_property
+    def can_pad(self) -> bool:
+        """Whether prompts of several lengths may be fed together.
+
+        A model that counts the padding, or takes it in, gets prompts of one length.
+        """
+        import torch
+
+        if not takes(self._model, "position_ids"):
+            return False
+        short, long = (self._pad,), (self._pad,) * 9
+        with torch.inference_mode():
+            padded, alone = (self._logits(rows, 1)[-1, 0] for rows in ([long, short], [short]))
+            apart = padded.log_softmax(dim=0) - alone.log_softmax(dim=0)
+        return float(apart.abs().mean()) <= tolerance(self._model)
 
     def log_probabilities(
         self, sequences: Sequence[Ids], reads: Sequence[tuple[int, int, int]]
@@ -87,7 +111,7 @@ class PlainPass:
     ) -> None:
         """Do the work for all rows, with rows of similar length together, longest first."""
         order = sorted(rows, key=lambda n: -lengths[n])
-        alike = [order] if self._pads else _by_length(order, lengths)
+        alike = [order] if self.can_pad else _by_length(order, lengths)
         for group in alike:
             for _ in self._rows.over(len(group), lambda a, b, group=group: work(group[a:b])):
                 pass
@@ -106,12 +130,12 @@ class PlainPass:
         return torch.as_tensor(ids, device=device), torch.as_tensor(mask, device=device)
 
     def _logits(self, prompts: Sequence[Ids], keep: int) -> Any:
-        """Return the last `keep` places' logits (row, place, token), as float32."""
+        """Return the last `keep` places' logits (row, place, token), as 32-bit floats."""
         import torch
 
         ids, mask = self._padded(prompts)
         extra = {"logits_to_keep": keep} if takes(self._model, "logits_to_keep") else {}
-        if self._pads:
+        if takes(self._model, "position_ids"):
             extra["position_ids"] = (mask.cumsum(dim=1) - 1).clamp(min=0)
         with torch.inference_mode():
             out = self._model(input_ids=ids, attention_mask=mask, use_cache=False, **extra)

@@ -20,6 +20,8 @@ _TOKENS = {"cpu": 256}
 _ROWS = {"cpu": 64}
 _MOST_TOKENS, _MOST_ROWS = 2048, 512
 
+_WORTH_KEEPING = 0.85
+
 
 class SharedPass:
     """Feeds every shared stretch of prompts once.
@@ -149,37 +151,41 @@ class SharedPass:
     ) -> list[list[int]]:
         import torch
 
+        from polbayes.respondents.roomy_cache import roomy_cache
+
         device = self._model.device
         different = sorted(set(prompts))
         place = {prompt: n for n, prompt in enumerate(different)}
         which = torch.as_tensor([place[prompt] for prompt in prompts], device=device)
         logits, layers = self._prefilled(different)
-        logits, layers = logits[which], _rows_of(layers, which)
-        lengths = torch.as_tensor([len(prompt) for prompt in prompts], device=device)
+        logits, most = logits[which], int(room.max())
+        cache = roomy_cache([_rows_of(layer, which) for layer in layers], most)
+        lengths = np.array([len(prompt) for prompt in prompts])
         width = int(lengths.max())
-        seen = torch.arange(width + int(room.max()), device=device) >= width - lengths[:, None]
         answers: list[list[int]] = [[] for _ in prompts]
-        alive = np.arange(len(prompts))
-        for step in range(int(room.max())):
-            drawn = sampler.draw(logits, seeds[alive], step)
-            for row, token in zip(alive, drawn.tolist(), strict=True):
+        rows, going = np.arange(len(prompts)), np.ones(len(prompts), dtype=bool)
+        for step in range(most):
+            drawn = sampler.draw(logits, seeds[rows], step)
+            for row, token in zip(rows[going], drawn[going].tolist(), strict=True):
                 answers[row].append(token)
-            goes_on = ~np.isin(drawn, self._ends) & (step + 1 < room[alive])
-            if not goes_on.any():
+            going &= ~np.isin(drawn, self._ends) & (step + 1 < room[rows])
+            if not going.any():
                 break
-            if not goes_on.all():
-                alive, drawn = alive[goes_on], drawn[goes_on]
-                left = torch.as_tensor(np.flatnonzero(goes_on), device=device)
-                layers, lengths, seen = _rows_of(layers, left), lengths[left], seen[left]
-            logits, layers = forward(
+            # Leaving out finished rows copies the others: not for the sake of a few.
+            if going.mean() <= _WORTH_KEEPING:
+                cache.batch_select_indices(torch.as_tensor(np.flatnonzero(going), device=device))
+                rows, drawn, going = rows[going], drawn[going], going[going]
+            seen = np.arange(width + step + 1) >= (width - lengths[rows])[:, None]
+            # A row that is finished is fed on, at its last place.
+            positions = lengths[rows] + np.minimum(step, room[rows] - 1)
+            logits = forward(
                 self._model,
                 torch.as_tensor(drawn[:, None], device=device),
-                positions=(lengths + step)[:, None],
-                seen=seen[:, None, : width + step + 1],
-                layers=layers,
+                positions=torch.as_tensor(positions[:, None], device=device),
+                seen=torch.as_tensor(seen[:, None], device=device),
+                cache=cache,
                 read=torch.zeros(1, dtype=torch.long, device=device),
-            )
-            logits = logits[:, 0]
+            )[:, 0]
         return answers
 
     def _prefilled(self, prompts: Sequence[Ids]) -> tuple[Any, Layers]:
@@ -217,5 +223,6 @@ def _joined(parts: Sequence[Any]) -> Any:
     return None if parts[0] is None else torch.cat(list(parts))
 
 
-def _rows_of(layers: Layers, rows: Any) -> Layers:
-    return [tuple(None if x is None else x[rows] for x in layer) for layer in layers]  # type: ignore[misc]
+def _rows_of(layer: tuple[Any, Any], rows: Any) -> tuple[Any, Any]:
+    keys, values = layer
+    return (None, None) if keys is None else (keys[rows], values[rows])

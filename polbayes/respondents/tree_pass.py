@@ -29,9 +29,7 @@ def takes(model: Any, name: str) -> bool:
     return name in inspect.signature(model.forward).parameters
 
 
-def forward(
-    model: Any, ids: Any, *, positions: Any, seen: Any, layers: Layers, read: Any
-) -> tuple[Any, Layers]:
+def forward(model: Any, ids: Any, *, positions: Any, seen: Any, cache: Any, read: Any) -> Any:
     """Feed tokens behind those whose keys and values are at hand.
 
     Parameters
@@ -42,27 +40,23 @@ def forward(
         Dimensions row, token: the tokens, and how many are before each.
     seen
         Dimensions row, token, key: whether a token may look at each of those at hand and fed.
-    layers
-        Keys and values of the tokens before, left as they are; empty where there are none.
+    cache
+        Keys and values of the tokens before, as transformers keeps them; those of the tokens
+        fed are added to it.
     read
         Dimension read: the places of the tokens after which logits are wanted.
 
     Returns
     -------
-    logits
-        Dimensions row, read, token of the vocabulary; 32-bit floats.
-    layers
-        Keys and values of the tokens before and the tokens fed.
+    torch.Tensor
+        Logits, dimensions row, read, token of the vocabulary; 32-bit floats.
     """
     import torch
-    from transformers import DynamicCache
 
     # Additive, because truth values mean something else to eager attention.
     mask = torch.zeros(seen.shape, dtype=model.dtype, device=seen.device)
     mask.masked_fill_(~seen, torch.finfo(model.dtype).min)
     only = {"logits_to_keep": read} if takes(model, "logits_to_keep") else {}
-    # A model adds to a cache in place: it gets one of its own.
-    cache = DynamicCache(layers)
     out = model(
         input_ids=ids,
         attention_mask=mask[:, None],
@@ -71,8 +65,7 @@ def forward(
         use_cache=True,
         **only,
     )
-    logits = out.logits if only else out.logits[:, read]
-    return logits.float(), [(layer.keys, layer.values) for layer in cache.layers]
+    return (out.logits if only else out.logits[:, read]).float()
 
 
 def token_log_probabilities(logits: Any, rows: Any, tokens: Any) -> "NDArray[np.float64]":
@@ -112,22 +105,25 @@ class TreePass:
             Dimensions node of `read`, token of the vocabulary: the logits after it.
         """
         import torch
+        from transformers import DynamicCache
 
         device = self._model.device
         nodes = np.arange(start, stop)
         path = ancestors(self._trie, start)
         columns = np.concatenate([path, nodes])
         seen = visible(self._trie, columns, nodes)
-        logits, layers = forward(
+        cache = DynamicCache(self.cached([path]) if len(path) else [])
+        logits = forward(
             self._model,
             torch.as_tensor(self._trie.tokens[None, nodes], device=device),
             positions=torch.as_tensor(self._trie.depths[None, nodes], device=device),
             seen=torch.as_tensor(seen[None], device=device),
-            layers=self.cached([path]) if len(path) else [],
+            cache=cache,
             read=torch.as_tensor(read - start, device=device),
         )
         # Only now: where memory ran out, the stretch is fed again from the same state.
-        self._columns, self._layers = columns, layers
+        self._columns = columns
+        self._layers = [(layer.keys, layer.values) for layer in cache.layers]
         return logits[0]
 
     def cached(self, paths: Sequence["Ints"], width: int = 0) -> Layers:

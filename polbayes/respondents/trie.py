@@ -63,7 +63,12 @@ def build(sequences: Sequence[Sequence[int]]) -> Trie:
     depths = np.zeros(len(tokens), dtype=np.int64)
     for where in paths:
         depths[where] = np.arange(len(where))
-    return Trie(np.array(tokens, dtype=np.int64), np.array(parents, dtype=np.int64), depths, paths=tuple(paths))
+    return Trie(
+        np.array(tokens, dtype=np.int64),
+        np.array(parents, dtype=np.int64),
+        depths,
+        paths=tuple(paths),
+    )
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
