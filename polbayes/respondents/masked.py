@@ -140,8 +140,7 @@ class MaskedRespondent:
         # A head that cannot be shown the mask alone gives logits everywhere.
         each = max(map(len, prompts), default=1) * step_bytes(self._model)
         most = fitting(self._model.device, each, most=max(1, len(prompts)))
-        for _ in self._rows.over(len(prompts), work, most=most):
-            pass
+        self._rows.over(len(prompts), work, most=most)
         place = {prompt: n for n, prompt in enumerate(prompts)}
         # A sum of probabilities may pass 1 by rounding.
         return np.asarray(np.minimum(mass[[place[prompt] for prompt in asked]], 1.0))

@@ -1,7 +1,7 @@
 """A causal LM asked with padded batches of whole prompts: what works with every model."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,8 +113,7 @@ class PlainPass:
         order = sorted(rows, key=lambda n: -lengths[n])
         alike = [order] if self.can_pad else _by_length(order, lengths)
         for group in alike:
-            for _ in self._rows.over(len(group), lambda a, b, group=group: work(group[a:b])):
-                pass
+            self._rows.over(len(group), partial(_stretch, work, group))
 
     def _padded(self, prompts: Sequence[Ids]) -> tuple[Any, Any]:
         """Return ids and attention mask (row, position), padded on the left."""
@@ -166,3 +165,9 @@ def _by_length(rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
     for n in rows:
         groups.setdefault(lengths[n], []).append(n)
     return list(groups.values())
+
+
+def _stretch(
+    work: Callable[[list[int]], None], group: Sequence[int], start: int, stop: int
+) -> None:
+    work(list(group[start:stop]))

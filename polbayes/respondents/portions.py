@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -25,28 +25,29 @@ class Portion:
 
     def over(
         self, count: int, work: Callable[[int, int], T], *, most: int | None = None
-    ) -> Iterator[T]:
-        """Yield ``work(start, stop)`` for stretches that cover ``range(count)`` in order.
+    ) -> list[T]:
+        """Return ``work(start, stop)`` of stretches that cover ``range(count)`` in order.
 
         A stretch for which memory runs out is done again in smaller ones; none is longer than
         `most`.
         """
+        results: list[T] = []
         start = 0
         while start < count:
             stop = min(start + self.size, start + (most or count), count)
-            done: list[T] = []
+            before = len(results)
             try:
-                done.append(work(start, stop))
+                results.append(work(start, stop))
             except Exception as error:
                 if not out_of_memory(error) or stop - start == 1:
                     raise
                 self.size = (stop - start) // 2
             # Outside of the handler: the traceback no longer keeps the failed pass in memory.
-            if done:
-                yield done.pop()
+            if len(results) > before:
                 start = stop
             else:
                 release()
+        return results
 
 
 def out_of_memory(error: Exception) -> bool:

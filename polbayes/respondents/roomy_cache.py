@@ -11,7 +11,7 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 
-class _RoomyLayer(DynamicLayer):  # type: ignore[misc]
+class _RoomyLayer(DynamicLayer):
     """Keys and values (row, head, position, dim) with room for more positions."""
 
     def __init__(self, keys: Any, values: Any, room: int) -> None:

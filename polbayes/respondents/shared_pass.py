@@ -72,12 +72,11 @@ class SharedPass:
 
         def work(start: int, stop: int) -> None:
             here = np.flatnonzero((of_read >= start) & (of_read < stop))
-            wanted = [(int(of_read[n]) - start, *reads[n][1:]) for n in here]
+            wanted = [(int(of_read[n]) - start, *reads[n][1:]) for n in here.tolist()]
             found[here] = self._of_trie([sequences[n] for n in order[start:stop]], wanted)
 
         with torch.inference_mode():
-            for _ in self._sequences.over(len(order), work):
-                pass
+            self._sequences.over(len(order), work)
         return found
 
     def _of_trie(
@@ -97,8 +96,7 @@ class SharedPass:
             rows = np.searchsorted(read, at[here])
             found[here] = token_log_probabilities(logits, rows, tokens[here])
 
-        for _ in self.tokens.over(len(trie.tokens), work):
-            pass
+        self.tokens.over(len(trie.tokens), work)
         return found
 
     def continued(
@@ -142,8 +140,7 @@ class SharedPass:
         each = longest * kept_bytes(self._model) + step_bytes(self._model)
         most = fitting(self._model.device, each, most=max(1, len(prompts)))
         with torch.inference_mode():
-            for _ in self._rows.over(len(order), work, most=most):
-                pass
+            self._rows.over(len(order), work, most=most)
         return answers
 
     def _written(
@@ -211,7 +208,7 @@ class SharedPass:
             logits = tree.run(start, stop, ends[here])
             return logits, tree.cached([trie.paths[n] for n in here], width) if len(here) else []
 
-        parts = list(self.tokens.over(len(trie.tokens), work))
+        parts = self.tokens.over(len(trie.tokens), work)
         by_layer = zip(*(layers for _, layers in parts if layers), strict=True)
         layers = [(_joined([k for k, _ in of]), _joined([v for _, v in of])) for of in by_layer]
         return torch.cat([logits for logits, _ in parts]), layers

@@ -112,7 +112,7 @@ class TreePass:
         path = ancestors(self._trie, start)
         columns = np.concatenate([path, nodes])
         seen = visible(self._trie, columns, nodes)
-        cache = DynamicCache(self.cached([path]) if len(path) else [])
+        cache: Any = DynamicCache(self.cached([path]) if len(path) else [])
         logits = forward(
             self._model,
             torch.as_tensor(self._trie.tokens[None, nodes], device=device),

@@ -24,7 +24,7 @@ def test_everything_is_done_once_in_order_however_little_fits(count, size, most,
         done.extend(range(start, stop))
         return stop - start
 
-    sizes = list(portion.over(count, work, most=most))
+    sizes = portion.over(count, work, most=most)
     assert done == list(range(count))
     assert all(n <= min(size, most, memory) for n in sizes)
     if sizes and min(size, most, count) > memory:
@@ -43,14 +43,14 @@ def test_other_errors_and_what_cannot_be_halved_are_passed_on():
         raise RuntimeError("shapes differ")
 
     with pytest.raises(RuntimeError, match="shapes differ"):
-        list(Portion(4).over(4, fails))
+        Portion(4).over(4, fails)
 
     def never(start, stop):
         raise MemoryError
 
     portion = Portion(8)
     with pytest.raises(MemoryError):
-        list(portion.over(8, never))
+        portion.over(8, never)
     assert portion.size == 1
 
 
