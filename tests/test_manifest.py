@@ -175,7 +175,7 @@ def test_how_many_are_asked_at_once_may_change(tmp_path):
     write_text(tmp_path / ".hydra" / "config.yaml", yaml.safe_dump(before))
     check_config(tmp_path, yaml.safe_dump(after), STAGES)
     assert stage_keys(before, {}) == stage_keys(after, {}) != stage_keys(other, {})
-    with pytest.raises(UserError, match="elicitation.runs=3, not 4"):
+    with pytest.raises(UserError, match=r"elicitation\.runs=3, not 4"):
         check_config(tmp_path, yaml.safe_dump(other), STAGES)
 
 
