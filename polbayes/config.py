@@ -41,7 +41,7 @@ class ElicitationConfig:
     max_new_tokens, top_k, temperature
         Sampling of open answers; ``top_k=0`` samples from all tokens.
     batch_size
-        Prompts in one forward pass.
+        Prompts in one forward pass at most; None for as many as memory takes and speed wants.
     """
 
     kind: str = "open_ended"
@@ -51,7 +51,7 @@ class ElicitationConfig:
     max_new_tokens: int = 100
     top_k: int = 10
     temperature: float = 1.0
-    batch_size: int = 16
+    batch_size: int | None = None
 
 
 @dataclass
@@ -503,7 +503,7 @@ class ParaphraseConfig:
     temperature: float = 1.0
     top_k: int = 0
     max_new_tokens: int = 1000
-    batch_size: int = 16
+    batch_size: int | None = None
     table: str | None = None
     columns: dict[str, str] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)

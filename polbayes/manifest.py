@@ -154,11 +154,15 @@ def check_config(folder: Path, text: str, stages: Sequence[str]) -> None:
 
 
 def _without_means(config: Any) -> Any:
-    """Return a config without the keys of servers that change neither question nor answer."""
-    respondents = config.get("respondents") if isinstance(config, dict) else None
-    if not isinstance(respondents, dict):
+    """Return a config without the keys that change neither question nor answer."""
+    if not isinstance(config, dict):
         return config
-    return {**config, "respondents": {name: _of_answers(r) for name, r in respondents.items()}}
+    out = dict(config)
+    if isinstance(respondents := config.get("respondents"), dict):
+        out["respondents"] = {name: _of_answers(r) for name, r in respondents.items()}
+    if isinstance(asking := config.get("elicitation"), dict):
+        out["elicitation"] = {key: v for key, v in asking.items() if key != "batch_size"}
+    return out
 
 
 def _of_answers(respondent: Any) -> Any:

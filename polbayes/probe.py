@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -41,6 +42,10 @@ _log = logging.getLogger("polbayes")
 
 # After so many failures in a row it is the respondent that fails, not the question.
 _GIVE_UP = 100
+
+# Questions that a respondent is handed at once: enough that their prompts share what they begin
+# with, and so few that no more than about a minute's answers are yet to be written down.
+_FIRST, _MOST, _SECONDS = 64, 1024, 20.0
 
 
 @dataclass(frozen=True)
@@ -243,8 +248,11 @@ def _ask_all(
 def _by_batches(
     respondent: Respondent, questions: Iterator[Question], asking: _Asking
 ) -> Generator[list[Record]]:
-    while batch := list(islice(questions, asking.elicitation.batch_size)):
+    size = asking.elicitation.batch_size or _FIRST
+    while batch := list(islice(questions, size)):
+        begun = time.monotonic()
         yield from _ask(respondent, batch, asking)
+        size = _next_size(size, time.monotonic() - begun)
 
 
 def _one_by_one(
@@ -277,6 +285,13 @@ def _outcome(answer: Answer) -> Record:
         return _open_outcome(answer.completion)
     assert answer.mass is not None
     return {**_mass_outcome(np.array(answer.mass)), "unseen": float(f"{answer.unseen:.9g}")}
+
+
+def _next_size(size: int, seconds: float) -> int:
+    """Return how many questions to hand out after `size` of them took so long."""
+    if seconds < _SECONDS / 2:
+        return min(2 * size, max(size, _MOST))
+    return max(1, size // 2) if seconds > 2 * _SECONDS else size
 
 
 def _fails(respondent: Respondent, failed: Sequence[Record]) -> UserError:

@@ -167,6 +167,18 @@ def test_a_digest_depends_on_content_and_not_on_order(tmp_path):
     )
 
 
+def test_how_many_are_asked_at_once_may_change(tmp_path):
+    before, after, other = (
+        {**CONFIG, "elicitation": {"batch_size": size, "runs": runs}}
+        for size, runs in ((16, 3), (None, 3), (16, 4))
+    )
+    write_text(tmp_path / ".hydra" / "config.yaml", yaml.safe_dump(before))
+    check_config(tmp_path, yaml.safe_dump(after), STAGES)
+    assert stage_keys(before, {}) == stage_keys(after, {}) != stage_keys(other, {})
+    with pytest.raises(UserError, match=r"elicitation\.runs=3, not 4"):
+        check_config(tmp_path, yaml.safe_dump(other), STAGES)
+
+
 @pytest.mark.parametrize(
     ("values", "redone"),
     [

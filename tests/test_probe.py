@@ -12,7 +12,7 @@ from polbayes.design import ModelInfo, design
 from polbayes.errors import UserError
 from polbayes.instruments import Instrument, Item, Variant
 from polbayes.journal import journal_path, read
-from polbayes.probe import model_info, probe, rendered_prompt
+from polbayes.probe import _next_size, model_info, probe, rendered_prompt
 from polbayes.prompts import Lexicon, Prefix, load_template
 from polbayes.respondents import BACKENDS, Backend, Completion
 from polbayes.respondents.contract import Question
@@ -180,7 +180,7 @@ def test_the_seed_of_a_cell_is_fixed_and_its_own():
 
 
 @pytest.mark.parametrize("elicitation", [FORCED, OPEN])
-@pytest.mark.parametrize("stop", [1, 2, 5, 9])
+@pytest.mark.parametrize("stop", [1, 2, 3, 6])
 def test_an_interrupted_run_resumes_and_asks_nothing_twice(world, tmp_path, elicitation, stop):
     whole = run(tmp_path / "whole", models=("a", "b"), elicitation=elicitation)
     expected = cells(world)
@@ -256,7 +256,7 @@ def test_other_settings_or_texts_are_refused(world, tmp_path):
         run(tmp_path, lexicon=Lexicon("l", ("yes", "no"), (1, -1)))
     data = laid_out()
     data["statement"].values[0, 0] = "The state should own banks."
-    with pytest.raises(UserError, match="item 'one', wording 'original', prefix 'name' was"):
+    with pytest.raises(UserError, match="item 'one', wording 'original', prefix 'baseline' was"):
         run(tmp_path, data=data)
 
 
@@ -309,14 +309,15 @@ def test_bars_name_the_model_and_keep_quiet_without_a_terminal(world, tmp_path, 
     assert "18/18" in err
 
 
-def test_questions_go_from_long_to_short_with_runs_together(world):
+def test_questions_that_begin_alike_are_neighbours(world):
     questions = list(PendingQuestions(laid_out(), "m", {"name": "likert"}))
-    text = {prefix.prefix: prefix.text for prefix in PREFIXES}
-    sizes = [len(q.statement) + len(text[q.prefix]) for q in questions]
-    assert sizes == sorted(sizes, reverse=True)
-    assert len(set(sizes)) == 6
-    assert [q.run for q in questions] == [1, 2, 3] * 6
-    first = questions[0]
+    assert [q.prefix for q in questions] == ["baseline"] * 9 + ["name"] * 9
+    for of_prefix in (questions[:9], questions[9:]):
+        prompts = [q.prompt for q in of_prefix]
+        assert prompts == sorted(prompts)
+        assert len(set(prompts)) == 3
+        assert [q.run for q in of_prefix] == [1, 2, 3] * 3
+    first = questions[12]
     assert (first.item, first.variant, first.prefix, first.answer) == (
         "one",
         "negation",
@@ -326,6 +327,29 @@ def test_questions_go_from_long_to_short_with_runs_together(world):
     assert (first.keying, first.dimension) == (1, "economic")
     assert first.statement == "The state should not own {prefix} railways."
     assert first.prompt == f"Hey m, respond.\n{first.statement}"
+
+
+def test_where_the_statement_comes_first_it_is_what_prompts_share():
+    infos = [ModelInfo("m", "{statement} {prefix}")]
+    data = design([INSTRUMENT], PREFIXES, infos, runs=1)
+    prompts = [q.prompt for q in PendingQuestions(data, "m", {})]
+    assert [prompt.split(".")[0] for prompt in prompts] == [
+        "Order first",
+        "Order first",
+        "The state should not own {prefix} railways",
+        "The state should not own {prefix} railways",
+        "The state should own railways",
+        "The state should own railways",
+    ]
+
+
+def test_more_is_handed_out_while_answers_come_quickly():
+    assert _next_size(64, 1.0) == 128
+    assert _next_size(1024, 1.0) == 1024
+    assert _next_size(3000, 1.0) == 3000  # a batch of a user's own
+    assert _next_size(64, 20.0) == 64
+    assert _next_size(64, 100.0) == 32
+    assert _next_size(1, 100.0) == 1
 
 
 def test_the_file_alone_gives_the_prompts(world, tmp_path):

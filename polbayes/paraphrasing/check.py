@@ -128,7 +128,7 @@ def judged(
     originals: Sequence[str],
     *,
     judge: tuple[str, RespondentConfig],
-    batch_size: int,
+    batch_size: int | None,
     seed: int,
     journal_dir: Path,
 ) -> list[str]:

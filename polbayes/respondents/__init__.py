@@ -120,8 +120,8 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
         )
     least = {"batch_size": 1, "max_new_tokens": 1, "top_k": 0, "temperature": 0}
     for key, bound in least.items():
-        if not getattr(elicitation, key) >= bound:
-            given = getattr(elicitation, key)
+        given = getattr(elicitation, key)
+        if given is not None and not given >= bound:
             raise UserError(f"elicitation.{key}: must be at least {bound}, not {given}.")
     return backend
 

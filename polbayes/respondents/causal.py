@@ -1,8 +1,6 @@
 """Causal language models from Hugging Face checkpoints."""
 
-import gc
-import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +18,9 @@ from polbayes.respondents.continuation import (
     leading_ids,
 )
 from polbayes.respondents.contract import Completion, Question, left_out, template_text
-from polbayes.respondents.sampling import HashedSampler
+from polbayes.respondents.passes import Passes
+from polbayes.respondents.portions import release
+from polbayes.respondents.sampling import Sampler
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,22 +94,13 @@ class CausalRespondent:
     ) -> None:
         self.info = info
         self._tokenizer = tokenizer
-        self._model = model
         self._elicitation = elicitation
         self._lead: Ids = () if info.chat else leading_ids(tokenizer)
-        takes = inspect.signature(model.forward).parameters
-        self._last_only = "logits_to_keep" in takes
-        # Without position ids a model counts the padding: it then gets prompts of one length.
-        self._pads = "position_ids" in takes
         self._limit = int(getattr(model.config, "max_position_embeddings", 0) or 1 << 30)
         self._ends = _end_ids(tokenizer, model)
-        self._pad = next((i for i in (tokenizer.pad_token_id, *self._ends) if i is not None), 0)
+        pad = next((i for i in (tokenizer.pad_token_id, *self._ends) if i is not None), 0)
         self._joins: dict[tuple[str, tuple[str, ...]], Continuations] = {}
-        # The checkpoint's own defaults (penalties, top-p, ...) would change what is sampled.
-        generation = type(model.generation_config)
-        model.generation_config = generation(
-            pad_token_id=self._pad, eos_token_id=list(self._ends) or None
-        )
+        self._passes = Passes(model, ends=self._ends, pad=pad, rows=elicitation.batch_size)
 
     def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
         """Say which options of the lexicon cannot be spelt.
@@ -137,16 +128,13 @@ class CausalRespondent:
         texts = [self._text(question) for question in questions]
         prompts = [self._ids(text) for text in texts]
         joins = [self._join(t, p, lexicon) for t, p in zip(texts, prompts, strict=True)]
+        fed, reads, of_sequence = _rows(prompts, joins)
+        longest = max(map(len, fed), default=0)
+        self._check(fed, longest)
         log_p = [np.zeros(len(join.sequences)) for join in joins]
-        rows = [(q, s) for q, join in enumerate(joins) for s in range(len(join.stems))]
-        fed = [prompts[q] + joins[q].stems[s] for q, s in rows]
-        for ids in fed:
-            self._check_length(len(ids))
-        for batch in self._batches([len(ids) for ids in fed]):
-            chosen = [rows[n] for n in batch]
-            keep = 1 + max(len(joins[q].stems[s]) for q, s in chosen)
-            logits = self._logits([fed[n] for n in batch], keep)
-            _add_log_probabilities(logits, chosen, joins, log_p)
+        values = self._passes.choose(longest).log_probabilities(fed, reads)
+        for (q, n), value in zip(of_sequence, values.tolist(), strict=True):
+            log_p[q][n] += value
         masses = [
             np.where(join.absent, np.nan, join.weights @ np.exp(lp))
             for join, lp in zip(joins, log_p, strict=True)
@@ -164,28 +152,18 @@ class CausalRespondent:
             If a prompt does not fit into the model.
         """
         prompts = [self._ids(self._text(question)) for question in questions]
-        for ids in prompts:
-            self._check_length(len(ids) + 1)
-        room = [min(self._elicitation.max_new_tokens, self._limit - len(ids)) for ids in prompts]
-        answers: list[Completion | None] = [None] * len(prompts)
-        for tokens in sorted(set(room)):
-            rows = [n for n, size in enumerate(room) if size == tokens]
-            for batch in self._batches([len(prompts[n]) for n in rows]):
-                chosen = [rows[n] for n in batch]
-                ids, mask = self._padded([prompts[n] for n in chosen])
-                drawn = self._generate(ids, mask, [seeds[n] for n in chosen], tokens)
-                for n, new in zip(chosen, drawn, strict=True):
-                    answers[n] = self._completion(new)
-        return [answer for answer in answers if answer is not None]
+        longest = max(map(len, prompts), default=0)
+        self._check(prompts, longest + 1)
+        how = self._elicitation
+        room = [min(how.max_new_tokens, self._limit - len(ids)) for ids in prompts]
+        way = self._passes.choose(longest + max(room, default=0))
+        sampler = Sampler(top_k=how.top_k, temperature=how.temperature)
+        return [self._completion(new) for new in way.continued(prompts, seeds, room, sampler)]
 
     def close(self) -> None:
         """Free the weights."""
-        import torch
-
-        self._model = None
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        del self._passes
+        release()
 
     def _text(self, question: Question) -> str:
         if not self.info.chat:
@@ -205,68 +183,13 @@ class CausalRespondent:
             self._joins[key] = continuations(self._tokenizer, text, own, lexicon)
         return self._joins[key]
 
-    def _check_length(self, tokens: int) -> None:
-        if tokens > self._limit:
-            raise ValueError(
-                f"the prompt and its answer have {tokens} tokens, the model takes {self._limit}"
-            )
-
-    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the indices of rows that are fed together, of similar length, longest first."""
-        order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
-        batch: list[int] = []
-        for n in order:
-            full = len(batch) >= self._elicitation.batch_size
-            if batch and (full or not (self._pads or lengths[n] == lengths[batch[0]])):
-                yield batch
-                batch = []
-            batch.append(n)
-        if batch:
-            yield batch
-
-    def _padded(self, prompts: Sequence[Ids]) -> tuple[Any, Any]:
-        """Return ids and attention mask (row, position), padded on the left."""
-        import torch
-
+    def _check(self, prompts: Sequence[Ids], longest: int) -> None:
         if not all(prompts):
             raise ValueError("the prompt is empty and the model has no token to begin with")
-        width = max(map(len, prompts))
-        ids = np.full((len(prompts), width), self._pad, dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for row, prompt in enumerate(prompts):
-            ids[row, width - len(prompt) :] = prompt
-            mask[row, width - len(prompt) :] = 1
-        device = self._model.device
-        return torch.as_tensor(ids, device=device), torch.as_tensor(mask, device=device)
-
-    def _logits(self, prompts: Sequence[Ids], keep: int) -> Any:
-        """Return the last `keep` positions' logits (row, position, token), as float32."""
-        import torch
-
-        ids, mask = self._padded(prompts)
-        extra: dict[str, Any] = {"logits_to_keep": keep} if self._last_only else {}
-        if self._pads:
-            extra["position_ids"] = (mask.cumsum(dim=1) - 1).clamp(min=0)
-        with torch.inference_mode():
-            out = self._model(input_ids=ids, attention_mask=mask, use_cache=False, **extra)
-        return out.logits[:, -keep:].float()
-
-    def _generate(self, ids: Any, mask: Any, seeds: Sequence[int], tokens: int) -> list[list[int]]:
-        import torch
-        from transformers import LogitsProcessorList
-
-        how = self._elicitation
-        sampler = HashedSampler(seeds, ids.shape[1], top_k=how.top_k, temperature=how.temperature)
-        with torch.inference_mode():
-            out = self._model.generate(
-                input_ids=ids,
-                attention_mask=mask,
-                do_sample=False,
-                max_new_tokens=tokens,
-                logits_processor=LogitsProcessorList([sampler]),
+        if longest > self._limit:
+            raise ValueError(
+                f"the prompt and its answer have {longest} tokens, the model takes {self._limit}"
             )
-        new: list[list[int]] = out[:, ids.shape[1] :].tolist()
-        return new
 
     def _completion(self, new: list[int]) -> Completion:
         ended = [n for n, token in enumerate(new) if token in self._ends]
@@ -289,34 +212,26 @@ def _end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:
     return tuple(dict.fromkeys(i for i in found if i is not None))
 
 
-def _add_log_probabilities(
-    logits: Any,
-    rows: Sequence[tuple[int, int]],
-    joins: Sequence[Continuations],
-    log_p: Sequence["NDArray[np.float64]"],
-) -> None:
-    """Add up, for each sequence that a row predicts, the log probability of its tokens.
+def _rows(
+    prompts: Sequence[Ids], joins: Sequence[Continuations]
+) -> tuple[list[Ids], list[tuple[int, int, int]], list[tuple[int, int]]]:
+    """Return what has to be fed so that the probability of every sequence can be read.
 
-    Parameters
-    ----------
-    logits
-        Dimensions row, position, token; the last position is the one after the whole stem.
-    rows
-        For each row the question and the stem.
-    joins, log_p
-        For each question its sequences, and where their log probabilities are added up.
+    Returns
+    -------
+    fed
+        Each prompt with each of its stems.
+    reads
+        For each token of each sequence the row, the place after which it is read, and the token.
+    of_sequence
+        For each read the question and the sequence that it is for.
     """
-    keep = logits.shape[1]
-    at = [
-        (row, keep - 1 - len(joins[q].stems[s]) + depth, token, q, n)
-        for row, (q, s) in enumerate(rows)
-        for n, sequence in enumerate(joins[q].sequences)
-        if joins[q].stem_of[n] == s
-        for depth, token in enumerate(sequence)
-    ]
-    if not at:
-        return
-    row, position, token = (list(column) for column in tuple(zip(*at, strict=True))[:3])
-    picked = logits[row, position, token] - logits.logsumexp(dim=2)[row, position]
-    for value, (*_, q, n) in zip(picked.cpu().double().tolist(), at, strict=True):
-        log_p[q][n] += value
+    fed: list[Ids] = []
+    reads, of_sequence = [], []
+    for q, (prompt, join) in enumerate(zip(prompts, joins, strict=True)):
+        for n, (sequence, stem) in enumerate(zip(join.sequences, join.stem_of, strict=True)):
+            for depth, token in enumerate(sequence):
+                reads.append((len(fed) + stem, len(prompt) - 1 + depth, token))
+                of_sequence.append((q, n))
+        fed += [prompt + stem for stem in join.stems]
+    return fed, reads, of_sequence

@@ -1,6 +1,5 @@
 """Masked language models from Hugging Face checkpoints."""
 
-import gc
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +18,14 @@ from polbayes.respondents.contract import (
     surfaces,
     template_text,
 )
+from polbayes.respondents.portions import Portion, fitting, release, step_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+# Prompts in one pass. On a CPU more of them save nothing (benchmarks/engine.py).
+_ROWS = {"cpu": 8}
+_MOST_ROWS = 256
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
@@ -83,7 +87,7 @@ class MaskedRespondent:
     tokenizer, model
         As transformers loads them.
     elicitation
-        Its batch size counts.
+        Its batch size counts, if it has one.
     """
 
     def __init__(
@@ -92,7 +96,7 @@ class MaskedRespondent:
         self.info = info
         self._tokenizer = tokenizer
         self._model = model
-        self._batch = elicitation.batch_size
+        self._rows = Portion(elicitation.batch_size or _ROWS.get(model.device.type, _MOST_ROWS))
         limit = getattr(model.config, "max_position_embeddings", 0) or 1 << 30
         # Tokenizers of models that begin to count positions at 2 know the smaller number.
         self._limit = min(int(limit), int(tokenizer.model_max_length))
@@ -121,17 +125,25 @@ class MaskedRespondent:
             If a prompt has not one mask, or does not fit into the model.
         """
         words = self._words(lexicon)
-        prompts = [self._ids(question.prompt) for question in questions]
+        asked = [self._ids(question.prompt) for question in questions]
+        prompts = sorted(set(asked), key=len, reverse=True)
         mass = np.full((len(prompts), len(words)), np.nan)
-        order = sorted(range(len(prompts)), key=lambda n: -len(prompts[n]))
-        for start in range(0, len(order), self._batch):
-            rows = order[start : start + self._batch]
-            probability = self._at_mask([prompts[n] for n in rows])
-            for option, ids in enumerate(words):
+        tokens = [token for ids in words for token in ids]
+        ends = np.cumsum([len(ids) for ids in words])
+
+        def work(start: int, stop: int) -> None:
+            probability = self._at_mask(prompts[start:stop], tokens)
+            for option, (ids, end) in enumerate(zip(words, ends, strict=True)):
                 if ids:
-                    mass[rows, option] = probability[:, ids].sum(axis=1)
+                    mass[start:stop, option] = probability[:, end - len(ids) : end].sum(axis=1)
+
+        # A head that cannot be shown the mask alone gives logits everywhere.
+        each = max(map(len, prompts), default=1) * step_bytes(self._model)
+        most = fitting(self._model.device, each, most=max(1, len(prompts)))
+        self._rows.over(len(prompts), work, most=most)
+        place = {prompt: n for n, prompt in enumerate(prompts)}
         # A sum of probabilities may pass 1 by rounding.
-        return np.asarray(np.minimum(mass, 1.0))
+        return np.asarray(np.minimum(mass[[place[prompt] for prompt in asked]], 1.0))
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
         """Refuse: a masked LM does not write.
@@ -148,12 +160,8 @@ class MaskedRespondent:
 
     def close(self) -> None:
         """Free the weights."""
-        import torch
-
         self._model = None
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        release()
 
     def _words(self, lexicon: Lexicon) -> list[list[int]]:
         """Return for each option the ids of its forms that are one token of the vocabulary."""
@@ -168,8 +176,8 @@ class MaskedRespondent:
             words[option].append(token)
         return words
 
-    def _ids(self, prompt: str) -> list[int]:
-        ids: list[int] = self._tokenizer(prompt)["input_ids"]
+    def _ids(self, prompt: str) -> tuple[int, ...]:
+        ids = tuple(self._tokenizer(prompt)["input_ids"])
         masks = ids.count(self._tokenizer.mask_token_id)
         if masks != 1:
             raise ValueError(f"the prompt has {masks} masks instead of one")
@@ -177,8 +185,10 @@ class MaskedRespondent:
             raise ValueError(f"the prompt has {len(ids)} tokens, the model takes {self._limit}")
         return ids
 
-    def _at_mask(self, prompts: Sequence[list[int]]) -> "NDArray[np.float64]":
-        """Return the probabilities of all tokens at the mask (row, token), from float32."""
+    def _at_mask(
+        self, prompts: Sequence[tuple[int, ...]], tokens: Sequence[int]
+    ) -> "NDArray[np.float64]":
+        """Return the probabilities of some tokens at the mask (row, token), from float32."""
         import torch
 
         width = max(map(len, prompts))
@@ -197,7 +207,8 @@ class MaskedRespondent:
         logits = out.logits
         if logits.shape[1] != 1:
             logits = logits[torch.arange(len(where), device=device), where][:, None]
-        return np.asarray(logits[:, 0].float().softmax(dim=1).cpu().double().numpy())
+        probability = logits[:, 0].float().softmax(dim=1)
+        return np.asarray(probability[:, list(tokens)].cpu().double().numpy())
 
 
 def _only_position(model: Any, where: Any) -> Any:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,13 +13,14 @@ from polbayes.respondents.contract import Question
 
 if TYPE_CHECKING:
     import xarray as xr
+    from numpy.typing import NDArray
 
 
 class PendingQuestions(Sequence[Question]):
     """The pending cells of one model as questions, each made when it is looked at.
 
-    They are ordered by length, longest first: what does not fit into memory shows at once, and
-    neighbours are of similar length. The runs of one prompt stay together.
+    They are in the order of their prompts' texts, so that neighbours begin alike for as long as
+    they can; the runs of one prompt stay together.
 
     Parameters
     ----------
@@ -44,10 +45,12 @@ class PendingQuestions(Sequence[Question]):
         self._prefix_text = one["prefix_text"].values
         self._answers = answers
         where = np.argwhere(one["status"].transpose(*order).values == STATUS["pending"])
-        size = np.vectorize(len, otypes=[int])
-        length = size(self._statement)[where[:, 0], where[:, 1]]
-        length = length + size(self._prefix_text)[where[:, 2]]
-        self._indices = where[np.argsort(-length, kind="stable")]
+        # What stands first in the template is what prompts of many cells begin with.
+        keys = [_ranks(self._prefix_text)[where[:, 2]]]
+        keys.append(_ranks(self._statement)[where[:, 0], where[:, 1]])
+        if self.template.find("{statement}") < self.template.find("{prefix}"):
+            keys.reverse()
+        self._indices = where[np.lexsort((where[:, 3], *keys[::-1]))]
 
     def __len__(self) -> int:
         return len(self._indices)
@@ -75,6 +78,12 @@ class PendingQuestions(Sequence[Question]):
             ),
             answer=self._answers.get(str(prefixes[p]), "open"),
         )
+
+
+def _ranks(texts: "NDArray[Any]") -> "NDArray[np.int64]":
+    """Return the place of each text among the sorted ones, in the shape of `texts`."""
+    _, rank = np.unique(texts.astype(str), return_inverse=True)
+    return np.asarray(rank).reshape(texts.shape)
 
 
 def cell_seed(seed: int, model: str, question: Question) -> int:

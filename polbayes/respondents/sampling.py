@@ -7,6 +7,7 @@ same answer in any batch, in any order, and after resuming.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,43 +75,74 @@ def choose(
     return np.asarray(np.argmax(np.asarray(values, dtype=np.float64) + noise, axis=1))
 
 
-class HashedSampler:
-    """A logits processor that leaves one token per row: the one sampled.
+@dataclass(frozen=True)
+class Sampler:
+    """How the next token is drawn.
 
     Parameters
     ----------
-    seeds
-        One per row.
-    start
-        Length of the (padded) prompts.
     top_k
         How many of the likeliest tokens are drawn from; 0 for all.
     temperature
         What logits are divided by; at 0 the likeliest token is taken.
     """
 
-    def __init__(self, seeds: Sequence[int], start: int, *, top_k: int, temperature: float) -> None:
+    top_k: int
+    temperature: float
+
+    def draw(self, logits: Any, seeds: "ArrayLike", step: int) -> "NDArray[np.int64]":
+        """Return one token per row.
+
+        Parameters
+        ----------
+        logits
+            Dimensions row, token of the vocabulary.
+        seeds
+            One per row.
+        step
+            How many tokens were drawn before.
+
+        Raises
+        ------
+        ValueError
+            If logits are not numbers.
+        """
+        import torch
+
+        if not torch.isfinite(logits.amax(dim=1)).all():
+            raise ValueError("the model gave logits that are not numbers")
+        if self.temperature == 0:
+            return np.asarray(logits.argmax(dim=1).cpu().numpy())
+        size = logits.shape[1]
+        values, tokens = logits.float().topk(min(self.top_k or size, size), dim=1)
+        scaled = values.cpu().double().numpy() / self.temperature
+        candidates = tokens.cpu().numpy()
+        at = choose(scaled, candidates, seeds=seeds, step=step)
+        return np.asarray(candidates[np.arange(len(at)), at])
+
+
+class SampledOnly:
+    """A logits processor that leaves one token per row: the one drawn.
+
+    Parameters
+    ----------
+    sampler
+        How it is drawn.
+    seeds
+        One per row.
+    start
+        Length of the (padded) prompts.
+    """
+
+    def __init__(self, sampler: Sampler, seeds: Sequence[int], start: int) -> None:
+        self._sampler = sampler
         self._seeds = np.array(seeds, dtype=np.uint64)
         self._start = start
-        self._top_k = top_k
-        self._temperature = temperature
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Return `scores` with everything but the drawn tokens at minus infinity."""
         import torch
 
-        if not torch.isfinite(scores.amax(dim=1)).all():
-            raise ValueError("the model gave logits that are not numbers")
-        if self._temperature == 0:
-            drawn = scores.argmax(dim=1)
-        else:
-            size = scores.shape[1]
-            values, tokens = scores.float().topk(min(self._top_k or size, size), dim=1)
-            scaled = values.cpu().double().numpy() / self._temperature
-            candidates = tokens.cpu().numpy()
-            step = input_ids.shape[1] - self._start
-            at = choose(scaled, candidates, seeds=self._seeds, step=step)
-            rows = np.arange(len(at))
-            drawn = torch.as_tensor(candidates[rows, at], device=scores.device)
-        only = torch.full_like(scores, -torch.inf)
-        return only.scatter_(1, drawn[:, None], 0.0)
+        drawn = self._sampler.draw(scores, self._seeds, input_ids.shape[1] - self._start)
+        at = torch.as_tensor(drawn, device=scores.device)[:, None]
+        return torch.full_like(scores, -torch.inf).scatter_(1, at, 0.0)

@@ -62,12 +62,47 @@ def _metaspace(bos: bool):
     return inner
 
 
+def _unigram(bos: bool):
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from tokenizers.processors import TemplateProcessing
+
+    inner = Tokenizer(models.Unigram())
+    inner.pre_tokenizer = pre_tokenizers.Metaspace()
+    inner.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=150, special_tokens=SPECIAL, unk_token="<unk>", show_progress=False
+    )
+    inner.train_from_iterator([*SENTENCES, "\n"], trainer)
+    if bos:
+        start = [("<s>", inner.token_to_id("<s>"))]
+        inner.post_processor = TemplateProcessing("<s> $A", special_tokens=start)
+    return inner
+
+
 def _wordpiece(lowercase: bool):
     from tokenizers import BertWordPieceTokenizer
 
     tokenizer = BertWordPieceTokenizer(lowercase=lowercase)
     tokenizer.train_from_iterator(SENTENCES, vocab_size=130, min_frequency=1, show_progress=False)
     return tokenizer._tokenizer
+
+
+def _causal_wordpiece(bos: bool):
+    from tokenizers import BertWordPieceTokenizer
+
+    tokenizer = BertWordPieceTokenizer(lowercase=False, unk_token="<unk>")
+    tokenizer.train_from_iterator(
+        SENTENCES, vocab_size=180, min_frequency=1, show_progress=False, special_tokens=SPECIAL
+    )
+    return tokenizer._tokenizer
+
+
+TOKENIZERS = {
+    "bytes": _byte_level,
+    "metaspace": _metaspace,
+    "unigram": _unigram,
+    "wordpiece": _causal_wordpiece,
+}
 
 
 def _save_causal(folder: Path, kind: str, inner, *, side: str, chat: bool) -> None:
@@ -87,18 +122,20 @@ def _save_causal(folder: Path, kind: str, inner, *, side: str, chat: bool) -> No
     size = inner.get_vocab_size()
     ends = {"bos_token_id": 1, "eos_token_id": 2, "initializer_range": 0.25}
     torch.manual_seed(7)
+    shape = {
+        "vocab_size": size,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 256,
+    }
     if kind == "llama":
-        config = tf.LlamaConfig(
-            vocab_size=size,
-            hidden_size=32,
-            intermediate_size=48,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            max_position_embeddings=256,
-            **ends,
-        )
-        model = tf.LlamaForCausalLM(config)
+        model = tf.LlamaForCausalLM(tf.LlamaConfig(**shape, **ends))
+    elif kind == "mistral":
+        # A window between the lengths of the tests' prompts.
+        model = tf.MistralForCausalLM(tf.MistralConfig(sliding_window=24, **shape, **ends))
     else:
         config = tf.GPT2Config(
             vocab_size=size, n_embd=32, n_layer=2, n_head=4, n_positions=128, **ends
@@ -115,6 +152,8 @@ CAUSAL = {
     "llama-metaspace-left": ("llama", "metaspace", True, "left", False),
     "gpt2-bytes-right": ("gpt2", "bytes", False, "right", False),
     "gpt2-metaspace-left": ("gpt2", "metaspace", False, "left", False),
+    "mistral-unigram-right": ("mistral", "unigram", True, "right", False),
+    "gpt2-wordpiece-left": ("gpt2", "wordpiece", False, "left", False),
     "gpt2-chat": ("gpt2", "bytes", True, "left", True),
 }
 
@@ -128,9 +167,9 @@ def causal_checkpoint(tmp_path_factory) -> Callable[[str], Checkpoint]:
         if name not in made:
             kind, tokenizer, bos, side, chat = CAUSAL[name]
             folder = tmp_path_factory.mktemp(name)
-            inner = (_byte_level if tokenizer == "bytes" else _metaspace)(bos)
+            inner = TOKENIZERS[tokenizer](bos)
             _save_causal(folder, kind, inner, side=side, chat=chat)
-            made[name] = Checkpoint(folder, tokenizer == "metaspace", bos)
+            made[name] = Checkpoint(folder, tokenizer in ("metaspace", "unigram"), bos)
         return made[name]
 
     return make

@@ -1,0 +1,123 @@
+"""Token sequences as a tree in which every shared beginning stands once.
+
+Nodes are in the order in which a reader of the sorted sequences meets them (preorder), so that a
+node comes after its ancestors, and the ancestors of all nodes from some place on that stand
+before it are ancestors of the node at that place.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Trie:
+    """Token sequences that share their beginnings.
+
+    Parameters
+    ----------
+    tokens, parents, depths
+        Dimension node: the token, the node before it (-1 for none) and how many are before it.
+    paths
+        For each sequence its nodes, from the first token to the last.
+    """
+
+    tokens: "Ints"
+    parents: "Ints"
+    depths: "Ints"
+    paths: tuple["Ints", ...]
+
+
+def build(sequences: Sequence[Sequence[int]]) -> Trie:
+    """Arrange token sequences as a trie.
+
+    Examples
+    --------
+    >>> trie = build([(5, 7, 8), (5, 6), (5, 7)])
+    >>> trie.tokens.tolist(), trie.parents.tolist()
+    ([5, 6, 7, 8], [-1, 0, 0, 2])
+    >>> [path.tolist() for path in trie.paths]
+    [[0, 2, 3], [0, 1], [0, 2]]
+    """
+    tokens: list[int] = []
+    parents: list[int] = []
+    paths: list[Ints] = [np.empty(0, dtype=np.int64)] * len(sequences)
+    path: list[int] = []
+    before: Sequence[int] = ()
+    for n in sorted(range(len(sequences)), key=lambda n: tuple(sequences[n])):
+        shared = _common(before, sequences[n])
+        del path[shared:]
+        for token in sequences[n][shared:]:
+            parents.append(path[-1] if path else -1)
+            path.append(len(tokens))
+            tokens.append(token)
+        paths[n] = np.array(path, dtype=np.int64)
+        before = sequences[n]
+    depths = np.zeros(len(tokens), dtype=np.int64)
+    for where in paths:
+        depths[where] = np.arange(len(where))
+    return Trie(
+        np.array(tokens, dtype=np.int64),
+        np.array(parents, dtype=np.int64),
+        depths,
+        paths=tuple(paths),
+    )
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return how many tokens two sequences begin with alike."""
+    length = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        length += 1
+    return length
+
+
+def ancestors(trie: Trie, node: int) -> "Ints":
+    """Return the nodes before a node, from the first token on."""
+    found: list[int] = []
+    parent = int(trie.parents[node])
+    while parent >= 0:
+        found.append(parent)
+        parent = int(trie.parents[parent])
+    return np.array(found[::-1], dtype=np.int64)
+
+
+def visible(trie: Trie, columns: "Ints", nodes: Iterable[int]) -> "NDArray[np.bool_]":
+    """Return which tokens each node may look at: itself and its ancestors.
+
+    Parameters
+    ----------
+    trie
+        The tree.
+    columns
+        Nodes in ascending order: `nodes`, and before them the ancestors of the first of them.
+    nodes
+        A stretch of the tree.
+
+    Returns
+    -------
+    numpy.ndarray
+        Dimensions node, column.
+    """
+    chosen = np.asarray(nodes, dtype=np.int64)
+    cached = len(columns) - len(chosen)
+    parents = trie.parents[chosen]
+    # Preorder: what is not in the stretch itself is at the end of the path before it.
+    at = np.searchsorted(columns, parents)
+    seen = np.zeros((len(chosen), len(columns)), dtype=bool)
+    for row in range(len(chosen)):
+        if parents[row] >= chosen[0]:
+            seen[row] = seen[at[row] - cached]
+        elif parents[row] >= 0:
+            seen[row, : at[row] + 1] = True
+        seen[row, cached + row] = True
+    return seen
