@@ -16,6 +16,9 @@ from polbayes.prompts import Prefix
 if TYPE_CHECKING:
     import xarray as xr
 
+# Before the id of a wording, where it is the name of a kind, too.
+_ID = "id:"
+
 # What the coordinate's type can hold.
 _MOST_RUNS = int(np.iinfo(np.int16).max)
 
@@ -66,8 +69,9 @@ def design(
     prefixes, models
         What is crossed with the wordings.
     variants
-        Ids or kinds of the wordings to ask (``"original"``, ``"paraphrase"``, ...), or patterns of
-        ids (``"paraphrase_a_*"``); all by default.
+        Ids or kinds of the wordings to ask (``"original"``, ``"paraphrase"``, ...), patterns of
+        ids (``"paraphrase_a_*"``), or ``"id:opposite"`` for the one with that id where it is a
+        kind, too; all by default.
     items
         Ids of the items to ask; all by default.
     runs
@@ -219,7 +223,7 @@ def _choose_variants(item: Item, wanted: Sequence[str] | None) -> list[Variant]:
 
 
 def _is_wanted(variant: Variant, wanted: Sequence[str]) -> bool:
-    if variant.variant in wanted or variant.kind in wanted:
+    if {variant.variant, variant.kind, f"{_ID}{variant.variant}"} & set(wanted):
         return True
     return any(fnmatchcase(variant.variant, name) for name in wanted if "*" in name)
 
@@ -233,7 +237,8 @@ def check_variants(instruments: Sequence[Instrument], wanted: Sequence[str] | No
         If a name in `wanted` is neither an id or pattern of ids nor a kind of any wording.
     """
     every = [v for i in instruments for item in i.items for v in item.variants]
-    known = {v.variant for v in every} | {v.kind for v in every}
+    ids = [v.variant for v in every]
+    known = {*ids, *(v.kind for v in every), *(f"{_ID}{name}" for name in ids)}
     for name in wanted or ():
-        if name not in known and not ("*" in name and any(fnmatchcase(v, name) for v in known)):
+        if name not in known and not ("*" in name and any(fnmatchcase(v, name) for v in ids)):
             raise unknown("wording", name, known, where="variants")

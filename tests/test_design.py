@@ -98,6 +98,7 @@ def test_items_are_asked_in_the_order_they_are_named_and_once():
 def test_wordings_are_chosen_by_id_or_by_kind():
     assert made(variants=["paraphrase"])["variant"].values.tolist() == ["reformulation"]
     assert made(variants=["reformulation"])["variant"].values.tolist() == ["reformulation"]
+    assert made(variants=["id:reformulation"])["variant"].values.tolist() == ["reformulation"]
     both = made(variants=["negation", "original"])["variant"].values.tolist()
     assert sorted(both) == ["negation", "original"]
 
@@ -163,3 +164,16 @@ def test_points_of_the_answers_are_laid_out():
     both = merge([wvs, data])
     assert both["points"].sel(item="pc-01", axis="economic").values.tolist() == [7, 5, 0, -2]
     assert both["points"].sel(item="wvs-01").isnull().all()
+
+
+def test_an_id_that_is_a_kind_too_can_be_meant_alone():
+    def ids(*variants):
+        found = design(
+            [load_instrument("pct")], PREFIXES[:1], [MODELS[0]], variants=variants, items=["pc-01"]
+        )
+        return found["variant"].values.tolist()
+
+    assert ids("opposite") == ["opposite", "opposite_1", "opposite_2", "opposite_3"]
+    assert ids("id:opposite") == ["opposite"]
+    with pytest.raises(UserError, match="unknown wording 'id:none'"):
+        ids("id:none")
