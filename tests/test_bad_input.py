@@ -65,8 +65,14 @@ def refused(answer, says, *, left=()):
     ("arguments", "says"),
     [
         (["+experiment=wvs_prefix"], "unknown experiment 'wvs_prefix'; did you mean 'wvs_prefixes"),
-        (["+experiment="], "unknown experiment ''; known: imported, instruments, pct_masked, "),
-        (["seed=3"], "no experiment was chosen; add +experiment=NAME with one of imported, "),
+        (
+            ["+experiment="],
+            "unknown experiment ''; known: faulborn, haller, haller_masked, ",
+        ),
+        (
+            ["seed=3"],
+            "no experiment was chosen; add +experiment=NAME with one of faulborn, haller, ",
+        ),
         ([*WVS, "--sede=3"], "unknown option '--sede=3'"),
         ([*WVS, "sampler.drws=3"], "sampler: unknown key 'drws'; did you mean 'draws'?"),
         ([*WVS, "+sampler.foo=3"], "sampler: unknown key 'foo'"),
