@@ -32,7 +32,7 @@ from polbayes.config import AnalysisConfig, SamplerConfig
 from polbayes.dataset import STATUS, to_frame
 
 SIZE = Size(models=4, wvs=24, pct=0, prefixes=4)
-CHAINS, TUNE, DRAWS = 4, 1000, 1000
+CHAINS, TUNE, DRAWS = 4, 60, 60
 
 _BRMS = r"""
 suppressMessages({library(brms); library(posterior)})
@@ -40,10 +40,10 @@ args <- commandArgs(TRUE)
 d <- read.csv(args[1])
 d$stance <- ordered(d$stance)
 form <- bf(
-  stance ~ acq + word + s * (exp(disc) * (theta - diff) + steer + quirk),
-  theta ~ 0 + dimension + (0 + dimension | model),
+  stance ~ acq + word + s * (exp(lam) * (pos - diff) + steer + quirk),
+  pos ~ 0 + dimension + (0 + dimension | model),
   diff ~ 0 + (1 | item),
-  disc ~ 0 + (1 | item),
+  lam ~ 0 + (1 | item),
   acq ~ 0 + (1 | model) + (1 | gr(mp, by = model)),
   steer ~ 0 + (1 | gr(mp, by = model)),
   quirk ~ 0 + (1 | mi),
@@ -54,8 +54,8 @@ sd_half <- function(nlpar, group, scale) {
   set_prior(sprintf("normal(0, %g)", scale), class = "sd", nlpar = nlpar, group = group)
 }
 pri <- c(
-  set_prior("normal(0, 1)", class = "b", nlpar = "theta"),
-  sd_half("theta", "model", 1), sd_half("diff", "item", 1), sd_half("disc", "item", 0.3),
+  set_prior("normal(0, 1)", class = "b", nlpar = "pos"),
+  sd_half("pos", "model", 1), sd_half("diff", "item", 1), sd_half("lam", "item", 0.3),
   sd_half("acq", "model", 1), sd_half("acq", "mp", 0.5), sd_half("steer", "mp", 0.5),
   sd_half("quirk", "mi", 0.5), sd_half("word", "iv", 0.5), sd_half("word", "miv", 0.5),
   set_prior("lkj(2)", class = "cor")
@@ -67,7 +67,7 @@ fit <- update(fit, chains = as.integer(args[2]), iter = as.integer(args[3]) + as
 seconds <- proc.time()[["elapsed"]] - t0
 all <- as_draws_array(fit)
 names <- variables(all)
-keep <- grepl("^(sd_|cor_|b_theta|r_model__(theta|acq))", names)
+keep <- grepl("^(sd_|cor_|b_pos|r_model__(pos|acq))", names)
 s <- summarise_draws(subset_draws(all, variable = names[keep]), "rhat", "ess_bulk")
 write.csv(data.frame(seconds = seconds, ess = min(s$ess_bulk), r_hat = max(s$rhat)), args[5])
 """
@@ -93,10 +93,12 @@ def by_polbayes(data: Any) -> tuple[float, float, Any]:
     spec = parse_spec(AnalysisConfig(parts=PARTS))
     cells = gather_cells(data, spec)
     built = build(spec, cells, bind(spec, cells))
-    config = SamplerConfig(chains=CHAINS, tune=TUNE, draws=DRAWS)
-    drawn, stats = sample(built, config, seed=1)
-    whole = time.monotonic() - started
-    return float(stats.attrs["sampling_time"]), whole, read_off(built, drawn)
+    # A first few draws, so that compilation, if there is any, is not in the time of sampling.
+    sample(built, SamplerConfig(chains=2, tune=50, draws=50), seed=1)
+    ready = time.monotonic()
+    drawn, _ = sample(built, SamplerConfig(chains=CHAINS, tune=TUNE, draws=DRAWS), seed=1)
+    done = time.monotonic()
+    return done - ready, done - started, read_off(built, drawn)
 
 
 def by_rows(frame: pd.DataFrame) -> tuple[float, float, Any]:
@@ -109,7 +111,7 @@ def by_rows(frame: pd.DataFrame) -> tuple[float, float, Any]:
     m, i, v, p = code.values()
     items = frame.drop_duplicates("item").sort_values("item")
     cultural = (items["dimension"] == "cultural").to_numpy().astype(int)
-    n_m, n_i, n_v, n_p = (c.max() + 1 for c in code.values())
+    n_m, n_i, n_v, n_p = (int(c.max()) + 1 for c in code.values())
     s = frame["keying"].to_numpy(dtype=float)
     sides = [np.flatnonzero(cultural == side) for side in (0, 1)]
 

@@ -25,6 +25,9 @@ from polbayes.files import replacing
 # Keys of the analysis that say how the posterior is reported, and not what it is.
 CONCLUDING = ("level", "rope", "precision")
 
+# Where specs are compared on a run's answers, within its folder.
+SPECS_TABLE = Path("comparisons") / "specs.csv"
+
 PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
 
 

@@ -89,6 +89,29 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         say(f"report: {folder / 'report' / 'index.html'}")
 
 
+def report_again(config: RunConfig, text: str) -> Path | None:
+    """Write the report of a finished run once more, since something was added to the run.
+
+    Parameters
+    ----------
+    config, text
+        The checked config of the run, and the same as YAML.
+
+    Returns
+    -------
+    pathlib.Path or None
+        The report; None where the run has none yet.
+    """
+    folder, keys = Path(config.run_dir).expanduser(), keys_of(config, text)
+    manifest = Manifest(folder)
+    if not manifest.is_done("report", keys["report"]):
+        return None
+    command = yaml.safe_load((folder / ".hydra" / "overrides.yaml").read_text(encoding="utf-8"))
+    job = Job(plan(config), folder, manifest, keys, text, shlex.join(["polbayes", *command]))
+    _report(job)
+    return folder / "report" / "index.html"
+
+
 def keys_of(config: RunConfig, text: str) -> dict[str, str]:
     """Return for every stage of a config a hash of what determines its result.
 

@@ -8,7 +8,7 @@ from typing import Any
 from polbayes.config import RunConfig
 from polbayes.dataset import open_responses
 from polbayes.errors import UserError
-from polbayes.manifest import versions
+from polbayes.manifest import SPECS_TABLE, versions
 from polbayes.report.results import Results
 
 _STUDIES = (
@@ -64,7 +64,7 @@ def assemble(
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         responses=responses,
-        tables=_tables(folder),
+        tables=_tables(folder) | _specs(folder, stages["code"]["key"]),
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
         exclusions=[*fit["notes"], *notes],
@@ -86,6 +86,19 @@ def _tables(folder: Path) -> dict[str, Any]:
     paths = [*(folder / "measures").glob("*.csv"), *(folder / "estimates").glob("*.csv")]
     # "null" and "NA" may be names of models; only empty fields are missing.
     return {p.stem: pd.read_csv(p, keep_default_na=False, na_values=[""]) for p in sorted(paths)}
+
+
+def _specs(folder: Path, coded: str) -> dict[str, Any]:
+    """Read how specs compared, unless that was on other answers than those there are now."""
+    import pandas as pd
+
+    path = folder / SPECS_TABLE
+    if not path.is_file():
+        return {}
+    table = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype={"spec": str})
+    if "answers" not in table or set(table["answers"]) != {coded}:
+        return {}
+    return {"specs": table.drop(columns="answers")}
 
 
 def _duration(stages: Mapping[str, Mapping[str, Any]]) -> str:
