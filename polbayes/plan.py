@@ -166,6 +166,8 @@ def _as_if_answered(data: "xr.Dataset") -> "xr.Dataset":
         status=data["status"].where(~asked, STATUS["ok"]),
         stance=asked.astype(np.int8),
         r_plus=asked.astype(np.float32) / 2,
+        p_agree=asked.astype(np.float32) / 3,
+        p_disagree=asked.astype(np.float32) / 3,
     )
 
 

@@ -48,11 +48,12 @@ def log_likelihood(
         return _ordinal(eta, own, gaps, answers)
     if kind == kernel.READ:
         return _read(eta, own, gaps, confusion, answers)
-    if kind == kernel.LOGIT_NORMAL:
-        z = (answers[:, 0] - answers[:, 1] - eta) * jnp.exp(-own)
-        return jnp.sum(-own - 0.5 * jnp.log(2.0 * jnp.pi) - 0.5 * z * z)
-    if kind == kernel.BETA:
-        return _beta(eta, own, answers)
+    if kind in (kernel.LOGIT_NORMAL, kernel.BETA):
+        # Where there is no number a made-up one keeps the gradient free of NaN.
+        there = ~jnp.isnan(answers[:, 0])
+        logs = jnp.where(there[:, None], answers, jnp.log(0.5))
+        score = _logit_normal if kind == kernel.LOGIT_NORMAL else _beta
+        return jnp.sum(jnp.where(there, score(eta, own, logs), 0.0))
     return jnp.sum(answers[:, 1] * eta - answers.sum(axis=1) * jnp.logaddexp(0.0, eta))
 
 
@@ -85,12 +86,17 @@ def _read(eta: Any, own: Any, gaps: Any, confusion: Any, answers: Any) -> Any:
     return jnp.sum(counts * jnp.log(likely)) - jnp.sum(counts.sum(axis=1) * log_whole)
 
 
+def _logit_normal(eta: Any, own: Any, logs: Any) -> Any:
+    z = (logs[:, 0] - logs[:, 1] - eta) * jnp.exp(-own)
+    return -own - 0.5 * jnp.log(2.0 * jnp.pi) - 0.5 * z * z
+
+
 def _beta(eta: Any, own: Any, logs: Any) -> Any:
     phi = jnp.exp(own)
     a = jnp.maximum(phi * jax.nn.sigmoid(eta), 1e-300)
     b = jnp.maximum(phi * jax.nn.sigmoid(-eta), 1e-300)
     density = (a - 1.0) * logs[:, 0] + (b - 1.0) * logs[:, 1]
-    return jnp.sum(density + gammaln(phi) - gammaln(a) - gammaln(b))
+    return density + gammaln(phi) - gammaln(a) - gammaln(b)
 
 
 @jax_funcify.register(LogLikelihood)

@@ -203,6 +203,8 @@ def left_out(
 
 def observations(cells: Cells, part: str) -> np.ndarray:
     """Return ``[cell]`` what was observed, as text: counts at each point, or the answer."""
+    if part == "validity" and cells.mass.size:
+        return np.array([f"{value:.9g}" for value in cells.mass], dtype=object)
     if part == "validity":
         rows = np.stack([cells.asked - cells.answered, cells.answered], axis=1)
     elif cells.read is not None:
