@@ -150,7 +150,7 @@ def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
     source = data
     if spec.response == "agree" and "stance" in data:
         source = data.assign(agree=data["stance"])
-    also = ("reading", "table") if spec.misclassification else ()
+    also: tuple[str, ...] = ("reading", "table") if spec.misclassification else ()
     if _has_mass(spec):
         source, also = _with_mass(source), (_MASS,)
     wanted = [v for v in (spec.response, "status", *also) if v in source.data_vars]

@@ -201,7 +201,8 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
         eta, own = forward(effects, *g.plain)
         n, mass = cells.answered.astype(int), cells.mass
         if validity is not None and mass.size:
-            mass = _continuous(family, *forward(effects, *validity.plain), rng)
+            valid, spread = forward(effects, *validity.plain)
+            mass = _continuous(family, valid, spread, rng)
         elif validity is not None:
             usable = expit(forward(effects, *validity.plain)[0])
             n = rng.binomial(cells.asked.astype(int), usable)
