@@ -626,7 +626,8 @@ class MisclassificationConfig:
     prior
         Answers of every kind that are added to the counts (1/2: Jeffreys).
     pooled
-        Answers that those of the other models are worth to a model's own matrix.
+        Answers that those of the other models are worth to a model's own matrix, and those of
+        other errors to how sure the coder is of one kind of error.
     """
 
     confusion: str = "${run_dir}/validation/confusion.nc"

@@ -46,7 +46,7 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
     lines = [_LINK[spec.family].format(response=spec.response), f"η = {_predictor(spec)}"]
     if spec.misclassification is not None:
         lines.insert(
-            1, f"P(read as c, confidence in bin b | {spec.response} = k) = P[k, c] · Q[c, k = c, b]"
+            1, f"P(read as c, confidence in bin b | {spec.response} = k) = P[k, c] · Q[k, c, b]"
         )
     if any(POSITIONS[part] == "believed" for part in spec.parts):
         lines.append("s = +1 where agreeing is right-leaning, −1 where it is left-leaning")

@@ -165,13 +165,11 @@ def _confusion_in_jax(op: Confusion, node: Apply, **kwargs: Any) -> Any:
     def expand(numbers: Any) -> Any:
         rows = numbers[: tables * size**2].reshape(tables, size, size)
         p = (rows / rows.sum(axis=2, keepdims=True))[:, :, :points]
-        q = jnp.ones((points, 2, 1))
+        q = jnp.ones((size, points, 1))
         if bins > 1:
-            q = numbers[tables * size**2 :].reshape(points, 2, bins)
+            q = numbers[tables * size**2 :].reshape(size, points, bins)
             q = q / q.sum(axis=2, keepdims=True)
-        right = jnp.eye(size, points, dtype=int)
-        sure = q[jnp.arange(points)[None, :], right]
-        whole = (p[..., None] * sure).reshape(-1)
+        whole = (p[..., None] * q).reshape(-1)
         exact = jnp.eye(size, points)[..., None] * (jnp.arange(bins) == 0)
         return jnp.concatenate([whole, exact.reshape(-1)])
 

@@ -85,7 +85,7 @@ def test_confusion_is_that_of_the_loop(bins):
     from polbayes.fit.confusion import expand
     from polbayes.fit.operation import Confusion
 
-    numbers = np.random.default_rng(1).gamma(2, 1, 2 * 16 + (6 * bins if bins > 1 else 0))
+    numbers = np.random.default_rng(1).gamma(2, 1, 2 * 16 + (12 * bins if bins > 1 else 0))
     op = Confusion(2, 3, bins)
     found = jax_funcify(op, op.make_node(pt.dvector()))(jax.numpy.asarray(numbers))
     np.testing.assert_allclose(found, expand(numbers, 2, 3, bins), rtol=1e-12)
