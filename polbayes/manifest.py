@@ -165,7 +165,20 @@ def _without_means(config: Any) -> Any:
         out["respondents"] = {name: _of_answers(r) for name, r in respondents.items()}
     if isinstance(asking := config.get("elicitation"), dict):
         out["elicitation"] = {key: v for key, v in asking.items() if key != "batch_size"}
+    if isinstance(coding := config.get("coding"), dict) and isinstance(coding.get("models"), dict):
+        models = {name: _of_codes(coder) for name, coder in coding["models"].items()}
+        out["coding"] = {**coding, "models": models}
     return out
+
+
+def _of_codes(coder: Any) -> Any:
+    """Return a coder's declaration without what judges alone have, unless it is one."""
+    if not isinstance(coder, dict):
+        return coder
+    others = {key: value for key, value in coder.items() if key != "judge"}
+    if not isinstance(judge := coder.get("judge"), dict):
+        return others
+    return {**others, "judge": _of_answers(judge)}
 
 
 def _of_answers(respondent: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.config import RunConfig
-from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS
+from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses
 from polbayes.design import design
 from polbayes.errors import UserError
 from polbayes.instruments import Instrument, load_instrument
@@ -147,6 +147,31 @@ def _design(
     )
 
 
+def _judging(config: RunConfig, data: "xr.Dataset") -> list[str]:
+    """Say about what judging takes: of the answers that are there, or of all that will be."""
+    from polbayes.coding.judge_costs import estimate_judges
+    from polbayes.coding.judge_respondent import declared_judge
+    from polbayes.coding.registry import judges
+    from polbayes.costs import estimate_in_words
+
+    asked = judges(config.coding.coders, config.coding.models)
+    if not asked or not _is_text(config):
+        return []
+    for folder in (config.run_dir, config.answers_from):
+        path = Path(folder).expanduser() if folder is not None else None
+        if config.imported is None and path and (path / "responses.nc").is_file():
+            data = open_responses(path)
+            break
+    table = estimate_judges(
+        data,
+        config.coding,
+        longest=config.elicitation.max_new_tokens,
+        journal_dir=Path(config.run_dir).expanduser() / CODING,
+    )
+    respondents = {name: declared_judge(name, one).respondent for name, one in asked.items()}
+    return ["", estimate_in_words(table, respondents, who="judge")]
+
+
 def _only_models(data: "xr.Dataset", models: Sequence[str] | None) -> "xr.Dataset":
     from polbayes.errors import unknown
 
@@ -196,11 +221,13 @@ def prior(config: RunConfig) -> str:
 
 def _answers(planned: Plan) -> "xr.Dataset":
     """Return the imported answers, or a design in which every question was answered."""
+    from polbayes.coding.registry import judges
     from polbayes.coding.responses import code_responses
 
-    if planned.config.imported is None:
-        return _as_if_answered(planned.design)
     coding = planned.config.coding
+    # Judges are not asked for what only looks at an analysis.
+    if planned.config.imported is None or judges(coding.coders, coding.models):
+        return _as_if_answered(planned.design)
     journal_dir = Path(planned.config.run_dir).expanduser() / CODING
     return code_responses(
         planned.design, coding.coders, models=coding.models, journal_dir=journal_dir
@@ -220,11 +247,13 @@ def dry_run(config: RunConfig) -> str:
     asked = int((data["status"] != NOT_ASKED).sum())
     sizes = ", ".join(f"{n} {_PLURAL[str(d)]}" for d, n in data["status"].sizes.items())
     lines = [f"{asked:,} questions: {sizes}."]
+    judged = _judging(config, data)
     if config.imported is not None:
-        return "\n".join([*lines, "The answers are imported; nothing would be asked."])
+        lines.append("The answers are imported; no respondent would be asked.")
+        return "\n".join([*lines, *judged])
     journal = Path(config.run_dir).expanduser() / "journal"
     table = estimate(data, config.respondents, config.elicitation, journal)
-    lines += ["", estimate_in_words(table, config.respondents)]
+    lines += ["", estimate_in_words(table, config.respondents), *judged]
     item, variant = data["item"].values[0], data["variant"].values[0]
     for model in data["model"].values:
         api = config.respondents[model].api

@@ -74,6 +74,10 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         return
     _check_stages(todo, manifest, keys)
     planned = plan(config)
+    if "code" in todo:
+        from polbayes.coding.judge import check_judges_ready
+
+        check_judges_ready(config.coding, _coded_before(config, folder))
     write_text(folder / ".hydra" / "config.yaml", text)
     write_text(folder / ".hydra" / "overrides.yaml", yaml.safe_dump(list(command[1:])))
     job = Job(planned, folder, manifest, keys, text, shlex.join(command))
@@ -120,16 +124,23 @@ def keys_of(config: RunConfig, text: str) -> dict[str, str]:
     config, text
         The checked config, and the same as YAML.
     """
+    from polbayes.coding.rubric import rubric_digests
     from polbayes.respondents.checkpoint import checkpoint_digest
 
     coders = {
         name: checkpoint_digest(Path(model.checkpoint).expanduser())
         for name, model in config.coding.models.items()
         if model.checkpoint
-    }
+    } | rubric_digests(config.coding.models)
     return stage_keys(
         yaml.safe_load(text), _inputs(config), code_inputs=coders, fit_inputs=fit_inputs(config)
     )
+
+
+def _coded_before(config: RunConfig, folder: Path) -> list[Path]:
+    """Return where judges may have judged before."""
+    places = [folder, *([Path(config.answers_from).expanduser()] if config.answers_from else [])]
+    return [place / CODING for place in places]
 
 
 def _check_stages(todo: Sequence[str], manifest: Manifest, keys: Mapping[str, str]) -> None:
@@ -264,16 +275,23 @@ def _taken_over(config: RunConfig, folder: Path) -> Path | None:
 
 
 def _code(job: Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.coding.judge_costs import write_judges_usage
     from polbayes.coding.responses import code_responses, decided
 
     coding, data = job.plan.config.coding, open_responses(job.folder)
-    data = code_responses(
-        data, coding.coders, models=coding.models, journal_dir=job.folder / CODING
-    )
+    try:
+        data = code_responses(
+            data, coding.coders, models=coding.models, journal_dir=job.folder / CODING
+        )
+    finally:
+        usage = write_judges_usage(job.folder, coding.coders, coding.models)
+        for name, text in usage.items():
+            say(f"code: {name}: {text}")
     write_dataset(data, job.folder / "responses.nc")
     read = decided(data)
     say(f"code: answers by what decided: {', '.join(f'{k} {n}' for k, n in read.items())}")
-    return ["responses.nc"], {"answers_by_coder": read}
+    about = {"usage": usage} if usage else {}
+    return ["responses.nc"], {"answers_by_coder": read, **about}
 
 
 def _measure(job: Job) -> tuple[list[str], dict[str, Any]]:

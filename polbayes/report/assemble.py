@@ -3,13 +3,16 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polbayes.config import RunConfig
 from polbayes.dataset import open_responses
 from polbayes.errors import UserError
 from polbayes.manifest import SPECS_TABLE, versions
 from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _STUDIES = (
     "Bias measure, prefixes and design: Faulborn, Sen, Pellert, Spitz and Garcia (2025), Only a "
@@ -74,10 +77,24 @@ def assemble(
         config_yaml=text,
         provenance={name: str(number) for name, number in versions().items()}
         | {"seed": str(config.seed), "asked": str(responses.attrs.get("finished", ""))}
-        | {f"used by {m}": text for m, text in stages.get("probe", {}).get("usage", {}).items()},
+        | _used(stages)
+        | _coders(responses),
         citations=[*citations, *_STUDIES],
         duration=_duration(stages),
     )
+
+
+def _used(stages: Mapping[str, Any]) -> dict[str, str]:
+    """Return what respondents and judges behind servers used, in words."""
+    used = [stages.get(stage, {}).get("usage", {}) for stage in ("probe", "code")]
+    return {f"used by {name}": text for one in used for name, text in one.items()}
+
+
+def _coders(responses: "xr.Dataset") -> dict[str, str]:
+    """Return what coders say of themselves."""
+    said = str(responses["coder"].attrs.get("about", "")) if "coder" in responses else ""
+    pairs = [line.split(": ", 1) for line in said.splitlines()]
+    return {f"coder {name}": text for name, text in pairs}
 
 
 def _tables(folder: Path) -> dict[str, Any]:
