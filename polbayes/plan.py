@@ -201,7 +201,7 @@ def explain(config: RunConfig) -> str:
     from polbayes.fit.analysis import explain_analysis
 
     planned = plan(config)
-    return explain_analysis(planned.spec, _answers(planned), answered=config.imported is not None)
+    return explain_analysis(planned.spec, _answers(planned), answered=_has_answers(planned))
 
 
 def prior(config: RunConfig) -> str:
@@ -219,15 +219,21 @@ def prior(config: RunConfig) -> str:
     return prior_analysis(planned.spec, _answers(planned), level=level, seed=seed)
 
 
-def _answers(planned: Plan) -> "xr.Dataset":
-    """Return the imported answers, or a design in which every question was answered."""
+def _has_answers(planned: Plan) -> bool:
+    """Tell whether there are answers that can be coded without asking anybody, judges included."""
     from polbayes.coding.registry import judges
-    from polbayes.coding.responses import code_responses
 
     coding = planned.config.coding
-    # Judges are not asked for what only looks at an analysis.
-    if planned.config.imported is None or judges(coding.coders, coding.models):
+    return planned.config.imported is not None and not judges(coding.coders, coding.models)
+
+
+def _answers(planned: Plan) -> "xr.Dataset":
+    """Return the imported answers, or a design in which every question was answered."""
+    from polbayes.coding.responses import code_responses
+
+    if not _has_answers(planned):
         return _as_if_answered(planned.design)
+    coding = planned.config.coding
     journal_dir = Path(planned.config.run_dir).expanduser() / CODING
     return code_responses(
         planned.design, coding.coders, models=coding.models, journal_dir=journal_dir
