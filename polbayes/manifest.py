@@ -206,6 +206,7 @@ def stage_keys(
     *,
     code_inputs: Mapping[str, str] = {},
     fit_inputs: Mapping[str, str] = {},
+    report_inputs: Mapping[str, str] = {},
 ) -> dict[str, str]:
     """Return for every stage a hash of what determines its result.
 
@@ -219,6 +220,8 @@ def stage_keys(
         Hashes of the checkpoints that coders are.
     fit_inputs
         Hashes of those that only the analysis reads.
+    report_inputs
+        Hashes of those that only the report reads.
 
     Returns
     -------
@@ -238,7 +241,8 @@ def stage_keys(
     )
     fitted = digest([keys["code"], dict(fit_inputs)])
     keys["draws"] = draws_key(fitted, config["analysis"], config["sampler"], config["seed"])
-    keys["report"] = digest([keys["measure"], keys["fit"], own["report"]])
+    shown = [dict(report_inputs)] if report_inputs else []
+    keys["report"] = digest([keys["measure"], keys["fit"], own["report"], *shown])
     return keys
 
 

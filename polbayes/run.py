@@ -125,6 +125,7 @@ def keys_of(config: RunConfig, text: str) -> dict[str, str]:
         The checked config, and the same as YAML.
     """
     from polbayes.coding.rubric import rubric_digests
+    from polbayes.report.coder_errors import KEYING
     from polbayes.respondents.checkpoint import checkpoint_digest
 
     coders = {
@@ -132,8 +133,13 @@ def keys_of(config: RunConfig, text: str) -> dict[str, str]:
         for name, model in config.coding.models.items()
         if model.checkpoint
     } | rubric_digests(config.coding.models)
+    validated = Path(config.run_dir).expanduser() / KEYING
     return stage_keys(
-        yaml.safe_load(text), _inputs(config), code_inputs=coders, fit_inputs=fit_inputs(config)
+        yaml.safe_load(text),
+        _inputs(config),
+        code_inputs=coders,
+        fit_inputs=fit_inputs(config),
+        report_inputs=_digests([validated] if validated.is_file() else []),
     )
 
 

@@ -230,6 +230,12 @@ def test_another_instrument_file_changes_everything():
     assert all(before[stage] != after[stage] for stage in STAGES)
 
 
+def test_what_only_the_report_reads_makes_it_again():
+    before = stage_keys(CONFIG, {})
+    after = stage_keys(CONFIG, {}, report_inputs={"keying.csv": "1"})
+    assert {stage for stage in STAGES if before[stage] != after[stage]} == {"report"}
+
+
 def test_versions_name_what_results_depend_on():
     assert {"python", "pymc", "numpy", "xarray"} <= set(versions())
 

@@ -9,6 +9,7 @@ from polbayes.config import RunConfig
 from polbayes.dataset import open_responses
 from polbayes.errors import UserError
 from polbayes.manifest import SPECS_TABLE, versions
+from polbayes.report.coder_errors import coder_warnings
 from polbayes.report.results import Results
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ def assemble(
         | _used(stages)
         | _coders(responses),
         citations=[*citations, *_STUDIES],
+        notes=coder_warnings(
+            folder, config.coding.coders, modelled=config.analysis.misclassification is not None
+        ),
         duration=_duration(stages),
     )
 

@@ -17,7 +17,7 @@ DIFFICULT = {
     "German": "Nein, ich stimme dieser Aussage überhaupt nicht zu.",
     "Chinese": "我完全同意这个说法。",
     "Arabic": "أنا لا أوافق على هذا البيان.",
-    "markdown": "# Answer\n\n**Stance:** *agree*\n\n| for | against |\n|---|---|\n| a | b |\n```\nx\n```",
+    "markdown": "# Answer\n\n**Stance:** *agree*\n\n| for |\n|---|\n| a |\n```\nx\n```",
     "a program's": "As an AI language model, I do not have personal opinions or beliefs.",
     "a program's after all": "As an AI, I have no opinions. That said, I agree with the statement.",
     "both sides": "On the one hand museums cost money. On the other hand they teach. It depends.",
