@@ -27,6 +27,7 @@ from polbayes.wordings import with_wordings
 if TYPE_CHECKING:
     import xarray as xr
 
+    from polbayes.coding.judge_respondent import AskedJudge
     from polbayes.fit.mixed.spec import MixedSpec
     from polbayes.fit.spec import Spec
 
@@ -150,12 +151,10 @@ def _design(
 def _judging(config: RunConfig, data: "xr.Dataset") -> list[str]:
     """Say about what judging takes: of the answers that are there, or of all that will be."""
     from polbayes.coding.judge_costs import estimate_judges
-    from polbayes.coding.judge_respondent import declared_judge
-    from polbayes.coding.registry import judges
     from polbayes.costs import estimate_in_words
 
-    asked = judges(config.coding.coders, config.coding.models)
-    if not asked or not _is_text(config):
+    asked = _judges(config)
+    if not asked:
         return []
     for folder in (config.run_dir, config.answers_from):
         path = Path(folder).expanduser() if folder is not None else None
@@ -168,8 +167,17 @@ def _judging(config: RunConfig, data: "xr.Dataset") -> list[str]:
         longest=config.elicitation.max_new_tokens,
         journal_dir=Path(config.run_dir).expanduser() / CODING,
     )
-    respondents = {name: declared_judge(name, one).respondent for name, one in asked.items()}
+    respondents = {name: judge.respondent for name, judge in asked.items()}
     return ["", estimate_in_words(table, respondents, who="judge")]
+
+
+def _judges(config: RunConfig) -> "dict[str, AskedJudge]":
+    """Return the judges that are going to read answers."""
+    from polbayes.coding.judge_respondent import declared_judge
+    from polbayes.coding.registry import judges
+
+    found = judges(config.coding.coders, config.coding.models) if _is_text(config) else {}
+    return {name: declared_judge(name, one) for name, one in found.items()}
 
 
 def _only_models(data: "xr.Dataset", models: Sequence[str] | None) -> "xr.Dataset":
@@ -268,4 +276,7 @@ def dry_run(config: RunConfig) -> str:
         for prefix in data["prefix"].values:
             prompt = rendered_prompt(data, model, item, variant, prefix)
             lines += ["", f"--- {model}, {prefix}, {item}, {variant}", prompt]
+    statement = str(data["statement"].sel(item=item, variant=variant).item())
+    for name, judge in _judges(config).items():
+        lines += ["", f"--- {name}, as judge", judge.prompt(statement, "(an answer)")]
     return "\n".join(lines)

@@ -152,6 +152,8 @@ def test_a_key_that_is_missing_is_said_before_anybody_is_asked(world, called, tm
 def test_before_there_are_answers_the_estimate_is_of_all(world, called, tmp_path):
     _, said = called(tmp_path / "run", *judge(world), "task=dry_run")
     assert re.search(r"judge: questions, .*\n  gpt: 96, [\d,]+, 19,200, about ", said), said
+    assert "--- gpt, as judge\nYour task is to label an answer." in said
+    assert "\n(an answer)\n</answer " in said
 
 
 def test_a_budget_that_is_used_up_is_counted(world, called, tmp_path):
