@@ -99,10 +99,12 @@ class Judge:
 
     def __init__(self, asked: AskedJudge, journal_dir: Path | None) -> None:
         self._journal_dir = journal_dir
-        without = replace(asked, schema=False)
-        # A server that refused the schema before did all its judging without.
-        refused = journal_dir and journal_path(journal_dir, without.journal_name).is_file()
-        self.asked = without if refused else asked
+        self.asked = asked
+        if journal_dir is not None and asked.schema:
+            without = replace(asked, schema=False)
+            # A server that refused the schema before did all its judging without.
+            if journal_path(journal_dir, without.journal_name).is_file():
+                self.asked = without
 
     @property
     def about(self) -> str:

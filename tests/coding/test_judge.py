@@ -357,6 +357,10 @@ def test_nothing_is_kept_where_nothing_is_to_be(judge, loopback, tmp_path):
             {"api": ApiConfig(extra_body={"response_format": {}})},
             "judge.api.extra_body.response_format: is set by coding.models.mine.judge.schema",
         ),
+        (
+            {"backend": "causal", "checkpoint": "./nowhere"},
+            "coding.models.mine: checkpoint: there is no folder './nowhere'",
+        ),
         ({"revision": "main"}, "coding.models.mine.revision: a server takes none"),
     ],
 )
