@@ -187,7 +187,7 @@ def load_coder(
     edges = tuple(float(edge) for edge in data["bin_start"].values[1:])
     if edges:
         sure = _confidences(data["confidence"].values, into, len(points))
-        error = ~np.eye(*sure.shape[:2], dtype=bool)[..., None]
+        error = 1.0 - np.eye(*sure.shape[:2])[..., None]
         # How sure the coder is of one kind of error, the others with the same result say a little.
         others = error * ((error * sure).sum(axis=0) - sure)
         shapes.append((sure + _worth(others, settings)).ravel())
