@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import yaml
 
-from polbayes.config import ON_A_RUN, STAGES, TASKS, RunConfig
+from polbayes.config import ON_A_RUN, STAGES, STUDIES, TASKS, RunConfig
 from polbayes.errors import UserError, unknown
 from polbayes.resources import folder
 
@@ -38,6 +38,7 @@ STAGE_OF_KEY: Mapping[str, str] = {
     "name": "report",
     "title": "report",
     "description": "report",
+    "report": "report",
 }
 
 
@@ -182,6 +183,8 @@ def _check(config: RunConfig) -> None:
         raise UserError(f"stages: the list is empty; name some of {', '.join(STAGES)}.")
     if config.task != "compare" and config.task not in ON_A_RUN:
         _check_asked(config)
+    if config.report.study is not None and config.report.study not in STUDIES:
+        raise unknown("study", config.report.study, STUDIES, where="report.study")
     if config.measures.bootstrap < 100:
         raise UserError("measures.bootstrap: at least 100 draws are needed for an interval.")
     if not 0 <= config.measures.strong <= 1:

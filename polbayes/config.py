@@ -10,8 +10,10 @@ from typing import Any
 STAGES = ("probe", "code", "measure", "fit", "report")
 TASKS = (
     *("run", "explain", "prior", "dry_run", "compare", "compare_specs"),
-    *("annotate", "train_coder", "validate_coder", "paraphrase"),
+    *("annotate", "train_coder", "validate_coder", "paraphrase", "ablate"),
 )
+# Studies whose tables and figures a report can show.
+STUDIES = ("faulborn", "haller", "lunardi")
 # Tasks that work on what a run left, and need no experiment.
 ON_A_RUN = ("annotate", "train_coder", "validate_coder")
 
@@ -42,6 +44,21 @@ class ElicitationConfig:
         Sampling of open answers; ``top_k=0`` samples from all tokens.
     batch_size
         Prompts in one forward pass at most; None for as many as memory takes and speed wants.
+    decoding
+        How open answers are written: ``sample``, ``greedy``, ``beam`` or ``contrastive``
+        (`polbayes.respondents.searches`).
+    top_p
+        Sampling is from the likeliest tokens that together have this probability; 1 for all.
+    beams
+        Width of the beam search; its runs are the likeliest, the second likeliest, ... sequence.
+    penalty_alpha
+        Weight of the penalty for repetition in contrastive search, in [0, 1]; its candidates
+        are the `top_k` likeliest tokens.
+    lexicon_size
+        Only the first so many options of every stance of the lexicon are read; None for all.
+    top_tokens
+        Only the so many likeliest tokens at the mask count, as Feng et al. (2023) read a masked
+        LM; None for all.
     """
 
     kind: str = "open_ended"
@@ -52,6 +69,12 @@ class ElicitationConfig:
     top_k: int = 10
     temperature: float = 1.0
     batch_size: int | None = None
+    decoding: str = "sample"
+    top_p: float = 1.0
+    beams: int = 5
+    penalty_alpha: float = 0.6
+    lexicon_size: int | None = None
+    top_tokens: int | None = None
 
 
 @dataclass
@@ -575,12 +598,52 @@ class MeasureConfig:
     paraphrase_sets
         Two sets of wordings to compare where probabilities are read: names to lists of ids or
         of patterns such as ``paraphrase_*``.
+    reformulation_sets
+        Two such sets of reformulations whose bias is compared, kind by kind.
     """
 
     bootstrap: int = 10_000
     level: float = 0.95
     strong: float = 0.3
     paraphrase_sets: dict[str, list[str]] | None = None
+    reformulation_sets: dict[str, list[str]] | None = None
+
+
+@dataclass
+class ReportConfig:
+    """What the report shows beside what every report shows.
+
+    Parameters
+    ----------
+    study
+        ``faulborn``, ``haller`` or ``lunardi``: the tables and figures of that study, in its
+        order, beside its published figures; None for none.
+    """
+
+    study: str | None = None
+
+
+@dataclass
+class AblationConfig:
+    """What ``task=ablate`` varies (`polbayes.ablation`), one thing at a time and each with each.
+
+    Parameters
+    ----------
+    decodings
+        By name, keys of `ElicitationConfig` that differ from the run's: how answers are written
+        and how many sequences there are of each (``runs``).
+    coders
+        By name, coders in order that read the answers of every decoding, as ``coding.coders``.
+    lexicon_sizes
+        Where probabilities are read: how many options of every stance are.
+    compositions
+        How many random selections of each size are read beside the first options.
+    """
+
+    decodings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    coders: dict[str, list[str]] = field(default_factory=dict)
+    lexicon_sizes: list[int] = field(default_factory=list)
+    compositions: int = 0
 
 
 @dataclass
@@ -773,5 +836,7 @@ class RunConfig:
     validation: ValidationConfig = field(default_factory=ValidationConfig)
     paraphrase: ParaphraseConfig = field(default_factory=ParaphraseConfig)
     features: FeatureConfig = field(default_factory=FeatureConfig)
+    report: ReportConfig = field(default_factory=ReportConfig)
+    ablation: AblationConfig = field(default_factory=AblationConfig)
     analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
     sampler: SamplerConfig = field(default_factory=SamplerConfig)

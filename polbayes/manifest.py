@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from polbayes.compose import STAGE_OF_KEY, differences
-from polbayes.config import API_MEANS, STAGES, ApiConfig
+from polbayes.config import API_MEANS, STAGES, ApiConfig, ElicitationConfig, MeasureConfig
 from polbayes.errors import UserError
 from polbayes.files import replacing
 
@@ -27,6 +27,16 @@ CONCLUDING = ("level", "rope", "precision")
 
 # Where specs are compared on a run's answers, within its folder.
 SPECS_TABLE = Path("comparisons") / "specs.csv"
+
+# Keys that configs did not always have: at their defaults they are as if they were not there, so
+# that a run made before is neither refused nor done again.
+_ADDED: Mapping[str, tuple[type, tuple[str, ...]]] = {
+    "elicitation": (
+        ElicitationConfig,
+        ("decoding", "top_p", "beams", "penalty_alpha", "lexicon_size", "top_tokens"),
+    ),
+    "measures": (MeasureConfig, ("reformulation_sets",)),
+}
 
 PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
 
@@ -168,6 +178,13 @@ def _without_means(config: Any) -> Any:
     if isinstance(coding := config.get("coding"), dict) and isinstance(coding.get("models"), dict):
         models = {name: _of_codes(coder) for name, coder in coding["models"].items()}
         out["coding"] = {**coding, "models": models}
+    for group, (schema, keys) in _ADDED.items():
+        if isinstance(given := out.get(group), dict):
+            out[group] = {
+                k: v for k, v in given.items() if k not in keys or v != getattr(schema, k)
+            }
+    if out.get("report") == {"study": None}:
+        del out["report"]
     return out
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.config import RunConfig
+from polbayes.config import ElicitationConfig, RunConfig
 from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses
 from polbayes.design import design
 from polbayes.errors import UserError
@@ -67,7 +67,7 @@ def plan(config: RunConfig) -> Plan:
     instruments = with_wordings([load_instrument(n) for n in config.instruments], config.wordings)
     prefixes = load_prefixes(config.prefixes.file, config.prefixes.only)
     template = load_template(config.elicitation.template)
-    lexicon = load_lexicon(config.elicitation.lexicon) if config.elicitation.lexicon else None
+    lexicon = _lexicon(config.elicitation)
     spec = parse_analysis(config.analysis, config.sampler, config.features)
     check_coders(config.coding, used="code" in config.stages)
     if not config.coding.coders and _is_text(config):
@@ -87,6 +87,13 @@ def plan(config: RunConfig) -> Plan:
         probabilities = config.elicitation.kind != "open_ended" or config.imported is not None
         check_features(to_measure(config.features, probabilities=probabilities), config.features)
     return Plan(config, instruments, prefixes, template, lexicon, spec, data)
+
+
+def _lexicon(elicitation: ElicitationConfig) -> Lexicon | None:
+    if not elicitation.lexicon:
+        return None
+    whole = load_lexicon(elicitation.lexicon)
+    return whole if elicitation.lexicon_size is None else whole.first(elicitation.lexicon_size)
 
 
 def _check_paraphrase_sets(config: RunConfig, data: "xr.Dataset") -> None:

@@ -57,6 +57,44 @@ class Lexicon:
     options: tuple[str, ...]
     stance: tuple[int, ...]
 
+    def first(self, size: int) -> "Lexicon":
+        """Return the lexicon of the first `size` options of every stance.
+
+        Raises
+        ------
+        UserError
+            If there are fewer to agree with and to disagree with.
+        """
+        return self.chosen({s: range(size) for s in (-1, 0, 1)}, size)
+
+    def chosen(self, places: Mapping[int, Iterable[int]], size: int) -> "Lexicon":
+        """Return the lexicon of some options of every stance.
+
+        Parameters
+        ----------
+        places
+            For each stance the places of the options among those of the stance.
+        size
+            How many these are of a stance, for the error.
+
+        Raises
+        ------
+        UserError
+            If no stance has as many options.
+        """
+        of = {s: [n for n, t in enumerate(self.stance) if t == s] for s in (-1, 0, 1)}
+        most = max(map(len, of.values()))
+        if not 1 <= size <= most:
+            raise UserError(
+                f"elicitation.lexicon_size: must be from 1 to {most}, which lexicon "
+                f"'{self.lexicon}' has of a stance, not {size}."
+            )
+        kept = sorted(of[s][k] for s in of for k in places[s] if k < len(of[s]))
+        name = f"{self.lexicon}, {size} a stance"
+        return Lexicon(
+            name, tuple(self.options[n] for n in kept), tuple(self.stance[n] for n in kept)
+        )
+
 
 def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) -> tuple[Prefix, ...]:
     """Load prefixes, in the order of the file or of `only`.

@@ -204,6 +204,28 @@ def test_a_coding_from_before_there_were_judges_is_the_same(tmp_path):
     assert stage_keys(before, {}) == stage_keys(after, {})
 
 
+def test_keys_that_there_were_not_always_change_nothing_at_their_defaults(tmp_path):
+    before = {**CONFIG, "elicitation": {"runs": 3}, "measures": {"bootstrap": 500}}
+    how = {"decoding": "sample", "top_p": 1.0, "beams": 5, "penalty_alpha": 0.6}
+    after = {
+        **before,
+        "elicitation": {"runs": 3, **how, "lexicon_size": None, "top_tokens": None},
+        "measures": {"bootstrap": 500, "reformulation_sets": None},
+        "report": {"study": None},
+        "ablation": {"decodings": {}},
+    }
+    write_text(tmp_path / ".hydra" / "config.yaml", yaml.safe_dump(before))
+    check_config(tmp_path, yaml.safe_dump(after), STAGES)
+    assert stage_keys(before, {}) == stage_keys(after, {})
+    other = {**after, "elicitation": {**after["elicitation"], "decoding": "greedy"}}
+    assert stage_keys(other, {})["probe"] != stage_keys(before, {})["probe"]
+    with pytest.raises(UserError, match=r"elicitation\.decoding=null, not greedy"):
+        check_config(tmp_path, yaml.safe_dump(other), STAGES)
+    shown = {**before, "report": {"study": "haller"}}
+    old, new = stage_keys(before, {}), stage_keys(shown, {})
+    assert {stage for stage in STAGES if old[stage] != new[stage]} == {"report"}
+
+
 @pytest.mark.parametrize(
     ("values", "redone"),
     [

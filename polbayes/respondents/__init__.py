@@ -33,6 +33,9 @@ __all__ = [
     "open_respondent",
 ]
 
+# How open answers are written.
+DECODINGS = ("sample", "greedy", "beam", "contrastive")
+
 _Describe = Callable[[str, RespondentConfig, Template], ModelInfo]
 _Open = Callable[[str, RespondentConfig, Template, ElicitationConfig], Respondent]
 
@@ -56,6 +59,8 @@ class Backend:
         What of the respondent's own keys determines the answers, beside those that all have.
     ready
         Refuses to ask it where something outside of the config is missing.
+    decodings
+        The ways of writing open answers that it offers, of `DECODINGS`.
     """
 
     elicitations: tuple[str, ...]
@@ -64,6 +69,7 @@ class Backend:
     identity: Callable[[RespondentConfig], str] = lambda config: ""
     settings: Callable[[RespondentConfig], Mapping[str, Any]] = lambda config: {}
     ready: Callable[[str, RespondentConfig], None] = lambda name, config: None
+    decodings: tuple[str, ...] = ("sample",)
 
 
 # A user's own backend is added here.
@@ -73,6 +79,7 @@ BACKENDS: MutableMapping[str, Backend] = {
         causal.describe,
         causal.open_causal,
         checkpoint.weights_digest,
+        decodings=DECODINGS,
     ),
     "masked": Backend(
         ("fill_mask",), masked.describe, masked.open_masked, checkpoint.weights_digest
@@ -84,6 +91,7 @@ BACKENDS: MutableMapping[str, Backend] = {
         chat_api.open_chat_api,
         settings=chat_api.answer_settings_of,
         ready=chat_api.check_key,
+        decodings=("sample", "greedy"),
     ),
     "simulated": Backend(
         ELICITATIONS,
@@ -118,12 +126,48 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
         raise UserError(
             f"{where}.api: is for backend=chat_api, not {config.backend}; leave it out."
         )
-    least = {"batch_size": 1, "max_new_tokens": 1, "top_k": 0, "temperature": 0}
-    for key, bound in least.items():
+    least = {"batch_size": 1, "max_new_tokens": 1, "top_k": 0, "temperature": 0, "beams": 1}
+    for key, bound in {**least, "lexicon_size": 1, "top_tokens": 1}.items():
         given = getattr(elicitation, key)
         if given is not None and not given >= bound:
             raise UserError(f"elicitation.{key}: must be at least {bound}, not {given}.")
+    if elicitation.kind == "open_ended":
+        _check_decoding(where, config.backend, backend, elicitation)
     return backend
+
+
+def _check_decoding(
+    where: str, name: str, backend: Backend, elicitation: ElicitationConfig
+) -> None:
+    """Refuse a way of writing answers that there is not, or not with this backend."""
+    way, runs = elicitation.decoding, elicitation.runs
+    if way not in DECODINGS:
+        raise unknown("decoding", way, DECODINGS, where="elicitation.decoding")
+    if way not in backend.decodings:
+        raise UserError(
+            f"{where}: backend {name} cannot write answers by decoding={way}; "
+            f"it offers {' and '.join(backend.decodings)}."
+        )
+    if not 0 < elicitation.top_p <= 1:
+        raise UserError(
+            f"elicitation.top_p: must be above 0 and at most 1, not {elicitation.top_p}."
+        )
+    if not 0 <= elicitation.penalty_alpha <= 1:
+        raise UserError(
+            "elicitation.penalty_alpha: must be from 0 to 1, not "
+            f"{elicitation.penalty_alpha}."
+        )
+    if way == "contrastive" and elicitation.top_k < 1:
+        raise UserError("elicitation.top_k: contrastive search needs at least 1 candidate.")
+    if way in ("greedy", "contrastive") and runs > 1:
+        raise UserError(
+            f"elicitation.runs: decoding={way} gives the same answer every time; use 1, not {runs}."
+        )
+    if way == "beam" and runs > elicitation.beams:
+        raise UserError(
+            f"elicitation.runs: a beam search of {elicitation.beams} beams finds as many "
+            f"sequences; use at most that many runs, not {runs}, or more beams."
+        )
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
@@ -191,4 +235,21 @@ def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) ->
     asked = ["kind", "template"]
     if elicitation.kind == "open_ended":
         asked += ["max_new_tokens", "top_k", "temperature"]
+        asked += [key for key in _OF_DECODING[elicitation.decoding] if _is_set(elicitation, key)]
+    if elicitation.kind == "fill_mask" and _is_set(elicitation, "top_tokens"):
+        asked += ["top_tokens"]
     return settings | {f"elicitation.{key}": getattr(elicitation, key) for key in asked}
+
+
+# Beyond those keys that were always there, and only where they are not at their defaults, so that
+# journals that were begun before there were these keys can be gone on with.
+_OF_DECODING: Mapping[str, tuple[str, ...]] = {
+    "sample": ("top_p",),
+    "greedy": ("decoding",),
+    "beam": ("decoding", "beams"),
+    "contrastive": ("decoding", "penalty_alpha"),
+}
+
+
+def _is_set(elicitation: ElicitationConfig, key: str) -> bool:
+    return bool(getattr(elicitation, key) != getattr(ElicitationConfig, key))

@@ -21,6 +21,7 @@ from polbayes.respondents.contract import Completion, Question, left_out, templa
 from polbayes.respondents.passes import Passes
 from polbayes.respondents.portions import release
 from polbayes.respondents.sampling import Sampler
+from polbayes.respondents.searches import beam_search, contrastive_search
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -156,9 +157,44 @@ class CausalRespondent:
         self._check(prompts, longest + 1)
         how = self._elicitation
         room = [min(how.max_new_tokens, self._limit - len(ids)) for ids in prompts]
+        if how.decoding in ("beam", "contrastive"):
+            written = self._searched(prompts, room, [question.run for question in questions])
+            return [self._completion(new) for new in written]
         way = self._passes.choose(longest + max(room, default=0))
-        sampler = Sampler(top_k=how.top_k, temperature=how.temperature)
+        greedy = how.decoding == "greedy"
+        sampler = Sampler(
+            top_k=how.top_k, temperature=0.0 if greedy else how.temperature, top_p=how.top_p
+        )
         return [self._completion(new) for new in way.continued(prompts, seeds, room, sampler)]
+
+    def _searched(
+        self, prompts: Sequence[Ids], room: Sequence[int], runs: Sequence[int]
+    ) -> list[list[int]]:
+        """Return for each prompt what a search finds; by beams, the one of the run's rank."""
+        how = self._elicitation
+        plain = self._passes.plain
+        if how.decoding == "beam":
+
+            def beam(model: Any, ids: Any, mask: Any, longest: int) -> Any:
+                # The whole beam, so that a sequence does not depend on how many are wanted.
+                return beam_search(
+                    model, ids, mask, room=longest, beams=how.beams, best=how.beams
+                )
+
+            found = plain.searched(prompts, room, beam)
+            return [found[ids][run - 1] for ids, run in zip(prompts, runs, strict=True)]
+
+        def contrast(model: Any, ids: Any, mask: Any, longest: int) -> Any:
+            return contrastive_search(
+                *(model, ids, mask),
+                room=longest,
+                alpha=how.penalty_alpha,
+                k=how.top_k,
+                ends=self._ends,
+            )
+
+        found = plain.searched(prompts, room, contrast)
+        return [found[ids] for ids in prompts]
 
     def close(self) -> None:
         """Free the weights."""

@@ -87,7 +87,7 @@ class MaskedRespondent:
     tokenizer, model
         As transformers loads them.
     elicitation
-        Its batch size counts, if it has one.
+        Its batch size counts, if it has one, and how many of the likeliest tokens are read.
     """
 
     def __init__(
@@ -97,6 +97,7 @@ class MaskedRespondent:
         self._tokenizer = tokenizer
         self._model = model
         self._rows = Portion(elicitation.batch_size or _ROWS.get(model.device.type, _MOST_ROWS))
+        self._most = elicitation.top_tokens
         limit = getattr(model.config, "max_position_embeddings", 0) or 1 << 30
         # Tokenizers of models that begin to count positions at 2 know the smaller number.
         self._limit = min(int(limit), int(tokenizer.model_max_length))
@@ -188,7 +189,10 @@ class MaskedRespondent:
     def _at_mask(
         self, prompts: Sequence[tuple[int, ...]], tokens: Sequence[int]
     ) -> "NDArray[np.float64]":
-        """Return the probabilities of some tokens at the mask (row, token), from float32."""
+        """Return the probabilities of some tokens at the mask (row, token), from float32.
+
+        Where only the likeliest tokens are read, the others count as 0.
+        """
         import torch
 
         width = max(map(len, prompts))
@@ -208,6 +212,9 @@ class MaskedRespondent:
         if logits.shape[1] != 1:
             logits = logits[torch.arange(len(where), device=device), where][:, None]
         probability = logits[:, 0].float().softmax(dim=1)
+        if self._most is not None:
+            best = probability.topk(min(self._most, probability.shape[1]), dim=1)
+            probability = torch.zeros_like(probability).scatter_(1, best.indices, best.values)
         return np.asarray(probability[:, list(tokens)].cpu().double().numpy())
 
 

@@ -39,6 +39,11 @@ class Passes:
         self._shared = SharedPass(model, ends=ends, rows=rows)
         self._window = _window(model)
 
+    @property
+    def plain(self) -> PlainPass:
+        """The way that feeds every prompt whole."""
+        return self._plain
+
     def choose(self, longest: int) -> SharedPass | PlainPass:
         """Return the way to ask where no prompt with its answer has more tokens than `longest`."""
         return self._shared if longest <= self._window and self.can_share else self._plain

@@ -1,6 +1,6 @@
 """A causal LM asked with padded batches of whole prompts: what works with every model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +105,43 @@ class PlainPass:
             rows = [n for n, given in enumerate(room) if given == size]
             self._over(rows, [len(prompt) for prompt in prompts], work)
         return answers
+
+    def searched(
+        self,
+        prompts: Sequence[Ids],
+        room: Sequence[int],
+        search: Callable[[Any, Any, Any, int], Sequence[Any]],
+    ) -> Mapping[Ids, Any]:
+        """Write on after each different prompt by a search that depends on nothing else.
+
+        Parameters
+        ----------
+        prompts
+            Token ids.
+        room
+            For each how many tokens may be written; the same for equal prompts.
+        search
+            Given the model, padded ids with their mask (row, position) and the room, returns
+            what it found for each row; see `polbayes.respondents.searches`.
+
+        Returns
+        -------
+        dict
+            By prompt, what was found.
+        """
+        rooms = dict(zip(prompts, room, strict=True))
+        different = list(rooms)
+        found: dict[Ids, Any] = {}
+
+        def work(rows: Sequence[int]) -> None:
+            asked = [different[n] for n in rows]
+            here = search(self._model, *self._padded(asked), rooms[asked[0]])
+            found.update(zip(asked, here, strict=True))
+
+        for size in sorted(set(rooms.values())):
+            rows = [n for n, prompt in enumerate(different) if rooms[prompt] == size]
+            self._over(rows, [len(prompt) for prompt in different], work)
+        return found
 
     def _over(
         self, rows: Sequence[int], lengths: Sequence[int], work: Callable[[list[int]], None]

@@ -1,4 +1,4 @@
-"""Sampling that depends on nothing but the cell: top-k with noise that is a hash.
+"""Sampling that depends on nothing but the cell: top-k and top-p with noise that is a hash.
 
 The largest of ``logit / temperature + Gumbel noise`` is a draw from the softmax (the Gumbel-max
 trick), so that greedy decoding over noisy logits samples. The noise is a pure function of the
@@ -85,10 +85,13 @@ class Sampler:
         How many of the likeliest tokens are drawn from; 0 for all.
     temperature
         What logits are divided by; at 0 the likeliest token is taken.
+    top_p
+        Of these, the likeliest that together have this probability are drawn from, in (0, 1].
     """
 
     top_k: int
     temperature: float
+    top_p: float = 1.0
 
     def draw(self, logits: Any, seeds: "ArrayLike", step: int) -> "NDArray[np.int64]":
         """Return one token per row.
@@ -115,10 +118,33 @@ class Sampler:
             return np.asarray(logits.argmax(dim=1).cpu().numpy())
         size = logits.shape[1]
         values, tokens = logits.float().topk(min(self.top_k or size, size), dim=1)
-        scaled = values.cpu().double().numpy() / self.temperature
+        scaled = nucleus(values.cpu().double().numpy() / self.temperature, self.top_p)
         candidates = tokens.cpu().numpy()
         at = choose(scaled, candidates, seeds=seeds, step=step)
         return np.asarray(candidates[np.arange(len(at)), at])
+
+
+def nucleus(values: "NDArray[np.float64]", top_p: float) -> "NDArray[np.float64]":
+    """Leave the smallest set of candidates whose probabilities reach `top_p` (Holtzman et al. 2020).
+
+    Parameters
+    ----------
+    values
+        Dimensions row, candidate: logits over temperature, the highest first.
+    top_p
+        In (0, 1].
+
+    Returns
+    -------
+    numpy.ndarray
+        The values, minus infinity beyond the set, which has at least one candidate.
+    """
+    if top_p >= 1:
+        return values
+    mass = np.exp(values - values[:, :1])
+    mass /= mass.sum(axis=1, keepdims=True)
+    before = mass.cumsum(axis=1) - mass
+    return np.asarray(np.where(before < top_p, values, -np.inf))
 
 
 class SampledOnly:

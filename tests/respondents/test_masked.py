@@ -101,3 +101,22 @@ def test_a_statement_with_a_mask_of_its_own_is_refused(masked_checkpoint):
 def test_a_prompt_that_does_not_fit_is_refused(masked_checkpoint):
     with pytest.raises(ValueError, match="the model takes 64"):
         ask(opened(masked_checkpoint(True)), ["Taxes. " * 60])
+
+
+def test_only_the_likeliest_tokens_count_where_so_many_are_read(masked_checkpoint):
+    """Feng et al. (2023) and Lunardi et al. (2024) read the ten likeliest."""
+    path = masked_checkpoint(True)
+    whole, cut = ask(opened(path)), ask(opened(path, top_tokens=60, batch_size=2))
+    model = tf.AutoModelForMaskedLM.from_pretrained(path).eval()
+    tokenizer = tf.AutoTokenizer.from_pretrained(path)
+    expected = whole.copy()
+    for row, statement in enumerate(STATEMENTS):
+        inputs = tokenizer(f"{statement} I [MASK] with it.", return_tensors="pt")
+        at = inputs["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+        with torch.no_grad():
+            best = model(**inputs).logits[0, at].topk(60).indices.tolist()
+        for option, word in enumerate(LEXICON.options):
+            if tokenizer.get_vocab().get(word) not in best and np.isfinite(whole[row, option]):
+                expected[row, option] = 0.0
+    np.testing.assert_allclose(cut, expected, atol=1e-6)
+    assert 0 < np.nansum(cut) < np.nansum(whole)

@@ -37,9 +37,12 @@ def request_body(
     }
     extra: dict[str, Any] = {}
     if elicitation.kind == "open_ended":
-        body |= {"temperature": elicitation.temperature, "seed": seed % _SEEDS}
+        greedy = elicitation.decoding == "greedy"
+        body |= {"temperature": 0.0 if greedy else elicitation.temperature, "seed": seed % _SEEDS}
+        if elicitation.top_p < 1 and not greedy:
+            body |= {"top_p": elicitation.top_p}
         # No field of the protocol, but of many servers.
-        extra = {"top_k": elicitation.top_k} if elicitation.top_k else {}
+        extra = {"top_k": elicitation.top_k} if elicitation.top_k and not greedy else {}
     else:
         body |= {"temperature": 0.0, "logprobs": True, "top_logprobs": api.top_logprobs}
     for name in api.omit:
