@@ -43,6 +43,7 @@ common overrides:
                             say how well coders read what was annotated
   task=paraphrase paraphrase=haller name=NAME instruments=[pct]
                             have wordings of the statements made, cleaned and checked
+  task=ablate               answer and read a design in several ways, and compare
   wordings=[outputs/NAME/wordings.parquet]
                             ask these wordings, too
 
@@ -131,6 +132,10 @@ def _run(arguments: list[str]) -> int:
         from polbayes.paraphrasing.task import paraphrase
 
         paraphrase(config, text, command=command)
+    elif config.task == "ablate":
+        from polbayes.ablation.task import ablate
+
+        ablate(config, text, command=command)
     else:
         run.run(config, text, command=command)
     return 0

@@ -78,7 +78,7 @@ def plan(config: RunConfig) -> Plan:
         data = _only_models(import_table(config.imported, instruments=instruments), config.models)
     else:
         check_answers(prefixes, config.elicitation.kind, lexicon)
-        data = _design(config, instruments, prefixes, template)
+        data = design_of(config, instruments, prefixes, template)
         if "fit" in config.stages:
             check_analysis(spec, _as_if_answered(data))
     _check_paraphrase_sets(config, data)
@@ -128,12 +128,26 @@ def _is_text(config: RunConfig) -> bool:
     return config.elicitation.kind == "open_ended"
 
 
-def _design(
+def design_of(
     config: RunConfig,
     instruments: Sequence[Instrument],
     prefixes: Sequence[Prefix],
     template: Template,
 ) -> "xr.Dataset":
+    """Return what a config asks whom.
+
+    Parameters
+    ----------
+    config
+        The config.
+    instruments, prefixes, template
+        What it names, loaded.
+
+    Raises
+    ------
+    UserError
+        If a respondent cannot be asked this way, or there is nothing to ask.
+    """
     from polbayes.probe import model_info
     from polbayes.respondents import check
 

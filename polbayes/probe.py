@@ -436,7 +436,7 @@ def _filled(
         what = {"long_name": "1 where the answer was cut off at max_new_tokens"}
         data["truncated"] = (CELL_DIMS, truncated, what)
     else:
-        data = _with_masses(data, mass, lexicon)
+        data = with_masses(data, mass, lexicon)
     data.attrs["notes"] = "\n".join(dict.fromkeys(notes))
     return data
 
@@ -460,7 +460,18 @@ def _placed(
                 yield at, record
 
 
-def _with_masses(data: "xr.Dataset", mass: "NDArray[np.float32]", lexicon: Lexicon) -> "xr.Dataset":
+def with_masses(data: "xr.Dataset", mass: "NDArray[np.float32]", lexicon: Lexicon) -> "xr.Dataset":
+    """Return a dataset with the masses of the options, and of agreeing and disagreeing.
+
+    Parameters
+    ----------
+    data
+        Without any of these.
+    mass
+        Over ``model, item, variant, prefix, run, option``; NaN for options that cannot be read.
+    lexicon
+        The options.
+    """
     stance = np.array(lexicon.stance, dtype=np.int8)
     data = data.assign_coords(
         option=np.array(lexicon.options, dtype=object), option_stance=("option", stance)

@@ -1,0 +1,145 @@
+"""What becomes of consistency and position when a design is answered or read otherwise."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Fold,
+    Picture,
+    Section,
+    estimate_columns,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.figures.ablation import plot_lexicon_sizes, plot_positions, plot_settings
+from polbayes.report.sections.bias import counted, level_of
+from polbayes.report.sections.consistency import KINDS, MEASURES, POSITIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PANELS = {
+    "reversed": "Polar: negations and opposites",
+    "paraphrase": "Paraphrastic: same meaning",
+}
+_NAMES = {"reversed": "ablation_polar", "paraphrase": "ablation_paraphrastic"}
+_KIND = Column("Wordings", lambda row: KINDS.get(row["kind"], row["kind"]), numeric=False)
+_MEASURE = Column(
+    "Measure",
+    lambda row: {**MEASURES, **POSITIONS}.get(row["measure"], row["measure"]),
+    numeric=False,
+)
+
+
+def ablation(table: "pd.DataFrame", apart: "pd.DataFrame | None") -> Section:
+    """Show every setting, and how far each is from the run's own.
+
+    Parameters
+    ----------
+    table, apart
+        ``ablation`` and ``ablation_differences`` of ``task=ablate``.
+    """
+    of_lexicon = "size" in table
+    level = level_of(table)
+    what = (
+        "how many words of the lexicon are read: first its first so many of every stance (the "
+        "line, with its interval), then random selections of as many (the dots)"
+        if of_lexicon
+        else "how answers are decoded and what reads them; a name with a number after it says how "
+        "many sequences of a beam there are"
+    )
+    reading = (
+        f"The same questions to the same models. What changes is {what}. Polar consistency is the "
+        "share of answers to negations and opposites that are the reverse of the answer to the "
+        "original, on four levels; paraphrastic consistency the share of answers to paraphrases "
+        f"that are the same. Intervals ({level:.0%}) come from resampling statements.",
+        "A model that understands is consistent in both, whatever the setting. Where polar "
+        "consistency depends on the setting, so does every position that rests on the answers.",
+    )
+    blocks = _lexicons(table) if of_lexicon else _settings(table)
+    if apart is not None and len(apart):
+        blocks.append(_differences(apart, of_lexicon))
+    numbers = grid(
+        table,
+        [*_labels(of_lexicon), *_columns("Estimate", level), counted("n", "n")],
+        caption="All measures under every setting.",
+        csv="ablation",
+        searchable=len(table) <= 2000,
+    )
+    blocks.append(Fold("Every setting, as a table", (numbers,)))
+    return Section("ablation", "The same questions, asked and read otherwise", reading, (*blocks,))
+
+
+def _labels(of_lexicon: bool) -> list[Column]:
+    if of_lexicon:
+        return [
+            number_column("size", "Options of a stance", 0),
+            Column("Which", lambda row: _which(row["composition"]), numeric=False),
+        ]
+    return [text_column("decoding", "Decoding"), text_column("coder", "Read by")]
+
+
+def _which(composition: object) -> str:
+    return "the first" if int(str(composition)) == 0 else f"random, no. {composition}"
+
+
+def _columns(header: str, level: float) -> list[Column]:
+    return [text_column("model", "Model"), _KIND, _MEASURE, *estimate_columns(header, level)]
+
+
+def _settings(table: "pd.DataFrame") -> list[Block]:
+    blocks: list[Block] = []
+    for kind, title in PANELS.items():
+        rows = table[table["kind"] == kind]
+        if len(rows):
+            picture = Picture(
+                name=_NAMES[kind],
+                caption=f"{title}: share as expected on four levels, by decoding and coder.",
+                alt=f"{title}: dot plots by model; the numbers are in the table below.",
+                figure=plot_settings(rows),
+                csv=("ablation",),
+                posterior=False,
+            )
+            blocks.append(picture)
+    if (table["measure"] == "economic").any():
+        picture = Picture(
+            name="ablation_compass",
+            caption="Positions on the Political Compass by the answers to the original wordings.",
+            alt="Small compasses by model; the numbers are in the table below.",
+            figure=plot_positions(table),
+            csv=("ablation",),
+            posterior=False,
+        )
+        blocks.append(picture)
+    return blocks
+
+
+def _lexicons(table: "pd.DataFrame") -> list[Block]:
+    there = [(kind, title) for kind, title in PANELS.items() if (table["kind"] == kind).any()]
+    if not there:
+        return []
+    return [
+        Picture(
+            name="ablation_lexicon",
+            caption="Share as expected on four levels, by how many words of each stance are read.",
+            alt="Lines by model; the numbers are in the table below.",
+            figure=plot_lexicon_sizes(table, panels=there),
+            csv=("ablation",),
+            posterior=False,
+        )
+    ]
+
+
+def _differences(table: "pd.DataFrame", of_lexicon: bool) -> Block:
+    level = level_of(table)
+    columns = [*_labels(of_lexicon), *_columns("Difference", level)]
+    numbers = grid(
+        table,
+        columns,
+        caption="Each setting minus the run's own, over the same statements, resampled together.",
+        csv="ablation_differences",
+        searchable=len(table) <= 2000,
+    )
+    return Fold("How far each setting is from the run's own", (numbers,))
