@@ -81,7 +81,7 @@ def plan(config: RunConfig) -> Plan:
         data = design_of(config, instruments, prefixes, template)
         if "fit" in config.stages:
             check_analysis(spec, _as_if_answered(data))
-    _check_paraphrase_sets(config, data)
+    _check_sets(config, data)
     _check_answers_from(config)
     if "measure" in config.stages:
         probabilities = config.elicitation.kind != "open_ended" or config.imported is not None
@@ -96,13 +96,15 @@ def _lexicon(elicitation: ElicitationConfig) -> Lexicon | None:
     return whole if elicitation.lexicon_size is None else whole.first(elicitation.lexicon_size)
 
 
-def _check_paraphrase_sets(config: RunConfig, data: "xr.Dataset") -> None:
-    sets = config.measures.paraphrase_sets
-    if sets is None:
-        return
-    from polbayes.measures.paraphrases import check_sets
+def _check_sets(config: RunConfig, data: "xr.Dataset") -> None:
+    from polbayes.measures.paraphrases import wordings_of_sets
 
-    check_sets(data, sets)
+    settings = config.measures
+    if settings.reformulation_sets is not None:
+        wordings_of_sets(data, settings.reformulation_sets, key="measures.reformulation_sets")
+    if settings.paraphrase_sets is None:
+        return
+    wordings_of_sets(data, settings.paraphrase_sets, key="measures.paraphrase_sets")
     if config.imported is None and config.elicitation.kind == "open_ended":
         raise UserError(
             "measures.paraphrase_sets: comparing them takes answer probabilities, which "

@@ -125,6 +125,7 @@ def keys_of(config: RunConfig, text: str) -> dict[str, str]:
         The checked config, and the same as YAML.
     """
     from polbayes.coding.rubric import rubric_digests
+    from polbayes.report.assemble import study_inputs
     from polbayes.report.coder_errors import KEYING
     from polbayes.respondents.checkpoint import checkpoint_digest
 
@@ -133,13 +134,15 @@ def keys_of(config: RunConfig, text: str) -> dict[str, str]:
         for name, model in config.coding.models.items()
         if model.checkpoint
     } | rubric_digests(config.coding.models)
-    validated = Path(config.run_dir).expanduser() / KEYING
+    folder = Path(config.run_dir).expanduser()
+    validated = folder / KEYING
+    shown = {name: file_digest(path) for name, path in study_inputs(folder, config).items()}
     return stage_keys(
         yaml.safe_load(text),
         _inputs(config),
         code_inputs=coders,
         fit_inputs=fit_inputs(config),
-        report_inputs=_digests([validated] if validated.is_file() else []),
+        report_inputs=_digests([validated] if validated.is_file() else []) | shown,
     )
 
 
@@ -311,6 +314,7 @@ def _measure(job: Job) -> tuple[list[str], dict[str, Any]]:
         seed=job.plan.config.seed,
         strong=settings.strong,
         paraphrase_sets=settings.paraphrase_sets,
+        reformulation_sets=settings.reformulation_sets,
         features=job.plan.config.features,
     )
     return write_tables(tables, job.folder / "measures"), {}

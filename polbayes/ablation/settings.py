@@ -122,9 +122,7 @@ def readings(config: RunConfig, whole: Lexicon) -> list[Reading]:
     number = {s: whole.stance.count(s) for s in (-1, 0, 1)}
     most = max(number.values())
     if settings.compositions < 0:
-        raise UserError(
-            f"ablation.compositions: must be at least 0, not {settings.compositions}."
-        )
+        raise UserError(f"ablation.compositions: must be at least 0, not {settings.compositions}.")
     found = [Reading(most, 0, whole)]
     for size in sorted(set(settings.lexicon_sizes)):
         if size < 1:

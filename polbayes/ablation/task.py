@@ -126,9 +126,7 @@ def _labels(reading: Reading) -> Mapping[str, Any]:
     }
 
 
-def _asked(
-    planned: Plan, elicitation: ElicitationConfig, name: str, *, own: bool
-) -> "xr.Dataset":
+def _asked(planned: Plan, elicitation: ElicitationConfig, name: str, *, own: bool) -> "xr.Dataset":
     """Ask in one way, and return the answers; those of the run itself need not be asked again."""
     from polbayes.plan import design_of
     from polbayes.probe import probe

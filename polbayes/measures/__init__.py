@@ -21,6 +21,7 @@ from polbayes.measures.paraphrases import (
     distributions,
     divergent_pairs,
     item_instability,
+    wordings_of_sets,
 )
 from polbayes.measures.prefix_shift import prefix_shift
 from polbayes.measures.ranks import rank_agreement
@@ -67,6 +68,7 @@ def measure_all(
     seed: int = 1,
     strong: float = STRONG,
     paraphrase_sets: Mapping[str, Sequence[str]] | None = None,
+    reformulation_sets: Mapping[str, Sequence[str]] | None = None,
     features: FeatureConfig | None = None,
 ) -> "dict[str, pd.DataFrame]":
     """Compute every classical measure that the dataset allows.
@@ -82,6 +84,9 @@ def measure_all(
     paraphrase_sets
         Two sets of wordings to compare, see
         `polbayes.measures.paraphrases.compare_paraphrase_sets`.
+    reformulation_sets
+        Two such sets whose bias is compared, see
+        `polbayes.measures.contrasts.reformulation_robustness`.
     features
         Which text features of the wordings, and how, see `polbayes.features.to_measure`; by
         default none.
@@ -92,10 +97,11 @@ def measure_all(
         Tables by name: ``bias``, ``bias_by_prefix``, ``bias_by_kind``, ``validity``,
         ``validity_by_prefix``, ``agreement``; ``bias_by_variant`` where there are no more
         than `MANY_WORDINGS` ids of wordings; ``bias_by_instrument`` where there are
-        several instruments; ``consistency`` where there are wordings beside an original and
-        ``consistency_by_item`` where these are no more than `MANY_WORDINGS`; ``compass``
-        where items have points; ``prefix_shift`` where there are several prefixes,
-        ``bias_difference_by_instrument`` where there are several instruments;
+        several instruments, and ``bias_by_prefix_and_instrument`` where there are several
+        prefixes, too; ``reformulation_robustness`` given two sets; ``consistency`` where there
+        are wordings beside an original and ``consistency_by_item`` where these are no more than
+        `MANY_WORDINGS`; ``compass`` where items have points; ``prefix_shift`` where there are
+        several prefixes, ``bias_difference_by_instrument`` where there are several instruments;
         ``rank_agreement_by_prefix``, ``_by_variant`` (``_by_kind`` where there are more than
         `MANY_PAIRED` ids) and ``_by_instrument`` where there are several of these and of
         models; ``stability``, ``stability_by_item``, ``distributions``, ``divergent_pairs``,
@@ -123,6 +129,8 @@ def measure_all(
     tables["agreement"] = agreement(data, **settings)
     tables |= _of_wordings(data, {**settings, "strong": strong})
     tables |= _of_ways_of_asking(data, settings)
+    if reformulation_sets:
+        tables["reformulation_robustness"] = _of_sets(data, reformulation_sets, settings)
     if "r_plus" in data:
         tables["stability"] = stability(data, **settings)
         tables["stability_by_item"] = stability(data, by=("model", "item"), **settings)
@@ -169,6 +177,9 @@ def _of_ways_of_asking(data: "xr.Dataset", settings: dict[str, Any]) -> "dict[st
         tables["prefix_shift"] = prefix_shift(data, **settings)
     if several["instrument"]:
         tables["bias_difference_by_instrument"] = bias_difference(data, **settings)
+    if all(several.values()):
+        by = ("model", "instrument", "prefix")
+        tables["bias_by_prefix_and_instrument"] = bias(data, by=by, **settings)
     if data.sizes["model"] > 1:
         over = [name for name, there in several.items() if there]
         if data.sizes["variant"] > 1:
@@ -176,6 +187,16 @@ def _of_ways_of_asking(data: "xr.Dataset", settings: dict[str, Any]) -> "dict[st
         for name in over:
             tables[f"rank_agreement_by_{name}"] = rank_agreement(data, over=name, **settings)
     return tables
+
+
+def _of_sets(
+    data: "xr.Dataset", sets: Mapping[str, Sequence[str]], settings: dict[str, Any]
+) -> "pd.DataFrame":
+    """Compare bias between two sets of reformulations of one run."""
+    found = wordings_of_sets(data, sets, key="measures.reformulation_sets")
+    first, second = (data.isel(variant=places) for places in found)
+    names = tuple(sets)
+    return reformulation_robustness(first, second, names=(names[0], names[1]), **settings)
 
 
 def _of_paraphrases(

@@ -57,7 +57,7 @@ def distributions(data: "xr.Dataset", *, level: float = 0.95) -> "pd.DataFrame":
     import pandas as pd
 
     Bootstrap(1, level, 0)
-    r_plus, asked = _by_wording(data)
+    r_plus, asked = r_plus_by_wording(data)
     rows: list[dict[str, Any]] = []
     for m, i in np.argwhere(asked.any(axis=2)):
         values = np.sort(r_plus[m, i][~np.isnan(r_plus[m, i])])
@@ -97,7 +97,7 @@ def divergent_pairs(data: "xr.Dataset") -> "pd.DataFrame":
     """
     import pandas as pd
 
-    r_plus, _ = _by_wording(data)
+    r_plus, _ = r_plus_by_wording(data)
     statements = data["statement"].transpose("item", "variant").values
     variants = data["variant"].values
     rows = []
@@ -226,12 +226,12 @@ def compare_paraphrase_sets(
     """
     import pandas as pd
 
-    check_sets(data, sets)
+    places = wordings_of_sets(data, sets, key="measures.paraphrase_sets")
     settings: dict[str, Any] = {"level": level, "seed": seed}
     columns = [*by, "set", "measure", "estimate", "lower", "upper", "n_items", "level", "note"]
     tables, per_item = [], []
-    for name, patterns in sets.items():
-        chosen = data.isel(variant=_matching(data, name, patterns))
+    for name, found_at in zip(sets, places, strict=True):
+        chosen = data.isel(variant=found_at)
         found = _both(chosen, by, draws=draws, **settings)
         tables.append(found.assign(set=name))
         per_item.append(_both(chosen, [*by, "item"], draws=1, **settings))
@@ -240,8 +240,24 @@ def compare_paraphrase_sets(
     return pd.concat([t[columns] for t in tables if len(t)], ignore_index=True)
 
 
-def check_sets(data: "xr.Dataset", sets: Mapping[str, Sequence[str]]) -> None:
-    """Refuse sets that `compare_paraphrase_sets` cannot compare.
+def wordings_of_sets(
+    data: "xr.Dataset", sets: Mapping[str, Sequence[str]], *, key: str
+) -> list[list[int]]:
+    """Find the wordings of two sets, which are to be compared.
+
+    Parameters
+    ----------
+    data
+        A response dataset.
+    sets
+        Two names, each with ids of wordings or patterns of these.
+    key
+        Of the config, named in errors.
+
+    Returns
+    -------
+    list of list of int
+        For each set the positions of its wordings along ``variant``.
 
     Raises
     ------
@@ -249,11 +265,8 @@ def check_sets(data: "xr.Dataset", sets: Mapping[str, Sequence[str]]) -> None:
         If there are not two, or one matches no wording of the dataset.
     """
     if len(sets) != 2:
-        raise UserError(
-            f"measures.paraphrase_sets: two sets are compared; give two, not {len(sets)}."
-        )
-    for name, patterns in sets.items():
-        _matching(data, name, patterns)
+        raise UserError(f"{key}: two sets are compared; give two, not {len(sets)}.")
+    return [_matching(data, name, patterns, key) for name, patterns in sets.items()]
 
 
 def _both(data: "xr.Dataset", by: Sequence[str], **settings: Any) -> "pd.DataFrame":
@@ -288,18 +301,18 @@ def _difference(
     return pd.DataFrame(table.assign(n_items=n_items, level=bootstrap.level, note=note))
 
 
-def _matching(data: "xr.Dataset", name: str, patterns: Sequence[str]) -> list[int]:
+def _matching(data: "xr.Dataset", name: str, patterns: Sequence[str], key: str) -> list[int]:
     ids = [str(v) for v in data["variant"].values]
     found = [k for k, v in enumerate(ids) if any(fnmatchcase(v, p) for p in patterns)]
     if not found:
         raise UserError(
-            f"measures.paraphrase_sets: '{name}' matches none of the wordings, which are "
+            f"{key}: '{name}' matches none of the wordings, which are "
             f"{', '.join(ids[:8])}{' ...' if len(ids) > 8 else ''}."
         )
     return found
 
 
-def _by_wording(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:
+def r_plus_by_wording(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:
     """Return mean R+ over ``model, item, variant`` (NaN where none), and which were asked."""
     if "r_plus" not in data:
         raise UserError("the dataset has no 'r_plus'; it takes answers with probabilities.")

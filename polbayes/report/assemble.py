@@ -68,7 +68,9 @@ def assemble(
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         responses=responses,
-        tables=_tables(folder) | _specs(folder, stages["code"]["key"]),
+        tables=_tables(folder)
+        | _specs(folder, stages["code"]["key"])
+        | _beside(folder, config),
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
         exclusions=[*fit["notes"], *notes],
@@ -85,6 +87,7 @@ def assemble(
             folder, config.coding.coders, modelled=config.analysis.misclassification is not None
         ),
         duration=_duration(stages),
+        study=config.report.study or "",
     )
 
 
@@ -101,12 +104,52 @@ def _coders(responses: "xr.Dataset") -> dict[str, str]:
     return {f"coder {name}": text for name, text in pairs}
 
 
-def _tables(folder: Path) -> dict[str, Any]:
+def study_inputs(folder: Path, config: RunConfig) -> dict[str, Path]:
+    """Return the files that the section of a study shows, beside those of the run's stages.
+
+    Parameters
+    ----------
+    folder, config
+        The run's folder and config.
+
+    Returns
+    -------
+    dict
+        By name of the table, those that there are; none where no study is to be shown.
+    """
+    if config.report.study is None:
+        return {}
+    ablation = folder / "ablation" / "report" / "tables"
+    wordings = [Path(path).expanduser().parent for path in config.wordings]
+    places = {
+        "coder_scores": [folder / "validation" / "tables" / "scores.csv"],
+        "coder_thresholds": [folder / "validation" / "tables" / "thresholds.csv"],
+        "annotators": [folder / config.annotation.folder / "agreement.csv"],
+        "match_proportion": [place / "match_proportion.csv" for place in wordings],
+        "ablation": [ablation / "ablation.csv"],
+        "ablation_differences": [ablation / "ablation_differences.csv"],
+    }
+    return {
+        name: next(path for path in paths if path.is_file())
+        for name, paths in places.items()
+        if any(path.is_file() for path in paths)
+    }
+
+
+def _beside(folder: Path, config: RunConfig) -> dict[str, Any]:
+    return {name: _read(path) for name, path in study_inputs(folder, config).items()}
+
+
+def _read(path: Path) -> Any:
     import pandas as pd
 
-    paths = [*(folder / "measures").glob("*.csv"), *(folder / "estimates").glob("*.csv")]
     # "null" and "NA" may be names of models; only empty fields are missing.
-    return {p.stem: pd.read_csv(p, keep_default_na=False, na_values=[""]) for p in sorted(paths)}
+    return pd.read_csv(path, keep_default_na=False, na_values=[""])
+
+
+def _tables(folder: Path) -> dict[str, Any]:
+    paths = [*(folder / "measures").glob("*.csv"), *(folder / "estimates").glob("*.csv")]
+    return {p.stem: _read(p) for p in sorted(paths)}
 
 
 def _specs(folder: Path, coded: str) -> dict[str, Any]:

@@ -32,12 +32,14 @@ from polbayes.report.sections.rerun import rerun
 from polbayes.report.sections.sensitivity import sensitivity
 from polbayes.report.sections.validity import validity
 from polbayes.report.sections.variance import variance
+from polbayes.report.studies import study
 from polbayes.report.visible import visible
 
 _FOLDER = Path(__file__).resolve().parent
 
 SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
     "What was compared": comparison,
+    "The study": study,
     "Where the models stand": headline,
     "Who is left of whom": ranking,
     "Kinds of models": predictors,
@@ -66,7 +68,7 @@ _IDEOLOGY = (
 )
 _MIXED = ("Coefficients",)
 # What a spec asks for expressly.
-_IF_ASKED_FOR = ("What was compared", "Kinds of models", "Instruments")
+_IF_ASKED_FOR = ("What was compared", "The study", "Kinds of models", "Instruments")
 
 BANNERS = {
     "bad": "Do not use the estimates of this report",

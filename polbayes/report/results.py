@@ -136,6 +136,8 @@ class Results:
         What is needed to rerun and cite.
     duration
         How long the run took, in words; empty when unknown.
+    study
+        One of `polbayes.config.STUDIES`, whose tables and figures are shown; empty for none.
 
     Raises
     ------
@@ -161,6 +163,7 @@ class Results:
     citations: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     duration: str = ""
+    study: str = ""
 
     def __post_init__(self) -> None:
         """Check what the sections rely on."""

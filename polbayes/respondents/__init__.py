@@ -154,8 +154,7 @@ def _check_decoding(
         )
     if not 0 <= elicitation.penalty_alpha <= 1:
         raise UserError(
-            "elicitation.penalty_alpha: must be from 0 to 1, not "
-            f"{elicitation.penalty_alpha}."
+            f"elicitation.penalty_alpha: must be from 0 to 1, not {elicitation.penalty_alpha}."
         )
     if way == "contrastive" and elicitation.top_k < 1:
         raise UserError("elicitation.top_k: contrastive search needs at least 1 candidate.")

@@ -177,9 +177,7 @@ class CausalRespondent:
 
             def beam(model: Any, ids: Any, mask: Any, longest: int) -> Any:
                 # The whole beam, so that a sequence does not depend on how many are wanted.
-                return beam_search(
-                    model, ids, mask, room=longest, beams=how.beams, best=how.beams
-                )
+                return beam_search(model, ids, mask, room=longest, beams=how.beams, best=how.beams)
 
             found = plain.searched(prompts, room, beam)
             return [found[ids][run - 1] for ids, run in zip(prompts, runs, strict=True)]

@@ -125,7 +125,7 @@ class Sampler:
 
 
 def nucleus(values: "NDArray[np.float64]", top_p: float) -> "NDArray[np.float64]":
-    """Leave the smallest set of candidates whose probabilities reach `top_p` (Holtzman et al. 2020).
+    """Leave the smallest set of candidates that reaches `top_p` (Holtzman et al., 2020).
 
     Parameters
     ----------

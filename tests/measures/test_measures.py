@@ -45,6 +45,7 @@ def test_tables_follow_what_the_data_have(coded):
     many = coded(BOTH, 1, models=("m", "n"), prefixes=("p", "q"), instruments=("x", "y"))
     assert set(measure_all(many, draws=10)) == ALWAYS | of_instruments | {
         "prefix_shift",
+        "bias_by_prefix_and_instrument",
         *(f"rank_agreement_by_{name}" for name in ("prefix", "variant", "instrument")),
     }
     plain = measure_all(data.sel(variant=["original"]), draws=10)

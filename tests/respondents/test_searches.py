@@ -32,9 +32,7 @@ def question(prompt: str, run: int = 1) -> Question:
 
 def opened(checkpoint, **elicitation):
     config = RespondentConfig(checkpoint=str(checkpoint.path), device="cpu")
-    return open_causal(
-        "m", config, TEMPLATE, ElicitationConfig(max_new_tokens=ROOM, **elicitation)
-    )
+    return open_causal("m", config, TEMPLATE, ElicitationConfig(max_new_tokens=ROOM, **elicitation))
 
 
 class Plain:

@@ -68,8 +68,8 @@ def _draw(
         own = rows[rows["coder"] == coder].set_index("decoding").reindex(list(decodings))
         known |= np.isfinite(own["estimate"].to_numpy(dtype=float))
         at = np.arange(len(decodings)) + 0.16 * (k - (len(coders) - 1) / 2)
-        style = {"colour": SERIES[k % len(SERIES)], "marker": MARKERS[k % len(MARKERS)]}
-        draw_intervals(axes, own, at, name=label(coder, 30), **style)
+        colour, marker = SERIES[k % len(SERIES)], MARKERS[k % len(MARKERS)]
+        draw_intervals(axes, own, at, colour=colour, marker=marker, name=label(coder, 30))
     for y in np.flatnonzero(~known):
         say_missing(axes, float(y))
     axes.set(xlim=(-0.02, 1.02))

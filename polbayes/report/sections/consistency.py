@@ -136,15 +136,27 @@ def _compass(table: "pd.DataFrame", results: Results) -> list[Block]:
         caption=f"Positions by wording. Crosses: {level:.0%} intervals over statements.",
         alt="One small compass per model with the position of each wording's answers; the "
         "numbers are in the table below.",
-        figure=plot_compass(_wide(table)),
+        figure=plot_compass(wide_positions(table)),
         csv=("compass",),
         posterior=False,
     )
     return [picture, short, Fold("Positions on the compass, as a table", (numbers,))]
 
 
-def _wide(table: "pd.DataFrame") -> "pd.DataFrame":
-    """Put the two coordinates of each wording beside each other."""
+def wide_positions(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Put the two coordinates of each wording beside each other.
+
+    Parameters
+    ----------
+    table
+        See `polbayes.measures.compass.compass`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``model``, ``answers``, ``kind``, ``group`` (a key of
+        `polbayes.report.figures.compass.ANSWERS`), ``economic``, ``social`` and their bounds.
+    """
     single = ~table["answers"].astype(str).str.startswith("all ")
     # Of very many wordings there are only the positions of whole kinds.
     alone = single & (table["kind"] != "original")

@@ -1,0 +1,111 @@
+"""Estimates of a run beside published ones, a row a model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.report.figures.forest import draw_intervals, draw_lines, say_missing
+from polbayes.report.figures.style import (
+    PALE,
+    SERIES,
+    WIDTH,
+    neutral_style,
+    new_figure,
+    row_names,
+    rule,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+HERE, THERE = "this run", "published"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One panel.
+
+    Parameters
+    ----------
+    title
+        Its heading.
+    rows
+        Columns ``model``, ``estimate``, ``lower``, ``upper``, ``published`` and, where there are
+        published intervals, ``published_lower`` and ``published_upper``; drawn from top to bottom.
+    """
+
+    title: str
+    rows: "pd.DataFrame"
+
+
+def plot_beside(
+    panels: Sequence[Beside],
+    *,
+    label: str,
+    centre: float | None = 0.0,
+    limits: tuple[float, float] | None = None,
+) -> "Figure":
+    """Draw estimates with intervals, and published ones as open diamonds.
+
+    Parameters
+    ----------
+    panels
+        At least one, of the same rows or of others.
+    label
+        Of the axes.
+    centre
+        Where the vertical line stands; none when None.
+    limits
+        Of the axes; what the numbers need when None.
+    """
+    most = max(len(panel.rows) for panel in panels)
+    across = min(len(panels), 2)
+    down = -(-len(panels) // across)
+    with neutral_style():
+        width = WIDTH if across > 1 else 0.78 * WIDTH
+        figure = new_figure(width, 0.6 + down * (1.0 + 0.3 * max(most, 2)))
+        grid = figure.subplots(down, across, squeeze=False, sharex=True)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            if centre is not None:
+                rule(axes, centre)
+            _draw(axes, panel.rows)
+            axes.set(title=panel.title, xlabel=label)
+            if limits is not None:
+                axes.set_xlim(*limits)
+            axes.tick_params(axis="x", labelbottom=True)
+        for axes in grid.flat[len(panels) :]:
+            figure.delaxes(axes)
+        handles, names = grid[0, 0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper left", ncols=2, frameon=False)
+    return figure
+
+
+def _draw(axes: "Axes", rows: "pd.DataFrame") -> None:
+    at = np.arange(len(rows), dtype=float)
+    own = np.isfinite(rows["estimate"].to_numpy(dtype=float))
+    known = np.isfinite(rows["published"].to_numpy(dtype=float))
+    apart = 0.13 * (own & known)
+    draw_intervals(axes, rows, at - apart, colour=SERIES[0], marker="o", name=HERE)
+    if "published_lower" in rows:
+        bounds = ("published_lower", "published_upper")
+        draw_lines(axes, rows, at + apart, colour=SERIES[1], bounds=bounds, width=1.2)
+    axes.plot(
+        rows["published"].to_numpy(dtype=float),
+        at + apart,
+        linestyle="none",
+        marker="D",
+        markersize=5.5,
+        color=SERIES[1],
+        markerfacecolor="white",
+        label=THERE,
+        zorder=3,
+    )
+    for y in np.flatnonzero(~(own | known)):
+        say_missing(axes, float(y))
+    axes.grid(axis="y", color=PALE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    row_names(axes, rows["model"].astype(str).tolist())

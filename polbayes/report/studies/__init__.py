@@ -1,0 +1,20 @@
+"""The tables and figures of a study, in its order, for a run and beside the published figures."""
+
+from collections.abc import Callable, Mapping
+
+from polbayes.report.blocks import Section
+from polbayes.report.results import Results
+from polbayes.report.studies.faulborn import faulborn
+from polbayes.report.studies.haller import haller
+from polbayes.report.studies.lunardi import lunardi
+
+SHOWN: Mapping[str, Callable[[Results], Section]] = {
+    "faulborn": faulborn,
+    "haller": haller,
+    "lunardi": lunardi,
+}
+
+
+def study(results: Results) -> Section | None:
+    """Show what `report.study` names; None where it names nothing."""
+    return SHOWN[results.study](results) if results.study else None

@@ -1,0 +1,135 @@
+"""The figures of Lunardi et al. (2024)."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.published import published_at
+from polbayes.report.blocks import Column, estimate_columns, number_column, text_column
+from polbayes.report.figures.study_lunardi import (
+    COLUMNS,
+    plot_compass_rows,
+    plot_consistency_levels,
+)
+from polbayes.report.results import Results
+from polbayes.report.sections.ablation import ablation
+from polbayes.report.sections.bias import counted, level_of
+from polbayes.report.sections.consistency import KINDS, MEASURES, wide_positions
+from polbayes.report.studies.parts import (
+    Part,
+    beside,
+    beside_columns,
+    figure_part,
+    missing_part,
+    study_section,
+    table_part,
+)
+
+if TYPE_CHECKING:
+    from polbayes.report.blocks import Section
+
+_READING = (
+    "On four levels the answer to a negation should be on the other side and as strong as the "
+    "answer to the original; the answer to a paraphrase should be the same. On two sides strength "
+    "does not count. Wordings of the opposite, which the paper calls negative paraphrases and "
+    "leaves out of its figures, are in the section on consistency.",
+)
+_MODEL = text_column("model", "Model")
+_KIND = Column("Wordings", lambda row: KINDS.get(row["kind"], row["kind"]), numeric=False)
+_MEASURE = Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False)
+
+
+def lunardi(results: Results) -> "Section":
+    """Show Figures 1 and 2 and the ablations of Lunardi et al. (2024)."""
+    parts = [_figure_1(results), _claims(), _figure_2(results), *_ablations(results)]
+    return study_section("lunardi", _READING, parts)
+
+
+def _figure_1(results: Results) -> Part:
+    own = results.table("consistency")
+    if own is None or not own["kind"].isin(COLUMNS).any():
+        return missing_part("Figure 1", "takes original wordings and others beside them.")
+    own = own[own["kind"].isin(COLUMNS)]
+    theirs = published_at("lunardi", "figure_1")
+    named = theirs[theirs["model"].notna()]
+    table = beside(own, named, ["model", "kind", "measure"])
+    return figure_part(
+        "lunardi_figure_1",
+        "Figure 1: polar (left) and paraphrastic (right) consistency on four levels (above) and "
+        f"on two sides (below). Lines: {level_of(own):.0%} intervals of the share as expected, "
+        "from resampling statements. Published for the one model that the text gives a number "
+        "for.",
+        plot_consistency_levels(own, named),
+        table,
+        columns=[
+            _MODEL,
+            _KIND,
+            _MEASURE,
+            *beside_columns("Share", level_of(own)),
+            counted("n", "Pairs"),
+            counted("n_excluded", "Pairs left out"),
+        ],
+    )
+
+
+def _claims() -> Part:
+    theirs = published_at("lunardi", "figure_1")
+    return table_part(
+        "lunardi_claims",
+        "What the text says of Figure 1: consistency, and of which model.",
+        theirs,
+        [
+            _MODEL,
+            _KIND,
+            _MEASURE,
+            number_column("estimate", "Published", 4),
+            text_column("what", "Of"),
+        ],
+    )
+
+
+def _figure_2(results: Results) -> Part:
+    own = results.table("compass")
+    if own is None:
+        return missing_part("Figure 2", "takes items with points on the Political Compass.")
+    positions = wide_positions(own)
+    level = level_of(own)
+    shown = own[own["measure"].isin(("economic", "social"))]
+    return figure_part(
+        "lunardi_figure_2",
+        "Figure 2: positions by the answers to the original wordings, to their negations and by "
+        "the opposite answers (first row), and to paraphrases (second row). Published as a "
+        "drawing only.",
+        plot_compass_rows(positions),
+        shown,
+        columns=[
+            _MODEL,
+            text_column("answers", "Answers to"),
+            text_column("measure", "Axis"),
+            *estimate_columns("Points", level),
+        ],
+    )
+
+
+def _ablations(results: Results) -> list[Part]:
+    theirs = published_at("lunardi", "ablation")
+    published = table_part(
+        "lunardi_ablations",
+        "Section 4.3: polar consistency under other decodings and coders, as published. Of three "
+        "ranges the mean is as printed, though one lies below the lowest value.",
+        theirs,
+        [
+            text_column("what", "Setting"),
+            Column("Model", lambda row: _said(row["model"]), numeric=False),
+            _MEASURE,
+            number_column("estimate", "Published", 4),
+        ],
+    )
+    table = results.table("ablation")
+    if table is None:
+        how = "are made by task=ablate in this run's folder; the report, made again, has them."
+        return [missing_part("The ablations of section 4.3", how), published]
+    section = ablation(table, results.table("ablation_differences"))
+    return [Part(section.blocks), published]
+
+
+def _said(model: object) -> str:
+    return str(model) if isinstance(model, str) else "several"
