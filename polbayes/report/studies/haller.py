@@ -242,10 +242,11 @@ def _table_3(results: Results) -> list[Part]:
 
 def _published_effect(row: "Mapping[str, Any]") -> str:
     """Write an effect as the paper prints it."""
-    if np.isnan(row["published"]):
+    effect = number(row["published"])
+    if effect == ABSENT:
         return ABSENT
     dagger = " †" if row["significant"] == "no" else ""
-    return f"{number(row['published'])} ± {number(row['published_spread'])}{dagger}"
+    return f"{effect} ± {number(row['published_spread'])}{dagger}"
 
 
 def _p(value: float) -> str:
