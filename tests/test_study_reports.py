@@ -244,10 +244,10 @@ def test_lunardi_has_its_figures_and_its_ablations(tmp_path):
     section = shown(results, tmp_path / "report")
     assert in_order(section) == ["lunardi_figure_1", "lunardi_figure_2", "ablation_polar"]
     table = section.tables["lunardi_figure_1"].set_index(["model", "kind", "measure"]).sort_index()
-    row = table.loc[("mistral-7b", "negation", "consistent_4")]
+    row = table.loc[("mistral-7b", "reversed", "consistent_4")]
     assert row["published"] == pytest.approx(0.3337)
     assert np.isfinite(row["estimate"])
-    assert len(table.loc[("mine", "negation")]) == 7
+    assert len(table.loc[("mine", "reversed")]) == 7
 
 
 @pytest.mark.parametrize("name", ["faulborn", "haller", "lunardi"])

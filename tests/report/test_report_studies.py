@@ -150,7 +150,7 @@ def test_items_stand_in_the_order_given():
 
 def test_consistency_bars_add_up_and_published_ones_are_diamonds():
     rows = [
-        {"model": "m", "kind": "negation", "measure": name, "estimate": value}
+        {"model": "m", "kind": "reversed", "measure": name, "estimate": value}
         for name, value in (
             *(("consistent_4", 0.5), ("discrepancy_1", 0.25), ("discrepancy_2", 0.25)),
             *(("discrepancy_3", 0.0), ("consistent_2", 0.75)),
@@ -158,7 +158,7 @@ def test_consistency_bars_add_up_and_published_ones_are_diamonds():
     ]
     table = pd.DataFrame(rows).assign(lower=0.4, upper=0.6)
     published = pd.DataFrame(
-        {"model": ["other"], "kind": "negation", "measure": "consistent_4", "estimate": [0.33]}
+        {"model": ["other"], "kind": "reversed", "measure": "consistent_4", "estimate": [0.33]}
     )
     figure = plot_consistency_levels(table, published)
     four, two = figure.axes

@@ -30,7 +30,7 @@ _FOUR = {
     "discrepancy_3": ("three levels off", SERIES[1]),
 }
 _TWO = {"consistent_2": ("as expected", SERIES[2])}
-COLUMNS = {"negation": "Polar: negations", "paraphrase": "Paraphrastic: paraphrases"}
+COLUMNS = {"reversed": "Polar", "paraphrase": "Paraphrastic"}
 _ROWS = (("four levels", _FOUR, "consistent_4"), ("two sides", _TWO, "consistent_2"))
 # Kind of answers: name, colour, marker, hollow; by row of Figure 2.
 _POLAR = {

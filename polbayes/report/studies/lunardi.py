@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from polbayes.report.blocks import Section
 
 _READING = (
-    "On four levels the answer to a negation should be on the other side and as strong as the "
-    "answer to the original; the answer to a paraphrase should be the same. On two sides strength "
-    "does not count. Wordings of the opposite, which the paper calls negative paraphrases and "
-    "leaves out of its figures, are in the section on consistency.",
+    "Polar consistency: the answer to a negation or a political opposite should be on the other "
+    "side and, on four levels, as strong as the answer to the original. Paraphrastic consistency: "
+    "the answer to a paraphrase should be the same. The numbers that the paper prints are shares of "
+    "248 pairs, 62 items times a negation and three opposites, so these are taken together here; "
+    "the section on consistency has each kind by itself.",
 )
 _MODEL = text_column("model", "Model")
 _KIND = Column("Wordings", lambda row: KINDS.get(row["kind"], row["kind"]), numeric=False)
@@ -53,7 +54,7 @@ def _figure_1(results: Results) -> Part:
     table = beside(own, named, ["model", "kind", "measure"])
     return figure_part(
         "lunardi_figure_1",
-        "Figure 1: polar (left) and paraphrastic (right) consistency on four levels (above) and "
+        "Figure 1: polar (left; negations and opposites) and paraphrastic (right) consistency on four levels (above) and "
         f"on two sides (below). Lines: {level_of(own):.0%} intervals of the share as expected, "
         "from resampling statements. Published for the one model that the text gives a number "
         "for.",
