@@ -176,7 +176,7 @@ def test_haller_has_its_tables_in_order(tmp_path):
         "two: [original,reformulation]}",
         more={"classical": _classical(), "coefficients": _classical()},
     )
-    section = shown(results, tmp_path / "report")
+    section = study(results)
     assert in_order(section) == [
         f"haller_{name}" for name in ("table_1", "figure_2", "figure_3", "figure_6")
     ]
@@ -217,7 +217,7 @@ def test_masked_models_stand_beside_masked_models(tmp_path):
         "items=[pc-01,pc-02,pc-03]",
         FEATURES,
     )
-    section = shown(results, tmp_path / "report")
+    section = study(results)
     models = section.tables["haller_table_1"]["model"].unique().tolist()
     assert models[0] == "masked_left"
     assert "bert-base" in models
@@ -241,7 +241,7 @@ def test_lunardi_has_its_figures_and_its_ablations(tmp_path):
         "items=[pc-01,pc-02,pc-03,pc-04,pc-05]",
         more={"ablation": ablation},
     )
-    section = shown(results, tmp_path / "report")
+    section = study(results)
     assert in_order(section) == ["lunardi_figure_1", "lunardi_figure_2", "ablation_polar"]
     table = section.tables["lunardi_figure_1"].set_index(["model", "kind", "measure"]).sort_index()
     row = table.loc[("mistral-7b", "reversed", "consistent_4")]
@@ -265,8 +265,8 @@ def test_a_run_without_anything_to_show_says_what_is_missing(name, tmp_path):
         f"report.study={name}",
     )
     bare = Results(**{**vars(results), "tables": {}})
-    for number, each in enumerate((results, bare)):
-        section = shown(each, tmp_path / f"report_{number}")
+    for each in (results, bare):
+        section = study(each)
         assert section.blocks
         assert any(block.kind == "paragraph" for block in section.blocks)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _READING = (
     "Polar consistency: the answer to a negation or a political opposite should be on the other "
     "side and, on four levels, as strong as the answer to the original. Paraphrastic consistency: "
-    "the answer to a paraphrase should be the same. The numbers that the paper prints are shares of "
+    "the answer to a paraphrase should be the same. Numbers that the paper prints are shares of "
     "248 pairs, 62 items times a negation and three opposites, so these are taken together here; "
     "the section on consistency has each kind by itself.",
 )
@@ -54,9 +54,9 @@ def _figure_1(results: Results) -> Part:
     table = beside(own, named, ["model", "kind", "measure"])
     return figure_part(
         "lunardi_figure_1",
-        "Figure 1: polar (left; negations and opposites) and paraphrastic (right) consistency on four levels (above) and "
-        f"on two sides (below). Lines: {level_of(own):.0%} intervals of the share as expected, "
-        "from resampling statements. Published for the one model that the text gives a number "
+        "Figure 1: polar (left; negations and opposites) and paraphrastic (right) consistency on "
+        f"four levels (above) and on two sides (below). Lines: {level_of(own):.0%} intervals of "
+        "the share as expected, from resampling statements. Published for the one model that the text gives a number "
         "for.",
         plot_consistency_levels(own, named),
         table,

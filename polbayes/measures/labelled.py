@@ -1,0 +1,113 @@
+"""Tables of measures as labelled arrays: every label column a dimension, every number an array."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+# Columns that say what a row is of, in any table of `polbayes.measures.measure_all`.
+LABELS = (
+    *("model", "dimension", "instrument", "prefix", "item", "variant", "answers", "kind", "set"),
+    *("first", "second", "measure"),
+)
+# Labels that others of the table imply, so that they would only make empty cells.
+_IMPLIED = {"answers": ("kind",), "variant": ("kind",)}
+PRESENT = "present"
+
+
+def as_dataset(table: "pd.DataFrame", dims: Sequence[str] | None = None) -> "xr.Dataset":
+    """Lay a tidy table of measures out over its labels.
+
+    Parameters
+    ----------
+    table
+        One row a quantity, as `polbayes.measures` makes them.
+    dims
+        Columns that become dimensions, and together tell the rows apart; by default those of
+        `LABELS` that the table has.
+
+    Returns
+    -------
+    xarray.Dataset
+        A variable for each other column, over the dimensions, in the order in which labels
+        first come: numbers as float64, NaN where there is no row, text as str, empty where
+        there is none. `present` tells combinations of labels that the table has a row for from
+        those that it has not; a row whose quantity is missing is present, and its estimate NaN.
+
+    Raises
+    ------
+    UserError
+        If a dimension is no column, or two rows have the same labels.
+    """
+    import xarray as xr
+    from pandas.api.types import is_numeric_dtype
+
+    chosen = _dims(table) if dims is None else list(dims)
+    for name in chosen:
+        if name not in table:
+            raise unknown("column", name, map(str, table.columns), where="dims")
+    levels = {name: list(dict.fromkeys(table[name].astype(str))) for name in chosen}
+    at = tuple(
+        table[name].astype(str).map({v: k for k, v in enumerate(levels[name])}).to_numpy()
+        for name in chosen
+    )
+    shape = tuple(len(levels[name]) for name in chosen)
+    present = np.zeros(shape, dtype=bool)
+    if len(table):
+        flat = np.ravel_multi_index(at, shape) if chosen else np.zeros(len(table), dtype=int)
+        if len(np.unique(flat)) < len(table):
+            raise UserError(
+                f"dims: {', '.join(chosen)} do not tell the rows apart; name further columns."
+            )
+        present[at] = True
+    variables = {PRESENT: (chosen, present)}
+    for column in (c for c in table.columns if c not in chosen):
+        numeric = is_numeric_dtype(table[column])
+        values = np.full(shape, np.nan if numeric else "", dtype=float if numeric else object)
+        found = table[column] if numeric else table[column].fillna("").astype(str)
+        values[at] = found.to_numpy(dtype=values.dtype)
+        variables[str(column)] = (chosen, values)
+    coords = {name: np.array(levels[name], dtype=object) for name in chosen}
+    return xr.Dataset(variables, coords)
+
+
+def _dims(table: "pd.DataFrame") -> list[str]:
+    there = [name for name in LABELS if name in table]
+    implied = {i for name in there for i in _IMPLIED.get(name, ())}
+    kept = [name for name in there if name not in implied]
+    return kept if not table.duplicated(kept).any() else there
+
+
+def load_measures(folder: str | Path) -> "dict[str, xr.Dataset]":
+    """Load the measures of a finished run as labelled arrays.
+
+    Parameters
+    ----------
+    folder
+        The run's folder.
+
+    Returns
+    -------
+    dict
+        By name of the table, see `polbayes.measures.measure_all` and `as_dataset`.
+
+    Raises
+    ------
+    UserError
+        If the run has no measures.
+    """
+    import pandas as pd
+
+    paths = sorted((Path(folder) / "measures").glob("*.csv"))
+    if not paths:
+        raise UserError(f"{folder}: has no measures; was the stage measure done?")
+    # "null" and "NA" may be names of models; only empty fields are missing.
+    tables = {p.stem: pd.read_csv(p, keep_default_na=False, na_values=[""]) for p in paths}
+    return {name: as_dataset(table) for name, table in tables.items()}
