@@ -56,8 +56,8 @@ def _figure_1(results: Results) -> Part:
         "lunardi_figure_1",
         "Figure 1: polar (left; negations and opposites) and paraphrastic (right) consistency on "
         f"four levels (above) and on two sides (below). Lines: {level_of(own):.0%} intervals of "
-        "the share as expected, from resampling statements. Published for the one model that the text gives a number "
-        "for.",
+        "the share as expected, from resampling statements. Published for the one model that the "
+        "text gives a number for.",
         plot_consistency_levels(own, named),
         table,
         columns=[
