@@ -84,6 +84,15 @@ def test_figure_2b_is_that_of_the_published_prefix_values(shared_data):
     assert tuned.loc[tuned["estimate"].idxmax(), "model"] == "gpt-35-turbo"
 
 
+def test_the_published_differences_of_instruments_are_those_of_the_published_biases(shared_data):
+    folder = shared_data / "faulborn"
+    bias = pd.read_csv(folder / "bias_by_source_dimension.csv").query("dimension == 'all'")
+    wide = bias.pivot(index="model", columns="source", values="bias")
+    apart = pd.read_csv(folder / "wvs_pc_compare.csv").set_index("model")["wvs_minus_pct"]
+    found = (wide["wvs"] - wide["pct"])[apart.index]
+    assert found.tolist() == pytest.approx(apart.tolist(), abs=1e-12)
+
+
 def test_differences_and_deviations_of_faulborn(shared_data):
     folder = shared_data / "faulborn"
     apart = pd.read_csv(folder / "wvs_pc_compare.csv").set_index("model")

@@ -40,7 +40,45 @@ def test_haller_reads_probabilities_of_the_original_and_of_paraphrases(study, mo
     assert set(design["kind"].values.ravel()) == {"original", "paraphrase"}
 
 
-@pytest.mark.parametrize("study", ["faulborn", "haller", "haller_masked"])
+@pytest.mark.parametrize(
+    ("study", "models", "stand_in"),
+    [("lunardi", 4, "embedded"), ("lunardi_masked", 1, "embedded_masked")],
+)
+def test_lunardi_asks_originals_negations_paraphrases_and_opposites(study, models, stand_in):
+    """62 items in eight wordings, as 248 pairs of polar consistency are 62 times four."""
+    own = composed(f"+experiment={study}")
+    assert len(own.respondents) == models
+    rules = ["coding.coders=[lexical]", "~coding.models"] if study == "lunardi" else []
+    design = plan(composed(f"+experiment={study}", f"respondents={stand_in}", *rules)).design
+    asked = (design["status"] != NOT_ASKED).isel(model=0).sum(["prefix", "run"])
+    kinds = design["kind"].where(asked > 0, "").values.ravel().tolist()
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {
+        "original": 62,
+        "negation": 62,
+        "paraphrase": 3 * 62,
+        "opposite": 3 * 62,
+    }
+    assert int(asked.sum()) == 62 * 8
+
+
+def test_encoders_are_read_as_the_study_read_them():
+    config = composed("+experiment=lunardi_masked")
+    assert config.elicitation.top_tokens == 10
+    assert config.measures.strong == 0.3
+    bart = composed("+experiment=lunardi").coding.models["bart"]
+    assert set(bart.hypotheses) == {"agree", "disagree"}
+
+
+@pytest.mark.parametrize(
+    "study", ["faulborn", "haller", "haller_masked", "lunardi", "lunardi_masked"]
+)
+def test_a_study_shows_its_own_tables_and_figures(study):
+    assert composed(f"+experiment={study}").report.study == study.removesuffix("_masked")
+
+
+@pytest.mark.parametrize(
+    "study", ["faulborn", "haller", "haller_masked", "lunardi", "lunardi_masked"]
+)
 def test_models_can_be_asked_in_the_way_of_the_study(study):
     config = composed(f"+experiment={study}")
     for name, respondent in config.respondents.items():

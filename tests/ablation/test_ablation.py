@@ -13,6 +13,7 @@ from polbayes.measures.resampling import Bootstrap
 from polbayes.plan import plan
 from polbayes.probe import probe
 from polbayes.prompts import Lexicon, load_lexicon
+from polbayes.run import run
 
 RULES = ("coding.coders=[lexical]", "~coding.models", "~ablation.coders")
 ITEMS = "items=[pc-01,pc-02]"
@@ -144,7 +145,13 @@ def test_every_decoding_read_by_every_coder(tmp_path):
         f"run_dir={tmp_path / 'run'}",
     ]
     config, text = compose(overrides)
+    first, its_text = compose([*overrides, "stages=[probe]"])
+    run(first, its_text, command=["polbayes"])
     page = ablate(config, text, command=["polbayes", *overrides])
+    # What the run had asked was taken over as it is.
+    answers = tmp_path / "run" / "ablation" / "answers"
+    [own] = (tmp_path / "run" / "journal").glob("*.jsonl")
+    assert (answers / "greedy" / own.name).read_bytes() == own.read_bytes()
     tables = page.parent / "tables"
     table = pd.read_csv(tables / "ablation.csv")
     ways = ["greedy", "beam_3", "contrastive", "top_p"]
@@ -161,10 +168,10 @@ def test_every_decoding_read_by_every_coder(tmp_path):
     for name in ("ablation_polar", "ablation_paraphrastic", "ablation_compass"):
         assert (page.parent / "figures" / f"{name}.png").is_file()
         assert (page.parent / "figures" / f"{name}.svg").is_file()
-    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "run").rglob("*.jsonl")}
+    before = {p: p.stat().st_mtime_ns for p in answers.rglob("*.jsonl")}
     assert len(before) == len(ways)
     ablate(config, text, command=["polbayes", *overrides])
-    assert {p: p.stat().st_mtime_ns for p in (tmp_path / "run").rglob("*.jsonl")} == before
+    assert {p: p.stat().st_mtime_ns for p in answers.rglob("*.jsonl")} == before
     pd.testing.assert_frame_equal(pd.read_csv(tables / "ablation.csv"), table)
 
 

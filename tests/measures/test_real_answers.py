@@ -78,5 +78,8 @@ def test_resampled_scores_reproduce_the_published_intervals(eroglu, shared_data)
             bounds = means.mean() + np.array([-1.96, 1.96]) * means.std() * np.sqrt(100 / 99)
             width = row[f"{model}_CI_High"] - row[f"{model}_CI_Low"]
             expected = [row[f"{model}_CI_Low"], row[f"{model}_CI_High"]]
+            # Exactly, by the normal interval that was published.
+            half = 1.96 * scores.std(ddof=1) / 10
+            np.testing.assert_allclose([scores.mean() - half, scores.mean() + half], expected)
             # 4,000 draws know a standard deviation to 1.1 % and the mean to 1.6 % of it.
             np.testing.assert_allclose(bounds, expected, atol=0.04 * width + 1e-12)
