@@ -167,7 +167,11 @@ def plot_compass_rows(positions: "pd.DataFrame") -> "Figure":
             for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
         }
         figure.legend(
-            list(found.values()), list(found), loc="outside upper left", ncols=4, frameon=False
+            list(found.values()),
+            list(found),
+            loc="outside upper left",
+            ncols=4 if across > 2 else 2,
+            frameon=False,
         )
         figure.supxlabel("← left    right →", fontsize=9.5)
         figure.supylabel("← libertarian    authoritarian →", fontsize=9.5)
