@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from polbayes.ablation.measure import by_item, differences, measured, with_lexicon
 from polbayes.ablation.settings import Reading, coder_lists, decodings, readings
+from polbayes.coding.judge_costs import write_judges_usage
 from polbayes.config import CodingConfig, ElicitationConfig, RunConfig
+from polbayes.costs import write_usage
 from polbayes.errors import UserError
 from polbayes.journal import CODING
 from polbayes.manifest import check_config
@@ -101,11 +103,15 @@ def _of_answers(planned: Plan) -> Measured:
             check_coders(coding, used=True)
         except UserError as error:
             raise UserError(f"ablation.coders.{name}: {error}") from error
-    for name, elicitation in ways.items():
-        data = _asked(planned, elicitation, name, own=elicitation == config.elicitation)
-        for read_by, coders in lists.items():
-            say(f"ablate: answers {name}, read by {', '.join(coders)}")
-            yield {"decoding": name, "coder": read_by}, _coded(data, config, coders)
+    every = list(dict.fromkeys(name for coders in lists.values() for name in coders))
+    try:
+        for name, elicitation in ways.items():
+            data = _asked(planned, elicitation, name, own=elicitation == config.elicitation)
+            for read_by, coders in lists.items():
+                say(f"ablate: answers {name}, read by {', '.join(coders)}")
+                yield {"decoding": name, "coder": read_by}, _coded(data, config, coders)
+    finally:
+        write_judges_usage(Path(config.run_dir).expanduser(), every, config.coding.models)
 
 
 def _of_lexicons(planned: Plan) -> Measured:
@@ -135,16 +141,19 @@ def _asked(planned: Plan, elicitation: ElicitationConfig, name: str, *, own: boo
     run = Path(config.run_dir).expanduser()
     folder = run / FOLDER / ANSWERS / re.sub(r"[^\w.-]+", "_", name)
     say(f"ablate: asking, {name}")
-    return probe(
-        design_of(config, planned.instruments, planned.prefixes, planned.template),
-        config.respondents,
-        elicitation=elicitation,
-        lexicon=planned.lexicon,
-        prefixes=planned.prefixes,
-        seed=config.seed,
-        journal_dir=folder,
-        answers_from=run / "journal" if own else None,
-    )
+    try:
+        return probe(
+            design_of(config, planned.instruments, planned.prefixes, planned.template),
+            config.respondents,
+            elicitation=elicitation,
+            lexicon=planned.lexicon,
+            prefixes=planned.prefixes,
+            seed=config.seed,
+            journal_dir=folder / "journal",
+            answers_from=run / "journal" if own else None,
+        )
+    finally:
+        write_usage(folder, config.respondents)
 
 
 def _coded(data: "xr.Dataset", config: RunConfig, coders: Sequence[str]) -> "xr.Dataset":

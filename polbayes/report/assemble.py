@@ -68,9 +68,7 @@ def assemble(
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         responses=responses,
-        tables=_tables(folder)
-        | _specs(folder, stages["code"]["key"])
-        | _beside(folder, config),
+        tables=_tables(folder) | _specs(folder, stages["code"]["key"]) | _beside(folder, config),
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
         exclusions=[*fit["notes"], *notes],

@@ -151,7 +151,7 @@ def test_every_decoding_read_by_every_coder(tmp_path):
     # What the run had asked was taken over as it is.
     answers = tmp_path / "run" / "ablation" / "answers"
     [own] = (tmp_path / "run" / "journal").glob("*.jsonl")
-    assert (answers / "greedy" / own.name).read_bytes() == own.read_bytes()
+    assert (answers / "greedy" / "journal" / own.name).read_bytes() == own.read_bytes()
     tables = page.parent / "tables"
     table = pd.read_csv(tables / "ablation.csv")
     ways = ["greedy", "beam_3", "contrastive", "top_p"]
