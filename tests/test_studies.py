@@ -4,6 +4,7 @@ import pytest
 
 from polbayes.compose import compose
 from polbayes.dataset import NOT_ASKED
+from polbayes.errors import UserError
 from polbayes.plan import plan
 from polbayes.respondents import check
 
@@ -85,3 +86,19 @@ def test_models_can_be_asked_in_the_way_of_the_study(study):
         assert "." not in name  # which would part a key on the command line
         assert respondent.checkpoint
         check(name, respondent, config.elicitation)
+
+
+@pytest.mark.parametrize(
+    ("sets", "says"),
+    [
+        ("{a: [opposite]}", "measures.reformulation_sets: two sets are compared; give two, not 1"),
+        ("{a: [opposite], b: [none_*]}", "measures.reformulation_sets: 'b' matches none"),
+    ],
+)
+def test_two_sets_of_reformulations_that_are_none_are_refused_first(sets, says):
+    config = composed(
+        *("+experiment=wvs_prefixes", "respondents=simulated", "items=[wvs-01,wvs-20]"),
+        *("stages=[probe,code,measure]", f"measures.reformulation_sets={sets}"),
+    )
+    with pytest.raises(UserError, match=says):
+        plan(config)

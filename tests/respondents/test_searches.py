@@ -8,11 +8,12 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.config import ApiConfig, ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
 from polbayes.prompts import Lexicon, Template
 from polbayes.respondents import Question, answer_settings, check
 from polbayes.respondents.causal import open_causal
+from polbayes.respondents.chat_api.request import request_body
 from polbayes.respondents.sampling import nucleus
 
 PROMPTS = [
@@ -221,3 +222,17 @@ def test_the_first_options_of_every_stance():
     assert whole.first(2).stance == (-1, -1, 1, 1)
     with pytest.raises(UserError, match="must be from 1 to 3"):
         whole.first(4)
+
+
+def test_a_server_is_asked_the_same_way():
+    def body(**given):
+        how = ElicitationConfig(**given)
+        return request_body("Hi", model="m", api=ApiConfig(), elicitation=how, seed=1)
+
+    sampled = body(top_k=7, temperature=0.5)
+    assert (sampled["temperature"], sampled["extra_body"]) == (0.5, {"top_k": 7})
+    assert "top_p" not in sampled
+    assert body(top_p=0.9)["top_p"] == 0.9
+    greedy = body(decoding="greedy", top_p=0.9, top_k=7, temperature=0.5)
+    assert (greedy["temperature"], greedy["extra_body"]) == (0.0, {})
+    assert "top_p" not in greedy
