@@ -1,4 +1,5 @@
 import logging
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -299,8 +300,15 @@ def test_unusable_requests_are_refused(world, tmp_path):
     assert world.opened == []
 
 
-def test_bars_name_the_model_and_keep_quiet_without_a_terminal(world, tmp_path, capsys):
-    run(tmp_path / "quiet")
+def test_bars_name_the_model_and_are_lines_without_a_terminal(world, tmp_path, capsys):
+    run(tmp_path / "quiet", progress=False)
+    assert capsys.readouterr() == ("", "")
+    run(tmp_path / "lines")
+    # Two of three options say something: 0.135 to 0.24 by length of prompt, and 0.02 to 0.06 by run.
+    assert re.fullmatch(
+        r"probe: m: 18 of 18 \(100 %\); 2\d\.\d % usable\n", capsys.readouterr().err
+    )
+    run(tmp_path / "lines")
     assert capsys.readouterr() == ("", "")
     run(tmp_path / "shown", progress="always")
     out, err = capsys.readouterr()
