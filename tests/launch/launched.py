@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -108,3 +109,21 @@ def processes(*marks):
         if all(mark in line for mark in marks) and int(path.parent.name) != os.getpid():
             found.append(int(path.parent.name))
     return found
+
+
+def begun(world, folder, *more, environment=None):
+    """Start the command in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
+    return subprocess.Popen(
+        [sys.executable, "-m", "polbayes", *arguments(world, folder, *more)],
+        env=environment,
+        cwd=folder.parent,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def questions_given(world):
+    """Return how often each question but the trial was answered."""
+    return {key: n for key, n in world.given.items() if "two more than one" not in key[0]}

@@ -2,16 +2,14 @@
 
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 from launched import (
     QUESTIONS,
-    ROOT,
-    arguments,
+    begun,
     journaled,
     processes,
+    questions_given,
     same_answers,
     shards,
     wait_for,
@@ -22,26 +20,8 @@ pytest.importorskip("submitit", reason="submitit is not installed")
 TWO = ("launcher=processes", "launcher.shards=2")
 
 
-def begun(world, folder, *more):
-    """Start the command in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "polbayes", *arguments(world, folder, *more)],
-        env=environment,
-        cwd=folder.parent,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
 def workers(folder):
     return processes("submitit.core._submit", str(folder))
-
-
-def questions_given(world):
-    """Return how often each question but the trial was answered."""
-    return {key: n for key, n in world.given.items() if "two more than one" not in key[0]}
 
 
 def test_the_dataset_is_that_of_one_process(loopback, asked, tmp_path):
@@ -56,6 +36,7 @@ def test_the_dataset_is_that_of_one_process(loopback, asked, tmp_path):
     assert not (tmp_path / "two" / "journal" / "shards").exists()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_begun_again_and_asks_nothing_twice(
     loopback, asked, tmp_path
 ):
@@ -81,6 +62,7 @@ def test_a_worker_that_is_killed_is_begun_again_and_asks_nothing_twice(
     same_answers(tmp_path / "local", folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_stopping_the_command_stops_the_workers_and_keeps_the_answers(
     loopback, asked, tmp_path, how
