@@ -125,7 +125,10 @@ class SubmititEngine:
     def _tidy(self, task: "Job[Ended]") -> None:
         for path in self._folder.glob(f"{task.job_id}_*"):
             path.unlink(missing_ok=True)
-        task.paths.submission_file.unlink(missing_ok=True)
+        # submitit leaves the name that a job's script had before it had a number.
+        for path in self._folder.glob("*.sh"):
+            if path.is_symlink() and not path.exists():
+                path.unlink(missing_ok=True)
 
     def stop(self, tasks: Iterable[object]) -> None:
         """Stop tasks (see `Engine`)."""
