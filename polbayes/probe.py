@@ -257,9 +257,7 @@ def _ask_model(work: Work, *, progress: bool | Literal["always"]) -> None:
             return
         total = len(questions)
         done = total - len(left)
-        with Meter(
-            questions.model, total, done, stances=asking.stances, show=progress
-        ) as meter:
+        with Meter(questions.model, total, done, stances=asking.stances, show=progress) as meter:
             put = Put(questions[n] for n in left)
             ask_left(questions.model, put, work.config, asking, journal, meter)
 
@@ -391,7 +389,7 @@ def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> boo
     UserError
         If it was answered, but put in other words.
     """
-    cell = (question.item, question.variant, question.prefix, question.run)
+    cell = question.cell
     if cell in answered and answered[cell] != prompt_digest(question.prompt):
         raise UserError(
             f"{path}: item '{question.item}', wording '{question.variant}', prefix "
@@ -476,8 +474,7 @@ def _mass_outcome(mass: "NDArray[np.float64]") -> Record:
 
 
 def _header(question: Question) -> Record:
-    cell = [question.item, question.variant, question.prefix, question.run]
-    return {"cell": cell, "prompt": prompt_digest(question.prompt)}
+    return {"cell": list(question.cell), "prompt": prompt_digest(question.prompt)}
 
 
 def _filled(

@@ -86,7 +86,7 @@ def duration(seconds: float) -> str:
     Examples
     --------
     >>> duration(42.4), duration(200), duration(9000), duration(200_000)
-    ('42 s', '3 min', '2 h 30 min', '2 d 8 h')
+    ('42 s', '3 min', '2 h 30 min', '2 d 7 h')
     """
     if seconds < 100:
         return f"{seconds:.0f} s"
@@ -191,9 +191,7 @@ class Meter:
             self._say()
 
 
-def _bar(
-    model: str, total: int, done: int, show: bool | str, position: int | None
-) -> "tqdm[Any]":
+def _bar(model: str, total: int, done: int, show: bool | str, position: int | None) -> "tqdm[Any]":
     from tqdm import tqdm
 
     # None leaves it to tqdm, which is silent where there is no terminal.

@@ -11,7 +11,7 @@ import yaml
 
 from polbayes.config import InspectConfig
 from polbayes.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS
-from polbayes.errors import UserError, unknown
+from polbayes.errors import unknown
 from polbayes.inspection.source import Place, Source
 from polbayes.prompts import render
 
@@ -162,7 +162,10 @@ def _kept(
     """Yield answers of a response dataset in its order, and count them all."""
     data = about.data.transpose(*CELL_DIMS[1:], ...)
     fits = _asked(data, wanted)
-    for name, names, codes in (("status", wanted.status, STATUS), ("stance", wanted.stance, STANCE)):
+    for name, names, codes in (
+        ("status", wanted.status, STATUS),
+        ("stance", wanted.stance, STANCE),
+    ):
         if names is not None:
             known = [codes[one] for one in names]
             fits &= np.isin(data[name].values, known) if name in data else False
@@ -171,8 +174,8 @@ def _kept(
         for place in map(tuple, np.argwhere(fits)):
             said = (str(text[place]) for text in texts)
             fits[place] = wanted.says(about.statement(place), *said)
-    codes, numbers = np.unique(data["status"].values[fits], return_counts=True)
-    matching.update({_STATUS[int(c)]: int(n) for c, n in zip(codes, numbers, strict=True)})
+    found, numbers = np.unique(data["status"].values[fits], return_counts=True)
+    matching.update({_STATUS[int(c)]: int(n) for c, n in zip(found, numbers, strict=True)})
     places = np.argwhere(fits)[:room]
     if not len(places):
         return
@@ -181,7 +184,7 @@ def _kept(
         for name, variable in data.data_vars.items()
         if variable.dims[:4] == CELL_DIMS[1:]
     }
-    coders = _flags(data["coder"].attrs) if "coder" in data else {}
+    coders = _coders(data["coder"].attrs) if "coder" in data else {}
     for i, v, p, r in places:
         place = int(i), int(v), int(p), int(r)
         yield place, _answer({name: array[place] for name, array in values.items()}, about, coders)
@@ -208,10 +211,10 @@ def _answer(here: Mapping[str, Any], about: "_Model", coders: Mapping[int, str])
     return out
 
 
-def _flags(attrs: Mapping[str, Any]) -> dict[int, str]:
+def _coders(attrs: Mapping[str, Any]) -> dict[int, str]:
     values, meanings = attrs.get("flag_values", ()), str(attrs.get("flag_meanings", ""))
     names = meanings.split()
-    return {int(v): n for v, n in zip(np.atleast_1d(values), names, strict=False)}
+    return {int(v): n for v, n in zip(np.atleast_1d(values), names, strict=False) if n != "none"}
 
 
 def _number(value: Any) -> float | None:
@@ -265,7 +268,7 @@ class _Model:
 
     def row(self, place: Place, answer: Mapping[str, Any]) -> Row:
         """Return everything that there is to know of a cell."""
-        i, v, p, r = place
+        i, v = place[:2]
         labels = [known[n] for known, n in zip(self._labels, place, strict=True)]
         item, variant, prefix, run = labels
         cell = {"model": self.name, "item": item, "variant": variant, "prefix": prefix}

@@ -39,10 +39,11 @@ def inspect(config: RunConfig) -> None:
         source.data.close()
     lines = LAYOUTS[layout](found.rows)
     if wanted.file is not None:
-        with replacing(Path(wanted.file).expanduser()) as temporary:
-            # Lone surrogates, which no encoding can write, are shown in both kinds of files.
-            with temporary.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(lines)
+        with (
+            replacing(Path(wanted.file).expanduser()) as temporary,
+            temporary.open("w", encoding="utf-8", newline="") as file,
+        ):
+            file.writelines(lines)
         say(f"{wanted.file}: {len(found.rows):,} answers")
     else:
         for line in lines:

@@ -36,5 +36,3 @@ def part_of(
     if api.budget is not None and money is not None and share < 1:
         part["budget"] = money + share * (api.budget - money)
     return replace(config, api=replace(api, **part))  # type: ignore[arg-type]
-
-

@@ -94,4 +94,6 @@ class RayEngine:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:300].rstrip(".") if str(error).strip() else repr(error)
+    return (
+        str(error).strip().splitlines()[0][:300].rstrip(".") if str(error).strip() else repr(error)
+    )

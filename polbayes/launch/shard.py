@@ -112,14 +112,10 @@ def _ask(shard: Shard) -> None:
     check_ready(shard.questions.model, shard.config)
     with Journal(shard.path, shard.settings) as journal:
         answered = {cell_of(record) for record in journal.records if "cell" in record}
-        left = [n for n in shard.places if _cell(shard.questions[n]) not in answered]
+        left = [n for n in shard.places if shard.questions[n].cell not in answered]
         if left:
             put = Put(_while_wanted(shard, left), works=shard.works, spent=shard.spent)
             ask_left(shard.questions.model, put, shard.config, shard.asking, journal)
-
-
-def _cell(question: "Question") -> tuple[str, str, str, int]:
-    return question.item, question.variant, question.prefix, question.run
 
 
 def _enter(shard: Shard) -> None:
@@ -155,5 +151,3 @@ def _while_wanted(shard: Shard, left: Sequence[int]) -> "Iterator[Question]":
                 return
             looked = time.monotonic()
         yield shard.questions[n]
-
-

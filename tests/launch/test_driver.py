@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -167,7 +168,6 @@ def test_an_interruption_stops_the_workers_and_keeps_what_they_answered(
         if shard.path.stem.endswith("-3"):
             assert launch_path(tmp_path / "r" / "journal").is_file()
             raise KeyboardInterrupt
-        return None
 
     here.does = interrupt
     with pytest.raises(KeyboardInterrupt):
@@ -205,7 +205,7 @@ def test_shards_of_a_launch_that_was_killed_are_merged_first(here, loopback, ask
 
     here.does = kill
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polbayes.launch.driver._stopping", lambda *_: open(os.devnull))
+        patch.setattr("polbayes.launch.driver._stopping", lambda *_: nullcontext())
         patch.setattr("polbayes.launch.driver._leave", lambda *_: None)
         with pytest.raises(KilledError):
             _asked(world, tmp_path / "r")
@@ -274,7 +274,9 @@ def test_failures_in_one_shard_are_the_questions_if_another_shard_has_answers(
     code, said = asked(world, tmp_path / "ray", few, "launcher=ray", "launcher.shards=12")
     assert code == 0, said
     same_answers(tmp_path / "local", tmp_path / "ray")
-    statuses = Counter(r["status"] for r in read(tmp_path / "ray" / "journal" / f"{MODEL}.jsonl") if "cell" in r)
+    statuses = Counter(
+        r["status"] for r in read(tmp_path / "ray" / "journal" / f"{MODEL}.jsonl") if "cell" in r
+    )
     assert statuses["error"] > 0
 
 
@@ -304,7 +306,8 @@ def test_a_shard_is_merged_once_even_if_the_merging_was_cut_short(tmp_path):
 
     path, settings = tmp_path / "m.jsonl", {"a": 1}
     answers = [
-        {"cell": ["i", "v", "p", n], "prompt": "x", "status": "ok", "tokens": [10]} for n in range(4)
+        {"cell": ["i", "v", "p", n], "prompt": "x", "status": "ok", "tokens": [10]}
+        for n in range(4)
     ]
     part_path = shard_folder(path) / "t-1-1.jsonl"
     part_path.parent.mkdir(parents=True)
@@ -340,7 +343,9 @@ def test_a_launcher_that_cannot_be_meant_is_refused(loopback, asked, tmp_path, m
     assert not (tmp_path / "r").exists()
 
 
-@pytest.mark.parametrize(("kind", "package", "extra"), [("ray", "ray", "ray"), ("slurm", "submitit", "slurm")])
+@pytest.mark.parametrize(
+    ("kind", "package", "extra"), [("ray", "ray", "ray"), ("slurm", "submitit", "slurm")]
+)
 def test_a_missing_package_is_named_with_the_extra_that_has_it(
     loopback, asked, tmp_path, monkeypatch, kind, package, extra
 ):

@@ -37,9 +37,7 @@ def test_the_dataset_is_that_of_one_process(loopback, asked, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_is_begun_again_and_asks_nothing_twice(
-    loopback, asked, tmp_path
-):
+def test_a_worker_that_is_killed_is_begun_again_and_asks_nothing_twice(loopback, asked, tmp_path):
     world = loopback(delay=0.1)
     slow = "+respondents.served.api.concurrency=1"
     folder = tmp_path / "run"
