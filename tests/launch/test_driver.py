@@ -287,7 +287,8 @@ def test_a_respondent_that_only_fails_is_an_error(here, loopback, asked, tmp_pat
     code, said = asked(loopback(extra_status=bad), tmp_path / "r", *RAY)
     assert code == 2
     assert "could not answer any of the last" in said
-    assert not list((tmp_path / "r" / "journal").glob("*"))
+    assert journaled(tmp_path / "r") == []
+    assert not (tmp_path / "r" / "responses.nc").exists()
 
 
 def test_what_all_used_is_added_up(here, loopback, asked, tmp_path):
