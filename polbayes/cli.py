@@ -41,6 +41,12 @@ common overrides:
                             train a classifier on what was annotated
   task=validate_coder run_dir=FOLDER
                             say how well coders read what was annotated
+  task=inspect run_dir=FOLDER inspect.models=[left] inspect.status=[error]
+                            show single answers of a run, finished or under way
+  task=watch run_dir=FOLDER
+                            show how far a run is that goes on elsewhere
+  launcher=ray launcher.shards=8
+                            ask in several places at once (processes, ray, slurm)
   task=paraphrase paraphrase=haller name=NAME instruments=[pct]
                             have wordings of the statements made, cleaned and checked
   task=ablate               answer and read a design in several ways, and compare
@@ -128,6 +134,14 @@ def _run(arguments: list[str]) -> int:
         from polbayes.validation.task import validate_coder
 
         validate_coder(config, text, command=command)
+    elif config.task == "inspect":
+        from polbayes.inspection.task import inspect
+
+        inspect(config)
+    elif config.task == "watch":
+        from polbayes.watch import watch
+
+        watch(config)
     elif config.task == "paraphrase":
         from polbayes.paraphrasing.task import paraphrase
 

@@ -10,12 +10,12 @@ from typing import Any
 STAGES = ("probe", "code", "measure", "fit", "report")
 TASKS = (
     *("run", "explain", "prior", "dry_run", "compare", "compare_specs"),
-    *("annotate", "train_coder", "validate_coder", "paraphrase", "ablate"),
+    *("annotate", "train_coder", "validate_coder", "paraphrase", "ablate", "inspect", "watch"),
 )
 # Studies whose tables and figures a report can show.
 STUDIES = ("faulborn", "haller", "lunardi")
 # Tasks that work on what a run left, and need no experiment.
-ON_A_RUN = ("annotate", "train_coder", "validate_coder")
+ON_A_RUN = ("annotate", "train_coder", "validate_coder", "inspect", "watch")
 
 
 @dataclass
@@ -801,6 +801,92 @@ class SamplerConfig:
 
 
 @dataclass
+class LauncherConfig:
+    """Where respondents are asked: in this process, or in tasks elsewhere (`polbayes.launch`).
+
+    Parameters
+    ----------
+    kind
+        ``local`` (this process), ``processes`` of this machine, ``ray`` or ``slurm``.
+    shards
+        How many tasks the questions of each respondent are divided into.
+    workers
+        Tasks that there are at the same time, at most; None for all of them.
+    retries
+        How often in a row a task whose worker dies is begun again without having got on.
+    cpus, gpus, memory
+        Of each task; memory in GiB, None for what the cluster gives.
+    address
+        Of a Ray cluster, such as ``auto`` or ``ray://HOST:10001``; None starts Ray on this
+        machine.
+    partition, minutes
+        Of a SLURM task.
+    options
+        Further options of ``sbatch``, by their long names.
+    """
+
+    kind: str = "local"
+    shards: int = 2
+    workers: int | None = None
+    retries: int = 2
+    cpus: int = 1
+    gpus: int = 0
+    memory: float | None = None
+    address: str | None = None
+    partition: str | None = None
+    minutes: int = 1440
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class InspectConfig:
+    """What ``task=inspect`` shows of a run's answers (`polbayes.inspection`).
+
+    Parameters
+    ----------
+    models, items, variants, prefixes
+        Labels, or patterns of them such as ``pc-0*``; None for all.
+    runs
+        Numbers of repetitions; None for all.
+    status, stance
+        Names of statuses and stances (`polbayes.dataset`); None for all.
+    text
+        What the statement, the answer or the message must contain, whatever the case.
+    limit
+        How many answers are shown; None for 20 on the screen, and for all in a file.
+    format
+        ``text``, ``csv`` or ``jsonl``; None for what the name of the file says, or text.
+    file
+        Where to; None for the screen.
+    """
+
+    models: list[str] | None = None
+    items: list[str] | None = None
+    variants: list[str] | None = None
+    prefixes: list[str] | None = None
+    runs: list[int] | None = None
+    status: list[str] | None = None
+    stance: list[str] | None = None
+    text: str | None = None
+    limit: int | None = None
+    format: str | None = None
+    file: str | None = None
+
+
+@dataclass
+class WatchConfig:
+    """How ``task=watch`` looks at a run that is going on.
+
+    Parameters
+    ----------
+    every
+        Seconds between two looks; 0 for one look.
+    """
+
+    every: float = 2.0
+
+
+@dataclass
 class RunConfig:
     """Everything that a run is made from.
 
@@ -840,3 +926,6 @@ class RunConfig:
     ablation: AblationConfig = field(default_factory=AblationConfig)
     analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
     sampler: SamplerConfig = field(default_factory=SamplerConfig)
+    launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    inspect: InspectConfig = field(default_factory=InspectConfig)
+    watch: WatchConfig = field(default_factory=WatchConfig)

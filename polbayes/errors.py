@@ -16,6 +16,14 @@ class UserError(Exception):
     """Something the user gave (a name, a file, a value) cannot be used."""
 
 
+class OverBudgetError(UserError):
+    """What a respondent may cost does not allow a further question."""
+
+
+class NothingWorksError(UserError):
+    """A respondent answered none of the last questions."""
+
+
 def unknown(what: str, given: object, known: Iterable[str], *, where: str = "") -> UserError:
     """Make the error for a name that is not one of the known ones.
 

@@ -29,6 +29,8 @@ Record = dict[str, Any]
 
 # Where a run keeps what its coders read, one file for each way of reading.
 CODING = Path("journal") / "coding"
+# What is asked, there while the answers are not in the response dataset yet.
+DESIGN = Path("journal") / "design.nc"
 
 _VERSION = 1
 _SYNC_SECONDS = 1.0
@@ -316,3 +318,31 @@ def _difference(then: Record, now: Record) -> str:
 
     changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]
     return ", ".join(f"{key} was {shown(then, key)} and is {shown(now, key)}" for key in changed)
+
+
+def tail(path: Path, offset: int = 0) -> tuple[list[Record], int]:
+    """Return the records that were written to a journal since the last look.
+
+    Parameters
+    ----------
+    path
+        The file, which another process may be writing; nothing is there yet if it is not there.
+    offset
+        Bytes that were looked at before; 0 for none.
+
+    Returns
+    -------
+    records : list of dict
+        Those of whole, undamaged lines, without the header.
+    offset : int
+        For the next look.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read()
+    except OSError:
+        return [], offset
+    whole = data[: data.rfind(b"\n") + 1]
+    found = (_parse(line) for line in whole.splitlines(keepends=True))
+    return [r for r in found if r is not None and "journal" not in r], offset + len(whole)

@@ -63,7 +63,9 @@ def plan(config: RunConfig) -> Plan:
     from polbayes.coding.registry import check_coders
     from polbayes.features import check_features, to_measure
     from polbayes.fit.analysis import check_analysis, parse_analysis
+    from polbayes.launch.engine import check_launcher
 
+    check_launcher(config.launcher)
     instruments = with_wordings([load_instrument(n) for n in config.instruments], config.wordings)
     prefixes = load_prefixes(config.prefixes.file, config.prefixes.only)
     template = load_template(config.elicitation.template)

@@ -1,22 +1,22 @@
 """Probing: every pending cell of a design is put to its respondent and written down."""
 
 import logging
-import sys
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.config import ElicitationConfig, LauncherConfig, RespondentConfig
 from polbayes.dataset import CELL_DIMS, STATUS, flag_attributes
 from polbayes.design import ModelInfo
-from polbayes.errors import UserError, unknown
+from polbayes.errors import NothingWorksError, UserError, unknown
 from polbayes.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
+from polbayes.progress import Meter
 from polbayes.prompts import Lexicon, Prefix, Template, render
 from polbayes.respondents import (
     Answer,
@@ -36,7 +36,6 @@ from polbayes.respondents.usage import Usage, used
 if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import NDArray
-    from tqdm import tqdm
 
 _log = logging.getLogger("polbayes")
 
@@ -49,12 +48,70 @@ _FIRST, _MOST, _SECONDS = 64, 1024, 20.0
 
 
 @dataclass(frozen=True)
-class _Asking:
+class Asking:
     """How all cells are asked."""
 
     elicitation: ElicitationConfig
     lexicon: Lexicon | None
     seed: int
+
+    @property
+    def stances(self) -> tuple[int, ...]:
+        """Of the options whose mass is read."""
+        return self.lexicon.stance if self.lexicon else ()
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one respondent is to be asked.
+
+    Parameters
+    ----------
+    questions
+        All of its questions, answered or not.
+    config
+        The respondent.
+    asking
+        How it is asked.
+    path, settings
+        Of its journal.
+    """
+
+    questions: PendingQuestions
+    config: RespondentConfig
+    asking: Asking
+    path: Path
+    settings: Mapping[str, Any]
+
+    def left(self, journal: Journal) -> list[int]:
+        """Return the places of the questions that the journal has no answer to.
+
+        Raises
+        ------
+        UserError
+            If one was answered, but put in other words.
+        """
+        answered = {cell_of(r): str(r["prompt"]) for r in journal.records if "cell" in r}
+        return [n for n, q in enumerate(self.questions) if _is_new(q, answered, self.path)]
+
+
+@dataclass(frozen=True)
+class Put:
+    """Questions that are put, and what is known beside them.
+
+    Parameters
+    ----------
+    questions
+        Taken one by one.
+    works
+        Whether the respondent is known to answer.
+    spent
+        What it used before, of what may be used in all, beside what its journal says.
+    """
+
+    questions: Iterator[Question]
+    works: bool = False
+    spent: Usage = field(default_factory=Usage)
 
 
 def model_info(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
@@ -78,6 +135,7 @@ def probe(
     seed: int,
     journal_dir: Path,
     answers_from: Path | None = None,
+    launcher: LauncherConfig | None = None,
     progress: bool | Literal["always"] = True,
 ) -> "xr.Dataset":
     """Ask every pending cell that the journals do not have yet, and fill the design.
@@ -99,9 +157,11 @@ def probe(
     answers_from
         The journals of another run; a model that has none yet begins with its journal there, so
         that only what is not answered there is asked.
+    launcher
+        Where respondents are asked; None for this process.
     progress
-        Whether to show a bar per model on the standard error if that is a terminal;
-        ``"always"`` shows it anyway.
+        Whether to show a bar per model on the standard error, or a line now and then if that is no
+        terminal; ``"always"`` shows the bar anyway.
 
     Returns
     -------
@@ -136,7 +196,7 @@ def probe(
         lexicon = None
     elif lexicon is None:
         raise UserError(f"elicitation.lexicon: {elicitation.kind} needs one; name a lexicon.")
-    asking = _Asking(elicitation, lexicon, seed)
+    asking = Asking(elicitation, lexicon, seed)
     answers = {prefix.prefix: prefix.answer for prefix in prefixes}
     paths = {name: journal_path(journal_dir, name) for name in names}
     for name, path in paths.items():
@@ -148,13 +208,14 @@ def probe(
             )
             if _is_left(design, name, kept):
                 raise
-    for name, path in paths.items():
-        questions = PendingQuestions(design, name, answers)
-        if questions:
-            settings = _settings(questions, respondents[name], asking)
-            if answers_from is not None:
-                adopt(journal_path(answers_from, name), path, settings)
-            _ask_model(questions, respondents[name], asking, (path, settings), progress=progress)
+    works = _works(design, respondents, asking, paths, (answers, answers_from))
+    if launcher is None or launcher.kind == "local":
+        for work in works:
+            _ask_model(work, progress=progress)
+    else:
+        from polbayes.launch.driver import ask_elsewhere
+
+        ask_elsewhere(list(works), launcher, progress=progress)
     return _filled(design, paths, lexicon)
 
 
@@ -164,71 +225,90 @@ def _is_left(design: "xr.Dataset", model: str, path: Path) -> bool:
     return sum("cell" in record for record in read(path)) < pending
 
 
-def _ask_model(
-    questions: PendingQuestions,
-    config: RespondentConfig,
-    asking: _Asking,
-    kept: tuple[Path, Mapping[str, Any]],
-    *,
-    progress: bool | str,
-) -> None:
-    path, settings = kept
-    with Journal(path, settings) as journal, ExitStack() as stack:
-        answered = {cell_of(r): str(r["prompt"]) for r in journal.records if "cell" in r}
+def _works(
+    design: "xr.Dataset",
+    respondents: Mapping[str, RespondentConfig],
+    asking: Asking,
+    paths: Mapping[str, Path],
+    given: tuple[Mapping[str, str], Path | None],
+) -> Iterator[Work]:
+    """Yield what each model is asked, with the kinds of answers and the journals of before."""
+    answers, answers_from = given
+    for name, path in paths.items():
+        questions = PendingQuestions(design, name, answers)
+        if questions:
+            settings = _settings(questions, respondents[name], asking)
+            if answers_from is not None:
+                adopt(journal_path(answers_from, name), path, settings)
+            yield Work(questions, respondents[name], asking, path, settings)
+
+
+def _ask_model(work: Work, *, progress: bool | Literal["always"]) -> None:
+    from polbayes.launch.merge import absorb
+
+    absorb(work.path, work.settings)
+    questions, asking = work.questions, work.asking
+    with Journal(work.path, work.settings) as journal:
         if journal.damaged:
-            text = f"{journal.damaged} damaged lines of {path.name} were skipped and asked again."
-            _note(journal, text)
-        left = [n for n, question in enumerate(questions) if _is_new(question, answered, path)]
+            lines = f"{journal.damaged} damaged lines of {work.path.name}"
+            note(journal, f"{lines} were skipped and asked again.")
+        left = work.left(journal)
         if not left:
             return
-        respondent = open_respondent(questions.model, config, elicitation=asking.elicitation)
-        stack.callback(respondent.close)
-        for text in respondent.warnings(asking.lexicon):
-            _note(journal, text)
-        bar = stack.enter_context(_bar(questions, len(questions) - len(left), progress))
-        _ask_all(respondent, (questions, left), asking, journal, bar)
+        total = len(questions)
+        done = total - len(left)
+        with Meter(questions.model, total, done, stances=asking.stances, show=progress) as meter:
+            put = Put(questions[n] for n in left)
+            ask_left(questions.model, put, work.config, asking, journal, meter)
 
 
-def _bar(questions: PendingQuestions, done: int, progress: bool | str) -> "tqdm[Any]":
-    from tqdm import tqdm
-
-    # None leaves it to tqdm, which is silent where there is no terminal.
-    hide = {"True": None, "False": True, "always": False}[str(progress)]
-    return tqdm(
-        total=len(questions),
-        initial=done,
-        desc=questions.model,
-        unit="question",
-        file=sys.stderr,
-        disable=hide,
-        dynamic_ncols=True,
-    )
-
-
-def _ask_all(
-    respondent: Respondent,
-    which: tuple[PendingQuestions, Sequence[int]],
-    asking: _Asking,
+def ask_left(
+    model: str,
+    put: Put,
+    config: RespondentConfig,
+    asking: Asking,
     journal: Journal,
-    bar: "tqdm[Any]",
+    meter: Meter | None = None,
 ) -> None:
-    """Ask the questions at the given places and write the answers down as they come.
+    """Ask a respondent questions, and write the answers into a journal as they come.
 
     Failures are held back until the next success shows that the respondent works.
+
+    Parameters
+    ----------
+    model, config
+        The respondent.
+    put
+        The questions.
+    asking
+        How they are asked.
+    journal
+        Open for writing.
+    meter
+        Where to show the progress.
+
+    Raises
+    ------
+    UserError
+        If the respondent cannot be had or asked, or does nothing but fail.
     """
-    questions, left = which
-    works = any(record.get("status", "error") != "error" for record in journal.records)
-    failed: list[Record] = []
-    put = (questions[n] for n in left)
-    if isinstance(respondent, ConcurrentRespondent):
-        found = _one_by_one(respondent, put, asking, spent=used(journal.records))
-    else:
-        found = _by_batches(respondent, put, asking)
-    with closing(found):
-        for records in found:
-            bar.update(sum("cell" in record for record in records))
+    with ExitStack() as stack:
+        respondent = open_respondent(model, config, elicitation=asking.elicitation)
+        stack.callback(respondent.close)
+        for text in respondent.warnings(asking.lexicon):
+            note(journal, text)
+        works = put.works or any(r.get("status", "error") != "error" for r in journal.records)
+        failed: list[Record] = []
+        if isinstance(respondent, ConcurrentRespondent):
+            spent = put.spent + used(journal.records)
+            found = _one_by_one(respondent, put.questions, asking, spent=spent)
+        else:
+            found = _by_batches(respondent, put.questions, asking)
+        for records in stack.enter_context(closing(found)):
+            if meter:
+                meter.add(records)
             if "note" in records[0]:
-                _note(journal, records[0]["note"])
+                note(journal, records[0]["note"])
             elif "cell" not in records[0]:
                 journal.extend(records)
             elif records[0]["status"] == "error":
@@ -239,14 +319,14 @@ def _ask_all(
                 works = True
                 journal.extend(failed + records)
                 failed = []
-    if failed and not works:
-        raise _fails(respondent, failed)
-    if failed:
-        journal.extend(failed)
+        if failed and not works:
+            raise _fails(respondent, failed)
+        if failed:
+            journal.extend(failed)
 
 
 def _by_batches(
-    respondent: Respondent, questions: Iterator[Question], asking: _Asking
+    respondent: Respondent, questions: Iterator[Question], asking: Asking
 ) -> Generator[list[Record]]:
     size = asking.elicitation.batch_size or _FIRST
     while batch := list(islice(questions, size)):
@@ -258,7 +338,7 @@ def _by_batches(
 def _one_by_one(
     respondent: ConcurrentRespondent,
     questions: Iterator[Question],
-    asking: _Asking,
+    asking: Asking,
     *,
     spent: Usage,
 ) -> Generator[list[Record]]:
@@ -295,7 +375,7 @@ def _next_size(size: int, seconds: float) -> int:
 
 
 def _fails(respondent: Respondent, failed: Sequence[Record]) -> UserError:
-    return UserError(
+    return NothingWorksError(
         f"respondents.{respondent.info.model}: could not answer any of the last {len(failed)} "
         f"questions ({failed[-1]['message']}); what was answered before is kept."
     )
@@ -309,7 +389,7 @@ def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> boo
     UserError
         If it was answered, but put in other words.
     """
-    cell = (question.item, question.variant, question.prefix, question.run)
+    cell = question.cell
     if cell in answered and answered[cell] != prompt_digest(question.prompt):
         raise UserError(
             f"{path}: item '{question.item}', wording '{question.variant}', prefix "
@@ -319,14 +399,15 @@ def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> boo
     return cell not in answered
 
 
-def _note(journal: Journal, text: str) -> None:
+def note(journal: Journal, text: str) -> None:
+    """Write a remark about all answers into a journal, and say it, once."""
     if not any(record.get("note") == text for record in journal.records):
         _log.warning("%s", text)
         journal.extend([{"note": text}])
 
 
 def _settings(
-    questions: PendingQuestions, config: RespondentConfig, asking: _Asking
+    questions: PendingQuestions, config: RespondentConfig, asking: Asking
 ) -> dict[str, Any]:
     lexicon = asking.lexicon
     return {
@@ -340,7 +421,7 @@ def _settings(
 
 
 def _ask(
-    respondent: Respondent, batch: Sequence[Question], asking: _Asking
+    respondent: Respondent, batch: Sequence[Question], asking: Asking
 ) -> Iterator[list[Record]]:
     """Yield the records of a batch, in halves where it cannot be answered as a whole."""
     try:
@@ -368,7 +449,7 @@ def _failure(model: str, question: Question, message: str) -> Record:
     return {**_header(question), "status": "error", "message": message}
 
 
-def _answers(respondent: Respondent, batch: Sequence[Question], asking: _Asking) -> list[Record]:
+def _answers(respondent: Respondent, batch: Sequence[Question], asking: Asking) -> list[Record]:
     if asking.lexicon is None:
         seeds = [cell_seed(asking.seed, respondent.info.model, question) for question in batch]
         completions = respondent.complete(batch, seeds)
@@ -393,8 +474,7 @@ def _mass_outcome(mass: "NDArray[np.float64]") -> Record:
 
 
 def _header(question: Question) -> Record:
-    cell = [question.item, question.variant, question.prefix, question.run]
-    return {"cell": cell, "prompt": prompt_digest(question.prompt)}
+    return {"cell": list(question.cell), "prompt": prompt_digest(question.prompt)}
 
 
 def _filled(

@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import yaml
 
 from polbayes.config import STAGES, RunConfig
 from polbayes.dataset import open_responses, write_dataset
 from polbayes.errors import UserError
 from polbayes.files import replacing
-from polbayes.journal import CODING
+from polbayes.journal import CODING, DESIGN
 from polbayes.manifest import (
     Manifest,
     check_config,
@@ -241,6 +242,7 @@ def _probe(job: Job) -> tuple[list[str], dict[str, Any]]:
         command=job.command,
     )
     write_dataset(data, job.folder / "responses.nc")
+    (job.folder / DESIGN).unlink(missing_ok=True)
     return ["responses.nc"], {"usage": usage} if usage else {}
 
 
@@ -250,6 +252,7 @@ def _asked(job: Job) -> tuple["xr.Dataset", dict[str, str]]:
     from polbayes.probe import probe
 
     config = job.plan.config
+    _write_design(job)
     try:
         data = probe(
             job.plan.design,
@@ -260,13 +263,27 @@ def _asked(job: Job) -> tuple["xr.Dataset", dict[str, str]]:
             seed=config.seed,
             journal_dir=job.folder / "journal",
             answers_from=_taken_over(config, job.folder),
+            launcher=config.launcher,
         )
     finally:
+        if not any((job.folder / "journal").glob("**/*.jsonl")):
+            (job.folder / DESIGN).unlink(missing_ok=True)
         table = write_usage(job.folder, config.respondents)
     usage = {row["model"]: usage_in_words(row) for row in table.to_dict("records")}
     for name, text in usage.items():
         say(f"probe: {name}: {text}")
     return data, usage
+
+
+def _write_design(job: Job) -> None:
+    """Write down what is asked, for those who look into the run before it is finished."""
+    data, lexicon = job.plan.design.assign_attrs(config=job.text), job.plan.lexicon
+    if lexicon is not None:
+        data = data.assign_coords(
+            option=np.array(lexicon.options, dtype=object),
+            option_stance=("option", np.array(lexicon.stance, dtype=np.int8)),
+        )
+    write_dataset(data, job.folder / DESIGN)
 
 
 def _taken_over(config: RunConfig, folder: Path) -> Path | None:

@@ -235,11 +235,12 @@ def test_every_key_that_changes_a_result_has_a_stage():
     """The others say what to do now and where, not what comes out."""
     unstaged = {"task", "run_dir", "stages", "specs", "runs", "answers_from"}
     unstaged |= {"annotation", "training", "validation", "paraphrase", "ablation"}
+    unstaged |= {"launcher", "inspect", "watch"}
     assert set(vars(RunConfig())) - set(STAGE_OF_KEY) == unstaged
     assert set(STAGE_OF_KEY.values()) == set(STAGES)
 
 
-@pytest.mark.parametrize("task", ["annotate", "train_coder", "validate_coder"])
+@pytest.mark.parametrize("task", ["annotate", "train_coder", "validate_coder", "inspect", "watch"])
 def test_a_task_on_a_run_is_named_after_its_folder(task):
     assert compose([f"task={task}", "run_dir=there/mine"])[0].name == "mine"
     config, _ = compose([f"task={task}", "+experiment=wvs_prefixes"])

@@ -44,6 +44,11 @@ class Question:
     prompt: str
     answer: str = "open"
 
+    @property
+    def cell(self) -> tuple[str, str, str, int]:
+        """Its labels, as a journal names it."""
+        return self.item, self.variant, self.prefix, self.run
+
 
 @dataclass(frozen=True)
 class Completion:

@@ -26,6 +26,11 @@ def cost(usage: Usage, api: ApiConfig, *, at_most: bool = False) -> float | None
     return (tokens_in * price_in + tokens_out * price_out) / _MILLION
 
 
+def tokens_at_most(usage: Usage) -> int:
+    """Return the most tokens that were used, in prompts and answers together."""
+    return usage.input + usage.output + usage.input_bound + usage.output_bound
+
+
 class Budget:
     """What may still be spent.
 
@@ -63,7 +68,7 @@ class Budget:
     def lacking(self, most: tuple[int, int]) -> str:
         """Return the key of the limit that a further request might exceed; empty if none."""
         usage = self.spent + self._aside + _bound(most)
-        tokens = usage.input + usage.output + usage.input_bound + usage.output_bound
+        tokens = tokens_at_most(usage)
         if self._api.budget_tokens is not None and tokens > self._api.budget_tokens:
             return "budget_tokens"
         money = cost(usage, self._api, at_most=True)

@@ -6,8 +6,8 @@ import random
 
 from polbayes.config import ApiConfig, ElicitationConfig
 from polbayes.design import ModelInfo
-from polbayes.errors import UserError
-from polbayes.respondents.chat_api.budget import Budget, cost
+from polbayes.errors import OverBudgetError, UserError
+from polbayes.respondents.chat_api.budget import Budget, cost, tokens_at_most
 from polbayes.respondents.chat_api.failures import Failure, Kind, judge
 from polbayes.respondents.chat_api.pace import Pace
 from polbayes.respondents.chat_api.reply import Reply, UnreadableReplyError, read_reply
@@ -175,10 +175,10 @@ class Server:
     def over(self, budget: Budget, prompt: str) -> UserError:
         """Make the error that says that the budget does not allow a prompt."""
         spent, money = budget.spent, cost(budget.spent, self._api, at_most=True)
-        tokens = spent.input + spent.output + spent.input_bound + spent.output_bound
+        tokens = tokens_at_most(spent)
         paid = "" if money is None else f", {money:.4g} {self._api.currency}"
         which = budget.lacking(self.most(prompt))
-        return UserError(
+        return OverBudgetError(
             f"respondents.{self._info.model}.api.{which}: the next question might exceed "
             f"{getattr(self._api, which)} ({tokens:,} tokens were used{paid}); what was answered "
             "is kept, and with a larger budget the same command goes on from there."

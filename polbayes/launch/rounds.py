@@ -1,0 +1,151 @@
+"""Rounds: how a respondent's remaining questions are divided, and divided again if need be."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+
+from polbayes.config import LauncherConfig
+from polbayes.errors import UserError
+from polbayes.journal import Journal, tail
+from polbayes.launch.limits import part_of
+from polbayes.launch.merge import launch_path, merge, shard_folder
+from polbayes.launch.shard import Ended, Shard
+from polbayes.probe import Work
+from polbayes.respondents.usage import Usage, used
+
+
+@dataclass
+class Round:
+    """The shards that one respondent's remaining questions are divided into.
+
+    Parameters
+    ----------
+    work
+        What it is asked.
+    journal
+        The respondent's, open for writing.
+    left
+        Places of the questions that were left when the round began.
+    noted
+        Remarks that are in the journal.
+    works, spent
+        Whether there was any success so far, and what was used before the round.
+    number
+        Counts a respondent's rounds from 1.
+    size, running
+        Shards of the round, and how many of them have not ended.
+    ended
+        How the others did, if not well.
+    answered
+        Answers of this round.
+    """
+
+    work: Work
+    journal: Journal
+    left: list[int]
+    noted: set[str]
+    works: bool
+    spent: Usage
+    number: int = 1
+    size: int = 0
+    running: int = 0
+    ended: list[Ended] = field(default_factory=list)
+    answered: int = 0
+
+    def merge(self, shard: Shard) -> None:
+        """Merge the journal of a shard that has ended into the respondent's."""
+        cells = merge(shard.path, self.journal, self.work.settings, self.noted)
+        self.answered += len(cells)
+        self.works = self.works or any(record["status"] != "error" for record in cells)
+
+
+def first_round(work: Work, stack: ExitStack) -> Round | None:
+    """Return the first round of a respondent; None where nothing is left to be asked.
+
+    Parameters
+    ----------
+    work
+        What it is asked.
+    stack
+        Closes its journal in the end.
+    """
+    journal = stack.enter_context(Journal(work.path, work.settings))
+    left = work.left(journal)
+    if not left:
+        return None
+    records = journal.records
+    return Round(
+        work,
+        journal,
+        left,
+        noted={str(r["note"]) for r in records if "note" in r},
+        works=any(r.get("status", "error") != "error" for r in records),
+        spent=used(records),
+    )
+
+
+def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
+    """Divide what is left, in its order, so that prompts that begin alike stay together.
+
+    Parameters
+    ----------
+    one
+        The round; how many shards it has is noted in it.
+    launcher
+        Says how many there are to be.
+    token
+        Of the launch.
+    """
+    total = len(one.left)
+    one.size = one.running = min(launcher.shards, total)
+    ends = [round(k * total / one.size) for k in range(one.size + 1)]
+    at_once = min(one.size, launcher.workers or one.size)
+    work = one.work
+    return [
+        Shard(
+            questions=work.questions,
+            places=one.left[first:end],
+            config=part_of(work.config, one.spent, share=(end - first) / total, at_once=at_once),
+            asking=work.asking,
+            path=(shard_folder(work.path) / f"{token}-{one.number}-{number}.jsonl").absolute(),
+            settings=work.settings,
+            launch=launch_path(work.path.parent).absolute(),
+            token=token,
+            folder=Path.cwd(),
+            works=one.works,
+            spent=one.spent,
+        )
+        for number, (first, end) in enumerate(pairwise(ends), start=1)
+    ]
+
+
+def next_round(one: Round, launcher: LauncherConfig, token: str) -> Sequence[Shard]:
+    """Return the shards of a further round, after one whose shards did not all end well.
+
+    What one shard's part of the budget did not allow, what another's left over may; and where
+    another shard has answers, what failed were the questions and not the respondent.
+
+    Raises
+    ------
+    UserError
+        If another round would not get on, either.
+    """
+    over = [ended for ended in one.ended if ended.kind == "budget"]
+    failed = [ended for ended in one.ended if ended.kind == "failures"]
+    if over and one.size == 1:
+        raise UserError(over[0].error)
+    if failed and not (one.works and one.answered):
+        raise UserError(failed[0].error)
+    if not one.answered:
+        # The parts are too small for a single question: one shard gets it all.
+        launcher = replace(launcher, shards=1)
+    records, _ = tail(one.journal.path)
+    answered = {tuple(record["cell"]) for record in records if "cell" in record}
+    questions = one.work.questions
+    one.left = [n for n in one.left if questions[n].cell not in answered]
+    one.spent = used(records)
+    one.number += 1
+    one.answered, one.ended = 0, []
+    return shards_of(one, launcher, token)

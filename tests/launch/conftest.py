@@ -1,0 +1,5 @@
+"""The server, and asking it."""
+
+from launched import asked, loopback
+
+__all__ = ["asked", "loopback"]
