@@ -40,6 +40,9 @@ STAGE_OF_KEY: Mapping[str, str] = {
     "description": "report",
 }
 
+# A bound on what a power cut can cost that is longer than this is none.
+_LONGEST_SYNC = 3600
+
 
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[RunConfig, str]:
     """Compose and check the config of a run.
@@ -182,6 +185,11 @@ def _check(config: RunConfig) -> None:
         raise UserError(f"stages: the list is empty; name some of {', '.join(STAGES)}.")
     if config.task != "compare" and config.task not in ON_A_RUN:
         _check_asked(config)
+    if not 0 <= config.journal.sync_seconds <= _LONGEST_SYNC:
+        raise UserError(
+            f"journal.sync_seconds: must be from 0 to {_LONGEST_SYNC}, "
+            f"not {config.journal.sync_seconds}."
+        )
     if config.measures.bootstrap < 100:
         raise UserError("measures.bootstrap: at least 100 draws are needed for an interval.")
     if not 0 <= config.measures.strong <= 1:

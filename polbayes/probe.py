@@ -4,7 +4,7 @@ import logging
 import sys
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from polbayes.config import ElicitationConfig, RespondentConfig
-from polbayes.dataset import CELL_DIMS, STATUS, flag_attributes
+from polbayes.answer_cache import AnswerCache, open_cache
+from polbayes.config import ElicitationConfig, JournalConfig, RespondentConfig
+from polbayes.consolidate import filled
+from polbayes.dataset import STATUS
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError, unknown
 from polbayes.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
 from polbayes.prompts import Lexicon, Prefix, Template, render
 from polbayes.respondents import (
+    BACKENDS,
     Answer,
     Completion,
     ConcurrentRespondent,
@@ -31,7 +34,7 @@ from polbayes.respondents import (
     open_respondent,
 )
 from polbayes.respondents.questions import PendingQuestions, cell_seed, prompt_digest
-from polbayes.respondents.usage import Usage, used
+from polbayes.respondents.usage import Usage
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -55,6 +58,17 @@ class _Asking:
     elicitation: ElicitationConfig
     lexicon: Lexicon | None
     seed: int
+    journal: JournalConfig
+
+
+@dataclass
+class _Before:
+    """What a journal says when it is opened: the prompts of answered cells, and the rest in sum."""
+
+    answered: dict[Cell, str]
+    works: bool
+    spent: Usage
+    notes: set[str]
 
 
 def model_info(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
@@ -78,9 +92,52 @@ def probe(
     seed: int,
     journal_dir: Path,
     answers_from: Path | None = None,
+    journal: JournalConfig | None = None,
     progress: bool | Literal["always"] = True,
 ) -> "xr.Dataset":
     """Ask every pending cell that the journals do not have yet, and fill the design.
+
+    See `ask` for the parameters, errors and notes.
+
+    Returns
+    -------
+    xarray.Dataset
+        The design with `status`, `completion` and, for open answers, `truncated`, else
+        `option_prob` (and an ``option`` dimension with ``option_stance``), `p_agree` and
+        `p_disagree`. `message` is there if a cell has status error. The attribute ``notes``
+        holds what a reader must know about the answers, a line each.
+        `declined` is there if a server refused to answer, `mass_unseen` if one lists only the
+        likeliest tokens.
+    """
+    paths = ask(
+        design,
+        respondents,
+        elicitation=elicitation,
+        lexicon=lexicon,
+        prefixes=prefixes,
+        seed=seed,
+        journal_dir=journal_dir,
+        answers_from=answers_from,
+        journal=journal,
+        progress=progress,
+    )
+    return filled(design, paths, None if elicitation.kind == "open_ended" else lexicon)
+
+
+def ask(
+    design: "xr.Dataset",
+    respondents: Mapping[str, RespondentConfig],
+    *,
+    elicitation: ElicitationConfig,
+    lexicon: Lexicon | None,
+    prefixes: Sequence[Prefix],
+    seed: int,
+    journal_dir: Path,
+    answers_from: Path | None = None,
+    journal: JournalConfig | None = None,
+    progress: bool | Literal["always"] = True,
+) -> dict[str, Path]:
+    """Ask every pending cell that the journals do not have yet, and write the answers down.
 
     Parameters
     ----------
@@ -99,19 +156,16 @@ def probe(
     answers_from
         The journals of another run; a model that has none yet begins with its journal there, so
         that only what is not answered there is asked.
+    journal
+        How soon answers are on the disk, and a cache that other runs share; None for the defaults.
     progress
         Whether to show a bar per model on the standard error if that is a terminal;
         ``"always"`` shows it anyway.
 
     Returns
     -------
-    xarray.Dataset
-        The design with `status`, `completion` and, for open answers, `truncated`, else
-        `option_prob` (and an ``option`` dimension with ``option_stance``), `p_agree` and
-        `p_disagree`. `message` is there if a cell has status error. The attribute ``notes``
-        holds what a reader must know about the answers, a line each.
-        `declined` is there if a server refused to answer, `mass_unseen` if one lists only the
-        likeliest tokens.
+    dict
+        The journals by model, from which `polbayes.consolidate` makes a response dataset.
 
     Raises
     ------
@@ -136,7 +190,7 @@ def probe(
         lexicon = None
     elif lexicon is None:
         raise UserError(f"elicitation.lexicon: {elicitation.kind} needs one; name a lexicon.")
-    asking = _Asking(elicitation, lexicon, seed)
+    asking = _Asking(elicitation, lexicon, seed, journal or JournalConfig())
     answers = {prefix.prefix: prefix.answer for prefix in prefixes}
     paths = {name: journal_path(journal_dir, name) for name in names}
     for name, path in paths.items():
@@ -155,7 +209,7 @@ def probe(
             if answers_from is not None:
                 adopt(journal_path(answers_from, name), path, settings)
             _ask_model(questions, respondents[name], asking, (path, settings), progress=progress)
-    return _filled(design, paths, lexicon)
+    return paths
 
 
 def _is_left(design: "xr.Dataset", model: str, path: Path) -> bool:
@@ -173,20 +227,81 @@ def _ask_model(
     progress: bool | str,
 ) -> None:
     path, settings = kept
-    with Journal(path, settings) as journal, ExitStack() as stack:
-        answered = {cell_of(r): str(r["prompt"]) for r in journal.records if "cell" in r}
+    sync_seconds = asking.journal.sync_seconds
+    with Journal(path, settings, sync_seconds=sync_seconds) as journal, ExitStack() as stack:
+        before = _before(journal)
         if journal.damaged:
-            text = f"{journal.damaged} damaged lines of {path.name} were skipped and asked again."
-            _note(journal, text)
+            text = (
+                f"{journal.damaged} damaged lines of {path.name} were skipped; what they answered "
+                "is asked again."
+            )
+            _note(journal, before, text)
+        answered = before.answered
         left = [n for n, question in enumerate(questions) if _is_new(question, answered, path)]
+        if left and asking.journal.cache is not None:
+            cache = stack.enter_context(_cache(questions, config, asking, settings))
+            left = _not_cached(cache, questions, left, journal)
+            # Also what was answered before an interruption.
+            stack.callback(_keep, cache, questions, journal)
         if not left:
             return
         respondent = open_respondent(questions.model, config, elicitation=asking.elicitation)
         stack.callback(respondent.close)
         for text in respondent.warnings(asking.lexicon):
-            _note(journal, text)
+            _note(journal, before, text)
         bar = stack.enter_context(_bar(questions, len(questions) - len(left), progress))
-        _ask_all(respondent, (questions, left), asking, journal, bar)
+        _ask_all(respondent, (questions, left), asking, (journal, before), bar)
+
+
+def _before(journal: Journal) -> _Before:
+    before = _Before({}, False, Usage(), set())
+    for record in journal.read():
+        if "cell" in record:
+            before.answered[cell_of(record)] = str(record["prompt"])
+            before.works = before.works or record["status"] != "error"
+        if "note" in record:
+            before.notes.add(record["note"])
+        if "tokens" in record:
+            before.spent += Usage(*record["tokens"])
+    return before
+
+
+def _cache(
+    questions: PendingQuestions,
+    config: RespondentConfig,
+    asking: _Asking,
+    settings: Mapping[str, Any],
+) -> AbstractContextManager[AnswerCache]:
+    assert asking.journal.cache is not None
+    return open_cache(
+        Path(asking.journal.cache).expanduser(),
+        model=questions.model,
+        seed=asking.seed,
+        settings=settings,
+        sampled=asking.lexicon is None,
+        by_prompt=BACKENDS[config.backend].by_prompt,
+    )
+
+
+def _not_cached(
+    cache: AnswerCache, questions: PendingQuestions, left: Sequence[int], journal: Journal
+) -> list[int]:
+    """Write down the answers that the cache has, and return which questions are left."""
+    asked = []
+    for start in range(0, len(left), _MOST):
+        some = left[start : start + _MOST]
+        put = [questions[n] for n in some]
+        found = cache.find(put)
+        if found:
+            journal.extend({**_header(put[k]), **found[k], "cached": True} for k in found)
+        asked += [n for k, n in enumerate(some) if k not in found]
+    return asked
+
+
+def _keep(cache: AnswerCache, questions: PendingQuestions, journal: Journal) -> None:
+    cells = (record for record in journal.read() if "cell" in record and "cached" not in record)
+    pairs = ((questions.of(cell_of(record)), record) for record in cells)
+    cache.keep((question, record) for question, record in pairs if question is not None)
 
 
 def _bar(questions: PendingQuestions, done: int, progress: bool | str) -> "tqdm[Any]":
@@ -209,26 +324,26 @@ def _ask_all(
     respondent: Respondent,
     which: tuple[PendingQuestions, Sequence[int]],
     asking: _Asking,
-    journal: Journal,
+    kept: tuple[Journal, _Before],
     bar: "tqdm[Any]",
 ) -> None:
     """Ask the questions at the given places and write the answers down as they come.
 
     Failures are held back until the next success shows that the respondent works.
     """
-    questions, left = which
-    works = any(record.get("status", "error") != "error" for record in journal.records)
+    (questions, left), (journal, before) = which, kept
+    works = before.works
     failed: list[Record] = []
     put = (questions[n] for n in left)
     if isinstance(respondent, ConcurrentRespondent):
-        found = _one_by_one(respondent, put, asking, spent=used(journal.records))
+        found = _one_by_one(respondent, put, asking, spent=before.spent)
     else:
         found = _by_batches(respondent, put, asking)
     with closing(found):
         for records in found:
             bar.update(sum("cell" in record for record in records))
             if "note" in records[0]:
-                _note(journal, records[0]["note"])
+                _note(journal, before, records[0]["note"])
             elif "cell" not in records[0]:
                 journal.extend(records)
             elif records[0]["status"] == "error":
@@ -319,8 +434,9 @@ def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> boo
     return cell not in answered
 
 
-def _note(journal: Journal, text: str) -> None:
-    if not any(record.get("note") == text for record in journal.records):
+def _note(journal: Journal, before: _Before, text: str) -> None:
+    if text not in before.notes:
+        before.notes.add(text)
         _log.warning("%s", text)
         journal.extend([{"note": text}])
 
@@ -395,85 +511,6 @@ def _mass_outcome(mass: "NDArray[np.float64]") -> Record:
 def _header(question: Question) -> Record:
     cell = [question.item, question.variant, question.prefix, question.run]
     return {"cell": cell, "prompt": prompt_digest(question.prompt)}
-
-
-def _filled(
-    design: "xr.Dataset", journals: Mapping[str, Path], lexicon: Lexicon | None
-) -> "xr.Dataset":
-    """Return the design with what the journals hold in its cells."""
-    status = design["status"].transpose(*CELL_DIMS).values.copy()
-    options = len(lexicon.options) if lexicon else 0
-    text, message = np.full((2, *status.shape), "", dtype=object)
-    truncated, declined = np.zeros((2, *status.shape), dtype=np.int8)
-    unseen = np.full(status.shape, np.nan, dtype=np.float32)
-    mass = np.full((*status.shape, options), np.nan, dtype=np.float32)
-    notes = [r["note"] for path in journals.values() for r in read(path) if "note" in r]
-    for at, record in _placed(design, journals):
-        status[at] = STATUS[record["status"]]
-        text[at] = record.get("text", "")
-        message[at] = record.get("message", "")
-        truncated[at] = record.get("truncated", False)
-        declined[at] = record["status"] == "refused"
-        unseen[at] = record.get("unseen", np.nan)
-        if "mass" in record:
-            mass[at] = np.array(record["mass"], dtype=float)
-    data = design.copy()
-    data["status"] = (CELL_DIMS, status, flag_attributes("status"))
-    data["completion"] = (CELL_DIMS, text, {"long_name": "answer as received"})
-    if (message != "").any():
-        why = {"long_name": "why the cell could not be answered"}
-        data["message"] = (CELL_DIMS, message, why)
-    if declined.any():
-        what = {"long_name": "1 where the server says that the answer was refused or filtered"}
-        data["declined"] = (CELL_DIMS, declined, what)
-    if not np.isnan(unseen).all():
-        bound = {
-            "long_name": "mass of tokens that were not listed, some of it options'",
-            "units": "1",
-        }
-        data["mass_unseen"] = (CELL_DIMS, unseen, bound)
-    if lexicon is None:
-        what = {"long_name": "1 where the answer was cut off at max_new_tokens"}
-        data["truncated"] = (CELL_DIMS, truncated, what)
-    else:
-        data = _with_masses(data, mass, lexicon)
-    data.attrs["notes"] = "\n".join(dict.fromkeys(notes))
-    return data
-
-
-def _placed(
-    design: "xr.Dataset", journals: Mapping[str, Path]
-) -> Iterator[tuple[tuple[int, ...], Record]]:
-    """Yield the answers to pending cells of the design, each with its place.
-
-    A journal may know more than this design asks.
-    """
-    places = [{x: k for k, x in enumerate(design[dim].values.tolist())} for dim in CELL_DIMS]
-    pending = design["status"].transpose(*CELL_DIMS).values == STATUS["pending"]
-    for name, path in journals.items():
-        for record in read(path):
-            labels = (name, *cell_of(record)) if "cell" in record else ()
-            at = tuple(
-                place[label] for place, label in zip(places, labels, strict=False) if label in place
-            )
-            if len(at) == len(CELL_DIMS) and pending[at]:
-                yield at, record
-
-
-def _with_masses(data: "xr.Dataset", mass: "NDArray[np.float32]", lexicon: Lexicon) -> "xr.Dataset":
-    stance = np.array(lexicon.stance, dtype=np.int8)
-    data = data.assign_coords(
-        option=np.array(lexicon.options, dtype=object), option_stance=("option", stance)
-    )
-    kind = {"long_name": "probability mass of the answer option, not normalised", "units": "1"}
-    data["option_prob"] = ((*CELL_DIMS, "option"), mass, kind)
-    for name, sign in (("p_agree", 1), ("p_disagree", -1)):
-        of_stance = mass[..., stance == sign]
-        total = np.nansum(of_stance.astype(np.float64), axis=-1)
-        total[np.isnan(of_stance).all(axis=-1)] = np.nan
-        meaning = {"long_name": f"probability mass of the {name[2:]}ing options", "units": "1"}
-        data[name] = (CELL_DIMS, total.astype(np.float32), meaning)
-    return data
 
 
 def rendered_prompt(data: "xr.Dataset", model: str, item: str, variant: str, prefix: str) -> str:

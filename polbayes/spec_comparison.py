@@ -12,7 +12,7 @@ from polbayes.dataset import open_responses
 from polbayes.errors import UserError
 from polbayes.fit.spec import Spec
 from polbayes.manifest import Manifest, check_config, write_text
-from polbayes.run import fit_into, keys_of
+from polbayes.run import fit_into, keys_of, manifest_of
 from polbayes.terminal import say
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def compare_specs_of_run(
     from polbayes.fit.compare_specs import compare_specs, comparison_text
 
     folder = Path(config.run_dir).expanduser()
-    manifest = Manifest(folder)
+    manifest = manifest_of(config, text)
     check_config(folder, text, ["fit", "report"])
     if not manifest.is_done("code", keys_of(config, text)["code"]):
         raise UserError(

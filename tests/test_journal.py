@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polbayes.errors import UserError
-from polbayes.journal import Journal, cell_of, journal_path, read, scan
+from polbayes.journal import Journal, cell_of, journal_path, read
+from polbayes.journal_lines import examine
 
 SETTINGS = {"seed": 1, "respondent.checkpoint": "a", "options": ["yes", "no"]}
 
@@ -108,7 +109,7 @@ def test_a_journal_without_answers_binds_nobody(tmp_path):
         journal.extend([{"note": "remark"}])
     with Journal(path, {"seed": 2}) as journal:
         journal.extend([record(1)])
-    assert scan(path).header["settings"] == {"seed": 2}
+    assert examine(path).header["settings"] == {"seed": 2}
     assert list(read(path)) == [record(1)]
 
 

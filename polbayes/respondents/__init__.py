@@ -56,6 +56,9 @@ class Backend:
         What of the respondent's own keys determines the answers, beside those that all have.
     ready
         Refuses to ask it where something outside of the config is missing.
+    by_prompt
+        Whether of a question nothing but the text of its prompt determines the answer; where not,
+        the cell's labels are taken to do so, too (`polbayes.answer_cache`).
     """
 
     elicitations: tuple[str, ...]
@@ -64,6 +67,7 @@ class Backend:
     identity: Callable[[RespondentConfig], str] = lambda config: ""
     settings: Callable[[RespondentConfig], Mapping[str, Any]] = lambda config: {}
     ready: Callable[[str, RespondentConfig], None] = lambda name, config: None
+    by_prompt: bool = False
 
 
 # A user's own backend is added here.
@@ -73,9 +77,14 @@ BACKENDS: MutableMapping[str, Backend] = {
         causal.describe,
         causal.open_causal,
         checkpoint.weights_digest,
+        by_prompt=True,
     ),
     "masked": Backend(
-        ("fill_mask",), masked.describe, masked.open_masked, checkpoint.weights_digest
+        ("fill_mask",),
+        masked.describe,
+        masked.open_masked,
+        checkpoint.weights_digest,
+        by_prompt=True,
     ),
     # What lies behind a server's name for a model cannot be told.
     "chat_api": Backend(
@@ -84,6 +93,7 @@ BACKENDS: MutableMapping[str, Backend] = {
         chat_api.open_chat_api,
         settings=chat_api.answer_settings_of,
         ready=chat_api.check_key,
+        by_prompt=True,
     ),
     "simulated": Backend(
         ELICITATIONS,
