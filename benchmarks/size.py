@@ -1,8 +1,8 @@
 """What millions of cells take: memory, disk and time, from the design to a table of all models.
 
 Run with ``python benchmarks/size.py [--paraphrases 25]``. The defaults are 18 models, 62 items,
-500 paraphrases and ten prefixes: 5.6 million cells whose probabilities are read. Every step is
-a process of its own that runs the command line or reads what it left; its memory is the most that it
+500 paraphrases and ten prefixes: 5.6 million cells whose probabilities are read. Every step is a
+process of its own that runs the command line or reads what it left; its memory is the most that it
 held at any time, imports included. The respondents give random numbers, which no file can compress,
 in place of a model's; all else is what any run does.
 """
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
             journals = sum(x.stat().st_size for x in (folder / "run" / "journal").iterdir())
             size += f", journal {journals / cells:.1f}"
         about = found.get("about", "") or size
-        title = (STEPS[step].__doc__ or "").splitlines()[0]
+        title = (STEPS[step].__doc__ or "").rstrip(".")
         print(f"{title:42} {found['seconds']:8.1f} {found['peak'] / MB:8.0f}  {about}")
 
 
@@ -128,28 +129,28 @@ def _run(chosen: argparse.Namespace, *stages: str) -> None:
 
 
 def nothing(chosen: argparse.Namespace) -> None:
-    """nothing but imports, for comparison"""
-    import xarray  # noqa: F401
+    """Nothing but imports, for comparison."""
+    import_module("xarray")
 
 
 def ask(chosen: argparse.Namespace) -> None:
-    """design, ask, journal, consolidate"""
+    """Design, ask, journal, consolidate."""
     _run(chosen, "probe")
 
 
 def again(chosen: argparse.Namespace) -> None:
-    """read the journals, ask nothing, consolidate"""
+    """Read the journals, consolidate again."""
     (Path(chosen.folder) / "run" / "responses.nc").unlink()
     _run(chosen, "probe")
 
 
 def code(chosen: argparse.Namespace) -> None:
-    """code"""
+    """Code."""
     _run(chosen, "code")
 
 
 def one_model(chosen: argparse.Namespace) -> dict[str, Any]:
-    """open one model"""
+    """Open one model."""
     from polbayes.dataset import open_responses
 
     begun = time.perf_counter()
@@ -162,7 +163,7 @@ def one_model(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def whole(chosen: argparse.Namespace) -> dict[str, Any]:
-    """open all models, for comparison"""
+    """Open all models, for comparison."""
     from polbayes.dataset import open_responses
 
     data = open_responses(Path(chosen.folder) / "run")
@@ -171,7 +172,7 @@ def whole(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def reduce(chosen: argparse.Namespace) -> dict[str, Any]:
-    """bias and validity of all models"""
+    """Compute bias and validity of all models."""
     import pandas as pd
 
     from polbayes.by_model import reduce_by_model

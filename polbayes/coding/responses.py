@@ -56,8 +56,8 @@ def code_responses(
         With `stance` (int8, codes of `polbayes.dataset.STANCE`), `stance_prob` (float32, one
         more dimension ``stance_class``; NaN where not coded), `coder` (int8, what decided),
         `status` (ok, refused, or, where nothing could read the answer, empty, truncated or
-        invalid) and, where there are probabilities, `r_plus` = p_agree / (p_agree + p_disagree) (float32, the
-        measure of Haller et al. 2024).
+        invalid) and, where there are probabilities, `r_plus` = p_agree / (p_agree + p_disagree)
+        (float32, the measure of Haller et al. 2024).
 
     Raises
     ------

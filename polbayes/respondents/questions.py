@@ -65,7 +65,7 @@ class PendingQuestions(Sequence[Question]):
         return self._question(*self._indices[n])
 
     def of(self, cell: Cell) -> Question | None:
-        """Return the question that a cell (item, variant, prefix, run) is; None if there is none."""
+        """Return the question that a cell (item, variant, prefix, run) is, if it is one."""
         at = [places.get(label) for places, label in zip(self._places, cell, strict=True)]
         i, v, p, r = at
         if i is None or v is None or p is None or r is None or not self._pending[i, v, p, r]:
