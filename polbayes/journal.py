@@ -16,7 +16,7 @@ import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from polbayes.errors import UserError
@@ -76,6 +76,8 @@ class Journal:
     sync_seconds
         Seconds after which a record is on the disk at the latest; 0 for at once, which on many
         disks costs more than the answer.
+    defaults
+        Values of settings that a journal may lack because it was begun before they existed.
 
     Raises
     ------
@@ -91,7 +93,12 @@ class Journal:
     """
 
     def __init__(
-        self, path: Path, settings: Mapping[str, Any], *, sync_seconds: float = SYNC_SECONDS
+        self,
+        path: Path,
+        settings: Mapping[str, Any],
+        *,
+        sync_seconds: float = SYNC_SECONDS,
+        defaults: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.path = path
         self.damaged = 0
@@ -102,6 +109,7 @@ class Journal:
         self._failed: OSError | None = None
         self._file = self._open()
         self._settings: Record = json.loads(json.dumps(settings))
+        self._defaults = defaults
         try:
             state = examine(self.path)
             self._cut(self._usable(state))
@@ -155,10 +163,9 @@ class Journal:
                 f"{self.path}: its first line is damaged or is not of this version of polbayes, "
                 "so that nobody can tell what it answers; move the file away."
             )
-        if header.get("hash") != _hash(settings):
+        if changed := _difference(header, settings, self._defaults):
             raise UserError(
-                f"{self.path}: was made under other settings: "
-                f"{_difference(header.get('settings') or {}, settings)}; "
+                f"{self.path}: was made under other settings: {changed}; "
                 "choose another run_dir, or go back to those settings."
             )
         return state.length
@@ -254,7 +261,13 @@ class Journal:
         self.close()
 
 
-def adopt(source: Path, path: Path, settings: Mapping[str, Any]) -> None:
+def adopt(
+    source: Path,
+    path: Path,
+    settings: Mapping[str, Any],
+    *,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
     """Begin a journal with what another one holds, unless it has begun already.
 
     Parameters
@@ -265,6 +278,8 @@ def adopt(source: Path, path: Path, settings: Mapping[str, Any]) -> None:
         The one to begin.
     settings
         Everything that determines the answers.
+    defaults
+        As of `Journal`.
 
     Raises
     ------
@@ -274,8 +289,7 @@ def adopt(source: Path, path: Path, settings: Mapping[str, Any]) -> None:
     if path.exists() or not source.is_file():
         return
     header = _header_of(source, examine(source)) or {}
-    if header.get("hash") != _hash(json.loads(json.dumps(settings))):
-        changed = _difference(header.get("settings") or {}, dict(settings))
+    if changed := _difference(header, settings, defaults):
         raise UserError(
             f"{source}: was made under other settings: {changed}; go back to those settings, or "
             "leave answers_from out."
@@ -289,11 +303,16 @@ def _hash(settings: Record) -> str:
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
-def _difference(then: Record, now: Record) -> str:
+def _difference(header: Record, settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+    """Say in what settings differ from those of a journal; empty where they do not."""
+    now: Record = json.loads(json.dumps({**defaults, **settings}))
+    then: Record = {**json.loads(json.dumps(dict(defaults))), **(header.get("settings") or {})}
+
     def shown(settings: Record, key: str) -> str:
         value = settings.get(key)
         text = "nothing" if value is None else f"{value!r}"
         return text if len(text) <= 60 else f"{text[:57]}..."
 
-    changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]
+    nothing = object()
+    changed = [key for key in {**then, **now} if then.get(key, nothing) != now.get(key, nothing)]
     return ", ".join(f"{key} was {shown(then, key)} and is {shown(now, key)}" for key in changed)

@@ -32,6 +32,7 @@ from polbayes.respondents import (
     check_ready,
     describe,
     open_respondent,
+    setting_defaults,
 )
 from polbayes.respondents.questions import PendingQuestions, cell_seed, prompt_digest
 from polbayes.respondents.usage import Usage
@@ -207,7 +208,8 @@ def ask(
         if questions:
             settings = _settings(questions, respondents[name], asking)
             if answers_from is not None:
-                adopt(journal_path(answers_from, name), path, settings)
+                source = journal_path(answers_from, name)
+                adopt(source, path, settings, defaults=setting_defaults())
             _ask_model(questions, respondents[name], asking, (path, settings), progress=progress)
     return paths
 
@@ -227,8 +229,11 @@ def _ask_model(
     progress: bool | str,
 ) -> None:
     path, settings = kept
-    sync_seconds = asking.journal.sync_seconds
-    with Journal(path, settings, sync_seconds=sync_seconds) as journal, ExitStack() as stack:
+    how: dict[str, Any] = {
+        "sync_seconds": asking.journal.sync_seconds,
+        "defaults": setting_defaults(),
+    }
+    with Journal(path, settings, **how) as journal, ExitStack() as stack:
         before = _before(journal)
         if journal.damaged:
             text = (

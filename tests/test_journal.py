@@ -165,6 +165,20 @@ def test_a_journal_of_an_earlier_version_is_read_and_goes_on(tmp_path):
     assert [cell_of(r)[3] for r in read(path) if "cell" in r] == [1, 2, 3]
 
 
+def test_a_setting_that_did_not_exist_then_is_at_its_default(tmp_path):
+    path = written(tmp_path / "m.jsonl")
+    now = {**SETTINGS, "respondent.more": ("a", "b"), "other": None}
+    defaults = {"respondent.more": ["a", "b"], "other": None, "unasked": 3}
+    with Journal(path, now, defaults=defaults) as journal:
+        assert len(list(journal.read())) == 5
+        journal.extend([record(6)])
+    adopt(path, tmp_path / "n.jsonl", now, defaults=defaults)
+    with pytest.raises(UserError, match=r"respondent\.more was \['a', 'b'\] and is 'c'"):
+        Journal(path, {**now, "respondent.more": "c"}, defaults=defaults)
+    with pytest.raises(UserError, match=r"respondent\.more was nothing and is \['a', 'b'\]"):
+        Journal(path, now)
+
+
 @pytest.fixture
 def synced(monkeypatch):
     """Return how long each file was whenever it was brought to the disk, and an event for it."""

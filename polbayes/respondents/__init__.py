@@ -1,11 +1,11 @@
 """Respondents: who answers. One module a backend, chosen by `RespondentConfig.backend`."""
 
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from polbayes.attributes import checked_attributes
-from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.config import ApiConfig, ElicitationConfig, RespondentConfig
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError, unknown
 from polbayes.prompts import ELICITATIONS, Template, load_template
@@ -31,6 +31,7 @@ __all__ = [
     "check_ready",
     "describe",
     "open_respondent",
+    "setting_defaults",
 ]
 
 _Describe = Callable[[str, RespondentConfig, Template], ModelInfo]
@@ -185,6 +186,20 @@ def check_ready(name: str, config: RespondentConfig) -> None:
         Saying what.
     """
     BACKENDS[config.backend].ready(name, config)
+
+
+def setting_defaults() -> dict[str, Any]:
+    """Return what settings of answers are where a journal was begun before they existed."""
+    groups: dict[str, Any] = {
+        "respondent": RespondentConfig(),
+        "respondent.api": ApiConfig(),
+        "elicitation": ElicitationConfig(),
+    }
+    return {
+        f"{group}.{key}": value
+        for group, defaults in groups.items()
+        for key, value in asdict(defaults).items()
+    }
 
 
 def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) -> Mapping[str, Any]:

@@ -72,11 +72,14 @@ def test_hundreds_of_questions_with_every_fault(loopback, tmp_path):
 
 @pytest.mark.slow
 def test_ten_thousand_requests_with_every_fault(loopback, tmp_path):
-    world = loopback(faults=FAULTS, seed=11, limit=(12, 0.2))
-    data = asked(tmp_path, world.url, items=250, runs=40, timeout=2.0, concurrency=32, retries=8)
-    assert check_nothing_lost_and_nothing_twice(world, data, tmp_path, 10_000) == []
+    # A request that hangs holds its place until it is given up, which is most of what this waits.
+    world = loopback(faults=FAULTS, seed=11, limit=(24, 0.2), retry_after="0.02")
+    more = {"timeout": 0.75, "concurrency": 32, "retries": 8}
+    data = asked(tmp_path, world.url, items=185, runs=40, **more)
+    assert check_nothing_lost_and_nothing_twice(world, data, tmp_path, 7400) == []
+    assert len(world.arrived) > 10_000
     for fault in FAULTS:
-        assert 400 < world.failed[fault] < 1000
+        assert 400 < world.failed[fault] < 700
     assert world.failed["limit"] > 0
     usage = used(read(journal_path(tmp_path, "m")))
     assert (usage.input, usage.output) == tuple(world.tokens)
