@@ -55,7 +55,8 @@ def main() -> None:
         found["seconds"] = time.perf_counter() - begun
         # Kilobytes, but on macOS bytes.
         scale = 1 if sys.platform == "darwin" else 1024
-        found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        found["peak"], found["cpu"] = used.ru_maxrss * scale, used.ru_utime + used.ru_stime
         print(json.dumps(found))
         return
     with tempfile.TemporaryDirectory(prefix="polbayes-size-", dir=chosen.folder) as folder:
@@ -68,7 +69,7 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
     cells = chosen.models * chosen.items * chosen.paraphrases * chosen.prefixes
     print(f"{cells:,} cells: {chosen.models} models, {chosen.items} items, ", end="")
     print(f"{chosen.paraphrases} paraphrases, {chosen.prefixes} prefixes")
-    print(f"{'step':42} {'seconds':>8} {'peak MB':>8}  bytes a cell")
+    print(f"{'step':36} {'seconds':>8} {'of CPU':>8} {'peak MB':>8}  bytes a cell")
     responses = folder / "run" / "responses.nc"
     for step in STEPS:
         command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
@@ -86,7 +87,8 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
             size += f", journal {journals / cells:.1f}"
         about = found.get("about", "") or size
         title = (STEPS[step].__doc__ or "").rstrip(".")
-        print(f"{title:42} {found['seconds']:8.1f} {found['peak'] / MB:8.0f}  {about}")
+        times = f"{found['seconds']:8.1f} {found['cpu']:8.1f}"
+        print(f"{title:36} {times} {found['peak'] / MB:8.0f}  {about}", flush=True)
 
 
 def write_questions(chosen: argparse.Namespace, folder: Path) -> None:
