@@ -77,7 +77,7 @@ def one_writer(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
-        raise UserError(f"{folder}: cannot be used ({error.strerror}).") from error
+        raise UserError(f"{folder}: cannot be written ({error.strerror}).") from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -41,7 +41,7 @@ def test_who_was_killed_has_the_folder_no_more(tmp_path):
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(UserError, match="file/run: cannot be used"),
+        pytest.raises(UserError, match="file/run: cannot be written"),
         one_writer(tmp_path / "file" / "run"),
     ):
         pass
