@@ -41,6 +41,9 @@ STAGE_OF_KEY: Mapping[str, str] = {
     "report": "report",
 }
 
+# A bound on what a power cut can cost that is longer than this is none.
+_LONGEST_SYNC = 3600
+
 
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[RunConfig, str]:
     """Compose and check the config of a run.
@@ -185,6 +188,11 @@ def _check(config: RunConfig) -> None:
         _check_asked(config)
     if config.report.study is not None and config.report.study not in STUDIES:
         raise unknown("study", config.report.study, STUDIES, where="report.study")
+    if not 0 <= config.journal.sync_seconds <= _LONGEST_SYNC:
+        raise UserError(
+            f"journal.sync_seconds: must be from 0 to {_LONGEST_SYNC}, "
+            f"not {config.journal.sync_seconds}."
+        )
     if config.measures.bootstrap < 100:
         raise UserError("measures.bootstrap: at least 100 draws are needed for an interval.")
     if not 0 <= config.measures.strong <= 1:

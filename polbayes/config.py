@@ -183,6 +183,23 @@ class RespondentConfig:
 
 
 @dataclass
+class JournalConfig:
+    """How answers are kept while they come in.
+
+    Parameters
+    ----------
+    sync_seconds
+        Seconds after which an answer is on the disk at the latest, where a power cut cannot undo
+        it; 0 for at once. A killed process loses nothing in any case.
+    cache
+        A file of answers that several runs share (`polbayes.answer_cache`); null for none.
+    """
+
+    sync_seconds: float = 1.0
+    cache: str | None = None
+
+
+@dataclass
 class ImportConfig:
     """A table of answers collected elsewhere (CSV, Parquet or JSON lines).
 
@@ -915,6 +932,7 @@ class RunConfig:
     elicitation: ElicitationConfig = field(default_factory=ElicitationConfig)
     respondents: dict[str, RespondentConfig] = field(default_factory=dict)
     imported: ImportConfig | None = None
+    journal: JournalConfig = field(default_factory=JournalConfig)
     coding: CodingConfig = field(default_factory=CodingConfig)
     measures: MeasureConfig = field(default_factory=MeasureConfig)
     annotation: AnnotationConfig = field(default_factory=AnnotationConfig)

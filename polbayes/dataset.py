@@ -5,23 +5,39 @@ The dataset is described in `docs/dataset.md`. Dimensions are
 needed); a cell that is not part of the design has status `NOT_ASKED`.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.errors import UserError
+from polbayes.errors import UserError, unknown
 from polbayes.files import replacing
 
 if TYPE_CHECKING:
+    import netCDF4
     import pandas as pd
     import xarray as xr
 
 CELL_DIMS = ("model", "item", "variant", "prefix", "run")
 
-STATUS = {"pending": 0, "ok": 1, "refused": 2, "invalid": 3, "error": 4}
+STATUS = {
+    "pending": 0,
+    "ok": 1,
+    "refused": 2,
+    "invalid": 3,
+    "error": 4,
+    "empty": 5,
+    "truncated": 6,
+}
 NOT_ASKED = -128
+
+# Statuses of answers that nobody could read: there is no text, it was cut off before it said
+# anything, or neither.
+UNREADABLE = ("empty", "truncated", "invalid")
+# Codes of those that are answers, however good.
+ANSWERED = tuple(STATUS[name] for name in ("ok", "refused", *UNREADABLE))
 
 STANCE = {"disagree": -1, "neutral": 0, "agree": 1, "unrelated": 2, "refused": 3}
 MISSING = -128
@@ -34,7 +50,7 @@ _FLAGS: Mapping[str, Mapping[str, int]] = {
     "status": {"not_asked": NOT_ASKED, **STATUS},
     "stance": {"missing": MISSING, **STANCE},
 }
-_COMPRESSED = {"zlib": True, "complevel": 4}
+COMPRESSED: Mapping[str, Any] = {"zlib": True, "complevel": 4}
 
 
 def flag_attributes(variable: str) -> dict[str, Any]:
@@ -46,7 +62,9 @@ def flag_attributes(variable: str) -> dict[str, Any]:
     }
 
 
-def write_dataset(data: "xr.Dataset", path: Path) -> None:
+def write_dataset(
+    data: "xr.Dataset", path: Path, *, fill: "Callable[[netCDF4.Dataset], None] | None" = None
+) -> None:
     """Write a dataset so that the file is there whole or not at all.
 
     Parameters
@@ -55,6 +73,8 @@ def write_dataset(data: "xr.Dataset", path: Path) -> None:
         Any dataset with names and attributes that netCDF can hold.
     path
         Where to; an existing file is replaced at the end in one step.
+    fill
+        Writes more into the file, before it takes its place.
 
     Raises
     ------
@@ -63,6 +83,11 @@ def write_dataset(data: "xr.Dataset", path: Path) -> None:
     """
     with replacing(path) as temporary:
         data.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(data))
+        if fill is not None:
+            from netCDF4 import Dataset
+
+            with Dataset(temporary, "a") as file:
+                fill(file)
 
 
 def _encoding(data: "xr.Dataset") -> dict[Hashable, dict[str, Any]]:
@@ -70,39 +95,52 @@ def _encoding(data: "xr.Dataset") -> dict[Hashable, dict[str, Any]]:
     for name, variable in data.variables.items():
         if variable.dtype.kind in "OUT" and variable.ndim:
             # Characters compress well; netCDF's variable-length strings do not at all.
-            encoding[name] = {"dtype": "S1", **_COMPRESSED}
+            encoding[name] = {"dtype": "S1", **COMPRESSED}
         elif variable.dtype.kind in "fiu" and variable.ndim:
-            encoding[name] = dict(_COMPRESSED)
+            encoding[name] = dict(COMPRESSED)
             if variable.dtype.kind in "iu":
                 encoding[name]["_FillValue"] = None
     return encoding
 
 
-def open_responses(path: str | Path) -> "xr.Dataset":
+def responses_path(path: str | Path) -> Path:
+    """Return the response file that a path means: itself, or that in a run's folder."""
+    path = Path(path)
+    return path / "responses.nc" if path.is_dir() else path
+
+
+def open_responses(path: str | Path, *, models: Sequence[str] | None = None) -> "xr.Dataset":
     """Read a response dataset into memory.
 
     Parameters
     ----------
     path
         A ``responses.nc`` or the folder of the run that holds it.
+    models
+        Names of the models to read; all by default.
 
     Raises
     ------
     UserError
-        If the file is missing, damaged or not a response dataset.
+        If the file is missing, damaged or not a response dataset, or has no such model.
     """
-    path = Path(path)
-    if path.is_dir():
-        path = path / "responses.nc"
-    data = read_dataset(path)
-    missing = [dim for dim in CELL_DIMS if dim not in data.dims]
-    if missing:
-        raise UserError(f"{path}: not a response dataset (it has no dimension '{missing[0]}').")
-    return data
+    path = responses_path(path)
+    with opened(path) as data:
+        missing = [dim for dim in CELL_DIMS if dim not in data.dims]
+        if missing:
+            raise UserError(f"{path}: not a response dataset (it has no dimension '{missing[0]}').")
+        if models is None:
+            return data.load()
+        known = [str(name) for name in data["model"].values]
+        for name in models:
+            if name not in known:
+                raise unknown("model", name, known, where=str(path))
+        return data.isel(model=[known.index(name) for name in models]).load()
 
 
-def read_dataset(path: Path) -> "xr.Dataset":
-    """Read a netCDF file into memory and close it.
+@contextmanager
+def opened(path: Path) -> "Iterator[xr.Dataset]":
+    """Give a netCDF file whose values are read when they are looked at, and close it.
 
     Raises
     ------
@@ -115,11 +153,23 @@ def read_dataset(path: Path) -> "xr.Dataset":
         raise UserError(f"{path}: no such file.")
     try:
         with xr.open_dataset(path, engine="netcdf4") as data:
-            return data.load()
+            yield data
     except (OSError, ValueError, RuntimeError) as error:
         raise UserError(
             f"{path}: not a readable netCDF file ({error}); it may be truncated."
         ) from error
+
+
+def read_dataset(path: Path) -> "xr.Dataset":
+    """Read a netCDF file into memory and close it.
+
+    Raises
+    ------
+    UserError
+        If the file is missing or cannot be read as netCDF.
+    """
+    with opened(path) as data:
+        return data.load()
 
 
 def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":

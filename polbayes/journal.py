@@ -1,10 +1,10 @@
 """The journal: what a respondent answered, or a coder read, written down while it does.
 
-One file per respondent or coder, append-only. A line is the CRC32 of its JSON as eight hexadecimal
-digits, a space, and the JSON. The first record names the settings that determine the answers;
-a journal made under others is refused. What a crash can do to such a file is leave a
-half-written last line, which is cut off when it is opened again; a line damaged in any other way
-is skipped and counted, and its question is asked again.
+One file per respondent or coder, append-only (`polbayes.journal_lines`). The first record names the
+settings that determine the answers; a journal made under others is refused. What a crash can do to
+such a file is leave a half-written last line, which is cut off when it is opened again; a line
+damaged in any other way is skipped and counted, and its question is asked again. Of the first line,
+without which nobody could tell what the others answer, there is a copy in a file beside it.
 """
 
 import fcntl
@@ -13,19 +13,39 @@ import json
 import os
 import re
 import shutil
-import time
-import zlib
+import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from polbayes.errors import UserError
-from polbayes.files import replacing
+from polbayes.files import replacing, synced_folder
+from polbayes.journal_lines import (
+    Cell,
+    Record,
+    State,
+    cell_of,
+    examine,
+    line_of,
+    read,
+    record_of,
+    tail,
+)
 
-Cell = tuple[str, str, str, int]
-Record = dict[str, Any]
+__all__ = [
+    "CODING",
+    "DESIGN",
+    "Cell",
+    "Journal",
+    "Record",
+    "adopt",
+    "cell_of",
+    "journal_path",
+    "read",
+    "remove",
+    "tail",
+]
 
 # Where a run keeps what its coders read, one file for each way of reading.
 CODING = Path("journal") / "coding"
@@ -33,29 +53,7 @@ CODING = Path("journal") / "coding"
 DESIGN = Path("journal") / "design.nc"
 
 _VERSION = 1
-_SYNC_SECONDS = 1.0
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What is in a journal file.
-
-    Parameters
-    ----------
-    header
-        The first record; None where the file is empty or its first line is damaged.
-    records
-        All others, of each cell or pair of texts the first.
-    damaged
-        How many whole lines were skipped.
-    length
-        Bytes up to the end of the last whole line.
-    """
-
-    header: Record | None
-    records: tuple[Record, ...]
-    damaged: int
-    length: int
+SYNC_SECONDS = 1.0
 
 
 def journal_path(folder: Path, name: str) -> Path:
@@ -66,77 +64,25 @@ def journal_path(folder: Path, name: str) -> Path:
     return folder / f"{safe}.jsonl"
 
 
-def read(path: Path) -> Iterator[Record]:
-    """Yield the records of a journal, of each cell the first; none if there is no such file.
-
-    A half-written last line and damaged lines are left out, and so is the header.
-    """
-    if path.is_file():
-        yield from scan(path).records
+def _settings_path(path: Path) -> Path:
+    """Return the file that holds the copy of a journal's first line."""
+    return path.with_suffix(".settings")
 
 
-def scan(path: Path) -> Contents:
-    """Read a journal file and check every line of it.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be read.
-    """
+def _header_of(path: Path, state: State) -> Record | None:
+    """Return the first record of a journal, or its copy where it is damaged."""
+    if state.header is not None:
+        return state.header
     try:
-        with path.open("rb") as file:
-            return _scan(file)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}).") from error
-
-
-def _scan(lines: Iterable[bytes]) -> Contents:
-    header: Record | None = None
-    records: list[Record] = []
-    seen: set[Cell | str] = set()
-    damaged = length = 0
-    for number, line in enumerate(lines):
-        if not line.endswith(b"\n"):
-            break
-        length += len(line)
-        record = _parse(line)
-        if record is None:
-            damaged += 1
-        elif number == 0:
-            header = record
-        elif (key := _key(record)) not in seen:
-            records.append(record)
-            if key is not None:
-                seen.add(key)
-    return Contents(header, tuple(records), damaged, length)
-
-
-def _line(record: Mapping[str, Any]) -> bytes:
-    # ASCII, so that no text in an answer can look like the end of a line.
-    text = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
-    return b"%08x %s\n" % (zlib.crc32(text), text)
-
-
-def _parse(line: bytes) -> Record | None:
-    check, _, text = line.rstrip(b"\n").partition(b" ")
-    if check != b"%08x" % zlib.crc32(text):
+        return record_of(_settings_path(path).read_bytes())
+    except OSError:
         return None
-    try:
-        record = json.loads(text)
-    except ValueError:
-        return None
-    return record if isinstance(record, dict) else None
 
 
-def _key(record: Mapping[str, Any]) -> Cell | str | None:
-    """Return what a record is the answer to; None for a remark about all."""
-    return cell_of(record) if "cell" in record else record.get("pair")
-
-
-def cell_of(record: Mapping[str, Any]) -> Cell:
-    """Return the cell (item, variant, prefix, run) that a record answers."""
-    item, variant, prefix, run = record["cell"]
-    return str(item), str(variant), str(prefix), int(run)
+def remove(path: Path) -> None:
+    """Remove a journal that nobody writes, if it is there."""
+    path.unlink(missing_ok=True)
+    _settings_path(path).unlink(missing_ok=True)
 
 
 class Journal:
@@ -148,6 +94,11 @@ class Journal:
         The file; made if it is not there.
     settings
         Everything that determines the answers, as values that JSON can hold.
+    sync_seconds
+        Seconds after which a record is on the disk at the latest; 0 for at once, which on many
+        disks costs more than the answer.
+    defaults
+        Values of settings that a journal may lack because it was begun before they existed.
 
     Raises
     ------
@@ -158,23 +109,44 @@ class Journal:
     Notes
     -----
     A record is handed to the operating system when `extend` returns, which a killed process
-    cannot undo, and is on the disk at most a second of writing later, which a power cut cannot.
+    cannot undo, and is on the disk at most `sync_seconds` later (and the time that the disk takes),
+    which a power cut cannot undo, whether or not anything else is written in the meantime.
     """
 
-    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: Mapping[str, Any],
+        *,
+        sync_seconds: float = SYNC_SECONDS,
+        defaults: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         self.path = path
         self.damaged = 0
-        self._synced = time.monotonic()
+        self._sync_seconds = sync_seconds
+        self._syncing: threading.Thread | None = None
+        self._closing = threading.Event()
+        self._unsynced = False
+        self._failed: OSError | None = None
         self._file = self._open()
         self._settings: Record = json.loads(json.dumps(settings))
+        self._defaults = defaults
         try:
-            contents = scan(self.path)
-            self._cut(self._usable(contents))
+            state = examine(self.path)
+            self._cut(self._usable(state))
         except BaseException:
             os.close(self._file)
             raise
-        self.damaged = contents.damaged if self._begun else 0
-        self.records = contents.records if self._begun else ()
+        self.damaged = state.damaged if self._begun else 0
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """What is in it, of each cell or pair of texts the first; all of it in memory."""
+        return tuple(self.read())
+
+    def read(self) -> Iterator[Record]:
+        """Yield what is in it, of each cell or pair of texts the first."""
+        return read(self.path)
 
     def _open(self) -> int:
         try:
@@ -202,23 +174,22 @@ class Journal:
         if os.fstat(self._file).st_size > length:
             os.ftruncate(self._file, length)
 
-    def _usable(self, contents: Contents) -> int:
+    def _usable(self, state: State) -> int:
         """Return how many bytes of the file are a journal made under the same settings."""
-        header, settings = contents.header, self._settings
-        if not contents.damaged and not any(map(_key, contents.records)):
+        header, settings = _header_of(self.path, state), self._settings
+        if not state.damaged and not state.answers:
             return 0
         if header is None or header.get("journal") != _VERSION:
             raise UserError(
                 f"{self.path}: its first line is damaged or is not of this version of polbayes, "
                 "so that nobody can tell what it answers; move the file away."
             )
-        if header.get("hash") != _hash(settings):
+        if changed := _difference(header, settings, self._defaults):
             raise UserError(
-                f"{self.path}: was made under other settings: "
-                f"{_difference(header.get('settings') or {}, settings)}; "
+                f"{self.path}: was made under other settings: {changed}; "
                 "choose another run_dir, or go back to those settings."
             )
-        return contents.length
+        return state.length
 
     def extend(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Append records, each with a ``cell`` or ``pair`` or, for a remark about all, without.
@@ -228,15 +199,29 @@ class Journal:
         UserError
             If they cannot be written, e.g. on a full disk; the journal is of no further use.
         """
-        data = b"".join(_line(record) for record in records)
+        if self._failed is not None:
+            raise self._unwritable(self._failed) from self._failed
+        data = b"".join(line_of(record) for record in records)
         if not self._begun:
-            settings = self._settings
-            header = {"journal": _VERSION, "hash": _hash(settings), "settings": settings}
-            data = _line(header) + data
+            data = self._begin() + data
         self._write(data)
-        self._begun = True
-        if time.monotonic() - self._synced >= _SYNC_SECONDS:
+        self._begun = self._unsynced = True
+        if not self._sync_seconds:
             self._sync()
+        elif self._syncing is None:
+            self._syncing = threading.Thread(target=self._keep_syncing, daemon=True)
+            self._syncing.start()
+        if self._failed is not None:
+            raise self._unwritable(self._failed) from self._failed
+
+    def _begin(self) -> bytes:
+        """Return the first line, of which a copy is on the disk by then."""
+        settings = self._settings
+        line = line_of({"journal": _VERSION, "hash": _hash(settings), "settings": settings})
+        with replacing(_settings_path(self.path)) as temporary:
+            temporary.write_bytes(line)
+        synced_folder(self.path.parent)
+        return line
 
     def _write(self, data: bytes) -> None:
         try:
@@ -248,20 +233,41 @@ class Journal:
     def _unwritable(self, error: OSError) -> UserError:
         return UserError(f"{self.path}: cannot be written ({error.strerror}).")
 
+    def _keep_syncing(self) -> None:
+        while not self._closing.wait(self._sync_seconds):
+            self._sync()
+
     def _sync(self) -> None:
-        os.fsync(self._file)
-        self._synced = time.monotonic()
+        """Bring to the disk what is not there yet; a failure is told at the next `extend`."""
+        if self._unsynced:
+            self._unsynced = False
+            try:
+                os.fsync(self._file)
+            except OSError as error:
+                self._failed = error
 
     def close(self) -> None:
-        """Bring everything to the disk and let others write; a file without answers goes."""
-        if self._file >= 0:
-            file, self._file = self._file, -1
-            try:
-                if os.fstat(file).st_size == 0:
-                    self.path.unlink(missing_ok=True)
-                os.fsync(file)
-            finally:
-                os.close(file)
+        """Bring everything to the disk and let others write; a file without answers goes.
+
+        Raises
+        ------
+        UserError
+            If not everything could be brought to the disk.
+        """
+        if self._file < 0:
+            return
+        self._closing.set()
+        if self._syncing is not None:
+            self._syncing.join()
+        self._sync()
+        file, self._file = self._file, -1
+        try:
+            if os.fstat(file).st_size == 0:
+                remove(self.path)
+        finally:
+            os.close(file)
+        if self._failed is not None:
+            raise self._unwritable(self._failed) from self._failed
 
     def __enter__(self) -> "Journal":
         return self
@@ -275,7 +281,13 @@ class Journal:
         self.close()
 
 
-def adopt(source: Path, path: Path, settings: Mapping[str, Any]) -> None:
+def adopt(
+    source: Path,
+    path: Path,
+    settings: Mapping[str, Any],
+    *,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
     """Begin a journal with what another one holds, unless it has begun already.
 
     Parameters
@@ -286,6 +298,8 @@ def adopt(source: Path, path: Path, settings: Mapping[str, Any]) -> None:
         The one to begin.
     settings
         Everything that determines the answers.
+    defaults
+        As of `Journal`.
 
     Raises
     ------
@@ -294,9 +308,8 @@ def adopt(source: Path, path: Path, settings: Mapping[str, Any]) -> None:
     """
     if path.exists() or not source.is_file():
         return
-    header = scan(source).header or {}
-    if header.get("hash") != _hash(json.loads(json.dumps(settings))):
-        changed = _difference(header.get("settings") or {}, dict(settings))
+    header = _header_of(source, examine(source)) or {}
+    if changed := _difference(header, settings, defaults):
         raise UserError(
             f"{source}: was made under other settings: {changed}; go back to those settings, or "
             "leave answers_from out."
@@ -310,39 +323,16 @@ def _hash(settings: Record) -> str:
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
-def _difference(then: Record, now: Record) -> str:
+def _difference(header: Record, settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+    """Say in what settings differ from those of a journal; empty where they do not."""
+    now: Record = json.loads(json.dumps({**defaults, **settings}))
+    then: Record = {**json.loads(json.dumps(dict(defaults))), **(header.get("settings") or {})}
+
     def shown(settings: Record, key: str) -> str:
         value = settings.get(key)
         text = "nothing" if value is None else f"{value!r}"
         return text if len(text) <= 60 else f"{text[:57]}..."
 
-    changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]
+    nothing = object()
+    changed = [key for key in {**then, **now} if then.get(key, nothing) != now.get(key, nothing)]
     return ", ".join(f"{key} was {shown(then, key)} and is {shown(now, key)}" for key in changed)
-
-
-def tail(path: Path, offset: int = 0) -> tuple[list[Record], int]:
-    """Return the records that were written to a journal since the last look.
-
-    Parameters
-    ----------
-    path
-        The file, which another process may be writing; nothing is there yet if it is not there.
-    offset
-        Bytes that were looked at before; 0 for none.
-
-    Returns
-    -------
-    records : list of dict
-        Those of whole, undamaged lines, without the header.
-    offset : int
-        For the next look.
-    """
-    try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            data = file.read()
-    except OSError:
-        return [], offset
-    whole = data[: data.rfind(b"\n") + 1]
-    found = (_parse(line) for line in whole.splitlines(keepends=True))
-    return [r for r in found if r is not None and "journal" not in r], offset + len(whole)

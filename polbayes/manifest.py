@@ -8,7 +8,7 @@ told apart from the one that the folder was made with.
 import hashlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -17,8 +17,10 @@ from typing import Any
 
 import yaml
 
+from polbayes.additions import without_additions
 from polbayes.compose import STAGE_OF_KEY, differences
-from polbayes.config import API_MEANS, STAGES, ApiConfig, ElicitationConfig, MeasureConfig
+from polbayes.config import API_MEANS, STAGES, AnalysisConfig, ApiConfig, RunConfig, SamplerConfig
+from polbayes.defaults import departures, with_defaults
 from polbayes.errors import UserError
 from polbayes.files import replacing
 
@@ -28,15 +30,9 @@ CONCLUDING = ("level", "rope", "precision")
 # Where specs are compared on a run's answers, within its folder.
 SPECS_TABLE = Path("comparisons") / "specs.csv"
 
-# Keys that configs did not always have: at their defaults they are as if they were not there, so
-# that a run made before is neither refused nor done again.
-_ADDED: Mapping[str, tuple[type, tuple[str, ...]]] = {
-    "elicitation": (
-        ElicitationConfig,
-        ("decoding", "top_p", "beams", "penalty_alpha", "lexicon_size", "top_tokens"),
-    ),
-    "measures": (MeasureConfig, ("reformulation_sets",)),
-}
+# How the keys of the stages are made. The first way hashed every key of the config, so that a key
+# that came with a later version changed all of them.
+_KEYS = 2
 
 PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
 
@@ -78,9 +74,12 @@ class Manifest:
         self.folder = folder
         self.path = folder / "manifest.json"
         self.stages: dict[str, dict[str, Any]] = {}
+        self._made = _KEYS
         if self.path.is_file():
             try:
-                self.stages = _stages(json.loads(self.path.read_text(encoding="utf-8")))
+                content = json.loads(self.path.read_text(encoding="utf-8"))
+                self.stages = _stages(content)
+                self._made = int(content.get("keys", 1))
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise UserError(
                     f"{self.path}: cannot be read ({error}); move it away to start over."
@@ -93,6 +92,24 @@ class Manifest:
             return False
         return all((self.folder / output).exists() for output in record["outputs"])
 
+    def renew(self, keys: Callable[[Mapping[str, Any], bool], Mapping[str, str]]) -> None:
+        """Take over the stages of a run that an earlier version made, which made keys otherwise.
+
+        Parameters
+        ----------
+        keys
+            From a config, and whether keys are to be made in the first way, to the keys.
+        """
+        path = self.folder / ".hydra" / "config.yaml"
+        if self._made == _KEYS or not path.is_file():
+            return
+        config = _config_at(path)
+        before, now = keys(config, True), keys(config, False)
+        for stage, record in self.stages.items():
+            if record["key"] == before.get(stage):
+                record["key"] = now[stage]
+        self._made = _KEYS
+
     def finish(self, stage: str, key: str, outputs: Sequence[str], **about: Any) -> None:
         """Record that a stage was finished."""
         self.stages[stage] = {
@@ -101,7 +118,8 @@ class Manifest:
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             **about,
         }
-        text = json.dumps({"stages": self.stages, "versions": versions()}, indent=2)
+        content = {"keys": _KEYS, "stages": self.stages, "versions": versions()}
+        text = json.dumps(content, indent=2)
         write_text(self.path, text + "\n")
 
 
@@ -124,12 +142,24 @@ def versions() -> dict[str, str]:
     return found
 
 
-def check_config(folder: Path, text: str, stages: Sequence[str]) -> None:
+def _config_at(path: Path) -> dict[str, Any]:
+    """Return the config that a run was made with, which may lack keys that there are by now."""
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        with_defaults(config)
+    except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: cannot be read ({error}); move it away to start over.") from error
+    return dict(config)
+
+
+def check_config(
+    folder: Path, text: str, stages: Sequence[str], *, adding: bool = False
+) -> list[str]:
     """Refuse a config other than the one that the folder was made with.
 
     A key may change if its stage is the first of those asked for, or comes later: asking
     for ``stages=[fit,report]`` says that an earlier fit may be replaced, but the answers
-    may not.
+    may not. A key that the earlier config does not have is at its default there.
 
     Parameters
     ----------
@@ -139,6 +169,13 @@ def check_config(folder: Path, text: str, stages: Sequence[str]) -> None:
         The resolved config.
     stages
         The stages asked for; all of them means that nothing may have changed.
+    adding
+        Whether more may be asked than was (`polbayes.additions`).
+
+    Returns
+    -------
+    list of str
+        What is added, as key, earlier and present value.
 
     Raises
     ------
@@ -147,13 +184,13 @@ def check_config(folder: Path, text: str, stages: Sequence[str]) -> None:
     """
     path = folder / ".hydra" / "config.yaml"
     if not path.is_file():
-        return
-    try:
-        old = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: cannot be read ({error}); move it away to start over.") from error
+        return []
+    old, new = (
+        _without_means(with_defaults(config)) for config in (_config_at(path), yaml.safe_load(text))
+    )
+    same = without_additions(old, new) if adding else new
     free = set() if set(stages) == set(STAGES) else set(STAGES[_first(stages) :])
-    for key, before, now in differences(_without_means(old), _without_means(yaml.safe_load(text))):
+    for key, before, now in differences(old, same):
         stage = STAGE_OF_KEY.get(key.split(".")[0])
         if stage is None or stage in free:
             continue
@@ -164,6 +201,9 @@ def check_config(folder: Path, text: str, stages: Sequence[str]) -> None:
         raise UserError(
             f"{folder} holds a run with {key}={_shown(before)}, not {_shown(now)}; {way_out}."
         )
+    return [
+        f"{key}={_shown(now)} (was {_shown(before)})" for key, before, now in differences(same, new)
+    ]
 
 
 def _without_means(config: Any) -> Any:
@@ -178,13 +218,6 @@ def _without_means(config: Any) -> Any:
     if isinstance(coding := config.get("coding"), dict) and isinstance(coding.get("models"), dict):
         models = {name: _of_codes(coder) for name, coder in coding["models"].items()}
         out["coding"] = {**coding, "models": models}
-    for group, (schema, keys) in _ADDED.items():
-        if isinstance(given := out.get(group), dict):
-            out[group] = {
-                k: v for k, v in given.items() if k not in keys or v != getattr(schema, k)
-            }
-    if out.get("report") == {"study": None}:
-        del out["report"]
     return out
 
 
@@ -224,8 +257,12 @@ def stage_keys(
     code_inputs: Mapping[str, str] = {},
     fit_inputs: Mapping[str, str] = {},
     report_inputs: Mapping[str, str] = {},
+    first_way: bool = False,
 ) -> dict[str, str]:
     """Return for every stage a hash of what determines its result.
+
+    Of the config that is what departs from the defaults, so that a key which comes with a later
+    version changes no hash.
 
     Parameters
     ----------
@@ -239,6 +276,8 @@ def stage_keys(
         Hashes of those that only the analysis reads.
     report_inputs
         Hashes of those that only the report reads.
+    first_way
+        Whether every key of the config is hashed, as earlier versions did.
 
     Returns
     -------
@@ -246,18 +285,21 @@ def stage_keys(
         By stage, and by ``draws`` that of the sampler's draws (`draws_key`).
     """
     answering = _without_means(config)
+    if not first_way:
+        answering = departures(answering)
+    seed = config.get("seed", RunConfig.seed)
     own = {
         stage: {k: v for k, v in answering.items() if STAGE_OF_KEY.get(k) == stage}
         for stage in STAGES
     }
     keys = {"probe": digest([dict(inputs), own["probe"]])}
     keys["code"] = digest([keys["probe"], own["code"], dict(code_inputs)])
-    keys["measure"] = digest([keys["code"], config["seed"], own["measure"]])
+    keys["measure"] = digest([keys["code"], seed, own["measure"]])
     keys["fit"] = digest(
-        [keys["code"], config["seed"], own["fit"], dict(fit_inputs), *_fit_features(config)]
+        [keys["code"], seed, own["fit"], dict(fit_inputs), *_fit_features(answering)]
     )
     fitted = digest([keys["code"], dict(fit_inputs)])
-    keys["draws"] = draws_key(fitted, config["analysis"], config["sampler"], config["seed"])
+    keys["draws"] = draws_key(fitted, config["analysis"], config["sampler"], seed)
     shown = [dict(report_inputs)] if report_inputs else []
     keys["report"] = digest([keys["measure"], keys["fit"], own["report"], *shown])
     return keys
@@ -265,7 +307,8 @@ def stage_keys(
 
 def _fit_features(config: Mapping[str, Any]) -> list[Any]:
     """Return how features are computed, for a mixed model, whose formula may name them."""
-    if config["analysis"].get("parts", {}).get("mu") is None or "features" not in config:
+    parts = config.get("analysis", {}).get("parts", {})
+    if parts.get("mu") is None or "features" not in config:
         return []
     return [{name: value for name, value in config["features"].items() if name != "names"}]
 
@@ -284,5 +327,7 @@ def draws_key(
     seed
         The seed.
     """
-    spec = {name: value for name, value in analysis.items() if name not in CONCLUDING}
-    return digest([answers, spec, dict(sampler), seed, version("polbayes")])
+    own = departures(analysis, AnalysisConfig)
+    spec = {name: value for name, value in own.items() if name not in CONCLUDING}
+    how = departures(sampler, SamplerConfig)
+    return digest([answers, spec, how, seed, version("polbayes")])

@@ -1,64 +1,39 @@
 """Probing: every pending cell of a design is put to its respondent and written down."""
 
-import logging
-import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from polbayes.config import ElicitationConfig, LauncherConfig, RespondentConfig
-from polbayes.dataset import CELL_DIMS, STATUS, flag_attributes
+from polbayes.answer_cache import AnswerCache, open_cache
+from polbayes.asking import Asking, Before, ask_all, before, header, note
+from polbayes.config import ElicitationConfig, JournalConfig, LauncherConfig, RespondentConfig
+from polbayes.consolidate import filled
+from polbayes.dataset import STATUS
 from polbayes.design import ModelInfo
-from polbayes.errors import NothingWorksError, UserError, unknown
-from polbayes.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
+from polbayes.errors import UserError, unknown
+from polbayes.journal import Cell, Journal, adopt, cell_of, journal_path, read
 from polbayes.progress import Meter
-from polbayes.prompts import Lexicon, Prefix, Template, render
+from polbayes.prompts import TEXTS, Lexicon, Prefix, Template, render
 from polbayes.respondents import (
-    Answer,
-    Completion,
-    ConcurrentRespondent,
+    BACKENDS,
     Question,
-    Respondent,
     answer_settings,
     check,
     check_ready,
     describe,
     open_respondent,
+    setting_defaults,
 )
-from polbayes.respondents.questions import PendingQuestions, cell_seed, prompt_digest
-from polbayes.respondents.usage import Usage, used
+from polbayes.respondents.questions import PendingQuestions, question_digest
+from polbayes.respondents.usage import Usage
 
 if TYPE_CHECKING:
     import xarray as xr
-    from numpy.typing import NDArray
 
-_log = logging.getLogger("polbayes")
-
-# After so many failures in a row it is the respondent that fails, not the question.
-_GIVE_UP = 100
-
-# Questions that a respondent is handed at once: enough that their prompts share what they begin
-# with, and so few that no more than about a minute's answers are yet to be written down.
-_FIRST, _MOST, _SECONDS = 64, 1024, 20.0
-
-
-@dataclass(frozen=True)
-class Asking:
-    """How all cells are asked."""
-
-    elicitation: ElicitationConfig
-    lexicon: Lexicon | None
-    seed: int
-
-    @property
-    def stances(self) -> tuple[int, ...]:
-        """Of the options whose mass is read."""
-        return self.lexicon.stance if self.lexicon else ()
+# Questions that are looked up in the cache at a time.
+_MOST = 1024
 
 
 @dataclass(frozen=True)
@@ -83,16 +58,32 @@ class Work:
     path: Path
     settings: Mapping[str, Any]
 
-    def left(self, journal: Journal) -> list[int]:
-        """Return the places of the questions that the journal has no answer to.
+    def left(self, answered: Mapping[Cell, str]) -> list[int]:
+        """Return the places of the questions that have no answer.
+
+        Parameters
+        ----------
+        answered
+            Digests of those that have (`polbayes.asking.Before`).
 
         Raises
         ------
         UserError
             If one was answered, but put in other words.
         """
-        answered = {cell_of(r): str(r["prompt"]) for r in journal.records if "cell" in r}
         return [n for n, q in enumerate(self.questions) if _is_new(q, answered, self.path)]
+
+    def cache(self) -> AbstractContextManager[AnswerCache]:
+        """Open the cache that runs share, which the config names."""
+        assert self.asking.journal.cache is not None
+        return open_cache(
+            Path(self.asking.journal.cache).expanduser(),
+            model=self.questions.model,
+            seed=self.asking.seed,
+            settings=self.settings,
+            sampled=self.asking.lexicon is None,
+            by_prompt=BACKENDS[self.config.backend].by_prompt,
+        )
 
 
 @dataclass(frozen=True)
@@ -103,15 +94,12 @@ class Put:
     ----------
     questions
         Taken one by one.
-    works
-        Whether the respondent is known to answer.
-    spent
-        What it used before, of what may be used in all, beside what its journal says.
+    known
+        What is known of the respondent, and used of what may be used in all.
     """
 
     questions: Iterator[Question]
-    works: bool = False
-    spent: Usage = field(default_factory=Usage)
+    known: Before = field(default_factory=Before)
 
 
 def model_info(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
@@ -135,10 +123,55 @@ def probe(
     seed: int,
     journal_dir: Path,
     answers_from: Path | None = None,
+    journal: JournalConfig | None = None,
     launcher: LauncherConfig | None = None,
     progress: bool | Literal["always"] = True,
 ) -> "xr.Dataset":
     """Ask every pending cell that the journals do not have yet, and fill the design.
+
+    See `ask` for the parameters, errors and notes.
+
+    Returns
+    -------
+    xarray.Dataset
+        The design with `status`, `completion` and, for open answers, `truncated`, else
+        `option_prob` (and an ``option`` dimension with ``option_stance``), `p_agree` and
+        `p_disagree`. `message` is there if a cell has status error. The attribute ``notes``
+        holds what a reader must know about the answers, a line each.
+        `declined` is there if a server refused to answer, `mass_unseen` if one lists only the
+        likeliest tokens.
+    """
+    paths = ask(
+        design,
+        respondents,
+        elicitation=elicitation,
+        lexicon=lexicon,
+        prefixes=prefixes,
+        seed=seed,
+        journal_dir=journal_dir,
+        answers_from=answers_from,
+        journal=journal,
+        launcher=launcher,
+        progress=progress,
+    )
+    return filled(design, paths, None if elicitation.kind in TEXTS else lexicon)
+
+
+def ask(
+    design: "xr.Dataset",
+    respondents: Mapping[str, RespondentConfig],
+    *,
+    elicitation: ElicitationConfig,
+    lexicon: Lexicon | None,
+    prefixes: Sequence[Prefix],
+    seed: int,
+    journal_dir: Path,
+    answers_from: Path | None = None,
+    journal: JournalConfig | None = None,
+    launcher: LauncherConfig | None = None,
+    progress: bool | Literal["always"] = True,
+) -> dict[str, Path]:
+    """Ask every pending cell that the journals do not have yet, and write the answers down.
 
     Parameters
     ----------
@@ -157,6 +190,8 @@ def probe(
     answers_from
         The journals of another run; a model that has none yet begins with its journal there, so
         that only what is not answered there is asked.
+    journal
+        How soon answers are on the disk, and a cache that other runs share; None for the defaults.
     launcher
         Where respondents are asked; None for this process.
     progress
@@ -165,13 +200,8 @@ def probe(
 
     Returns
     -------
-    xarray.Dataset
-        The design with `status`, `completion` and, for open answers, `truncated`, else
-        `option_prob` (and an ``option`` dimension with ``option_stance``), `p_agree` and
-        `p_disagree`. `message` is there if a cell has status error. The attribute ``notes``
-        holds what a reader must know about the answers, a line each.
-        `declined` is there if a server refused to answer, `mass_unseen` if one lists only the
-        likeliest tokens.
+    dict
+        The journals by model, from which `polbayes.consolidate` makes a response dataset.
 
     Raises
     ------
@@ -192,11 +222,11 @@ def probe(
         if name not in respondents:
             raise unknown("respondent", name, respondents, where="models")
         check(name, respondents[name], elicitation)
-    if elicitation.kind == "open_ended":
+    if elicitation.kind in TEXTS:
         lexicon = None
     elif lexicon is None:
         raise UserError(f"elicitation.lexicon: {elicitation.kind} needs one; name a lexicon.")
-    asking = Asking(elicitation, lexicon, seed)
+    asking = Asking(elicitation, lexicon, seed, journal or JournalConfig())
     answers = {prefix.prefix: prefix.answer for prefix in prefixes}
     paths = {name: journal_path(journal_dir, name) for name in names}
     for name, path in paths.items():
@@ -216,7 +246,7 @@ def probe(
         from polbayes.launch.driver import ask_elsewhere
 
         ask_elsewhere(list(works), launcher, progress=progress)
-    return _filled(design, paths, lexicon)
+    return paths
 
 
 def _is_left(design: "xr.Dataset", model: str, path: Path) -> bool:
@@ -239,27 +269,82 @@ def _works(
         if questions:
             settings = _settings(questions, respondents[name], asking)
             if answers_from is not None:
-                adopt(journal_path(answers_from, name), path, settings)
+                source = journal_path(answers_from, name)
+                adopt(source, path, settings, defaults=setting_defaults())
             yield Work(questions, respondents[name], asking, path, settings)
 
 
 def _ask_model(work: Work, *, progress: bool | Literal["always"]) -> None:
     from polbayes.launch.merge import absorb
 
-    absorb(work.path, work.settings)
+    absorb(work.path, work.settings, work.asking)
     questions, asking = work.questions, work.asking
-    with Journal(work.path, work.settings) as journal:
-        if journal.damaged:
-            lines = f"{journal.damaged} damaged lines of {work.path.name}"
-            note(journal, f"{lines} were skipped and asked again.")
-        left = work.left(journal)
+    with asking.open_journal(work.path, work.settings) as journal, ExitStack() as stack:
+        known = before(journal)
+        note_damage(journal, known)
+        left = from_cache(work, work.left(known.answered), journal, stack)
         if not left:
             return
         total = len(questions)
         done = total - len(left)
         with Meter(questions.model, total, done, stances=asking.stances, show=progress) as meter:
-            put = Put(questions[n] for n in left)
+            put = Put((questions[n] for n in left), known)
             ask_left(questions.model, put, work.config, asking, journal, meter)
+
+
+def note_damage(journal: Journal, known: Before) -> None:
+    """Write down that lines of a journal are damaged, where some are."""
+    if journal.damaged:
+        lines = f"{journal.damaged} damaged lines of {journal.path.name} were skipped"
+        note(journal, f"{lines}; what they answered is asked again.", known.notes)
+
+
+def from_cache(
+    work: Work, left: Sequence[int], journal: Journal, stack: ExitStack
+) -> Sequence[int]:
+    """Answer from the cache that runs share, where there is one, and keep there what is new.
+
+    Parameters
+    ----------
+    work, left
+        What is asked, and the places of the questions without an answer.
+    journal
+        Where answers from the cache go.
+    stack
+        At its end the cache gets what was answered, also before an interruption.
+
+    Returns
+    -------
+    sequence of int
+        The places of the questions that are left.
+    """
+    if not left or work.asking.journal.cache is None:
+        return left
+    cache = stack.enter_context(work.cache())
+    left = _not_cached(cache, work.questions, left, journal)
+    stack.callback(_keep, cache, work.questions, journal)
+    return left
+
+
+def _not_cached(
+    cache: AnswerCache, questions: PendingQuestions, left: Sequence[int], journal: Journal
+) -> list[int]:
+    """Write down the answers that the cache has, and return which questions are left."""
+    asked = []
+    for start in range(0, len(left), _MOST):
+        some = left[start : start + _MOST]
+        put = [questions[n] for n in some]
+        found = cache.find(put)
+        if found:
+            journal.extend({**header(put[k]), **found[k], "cached": True} for k in found)
+        asked += [n for k, n in enumerate(some) if k not in found]
+    return asked
+
+
+def _keep(cache: AnswerCache, questions: PendingQuestions, journal: Journal) -> None:
+    cells = (record for record in journal.read() if "cell" in record and "cached" not in record)
+    pairs = ((questions.of(cell_of(record)), record) for record in cells)
+    cache.keep((question, record) for question, record in pairs if question is not None)
 
 
 def ask_left(
@@ -296,89 +381,9 @@ def ask_left(
         respondent = open_respondent(model, config, elicitation=asking.elicitation)
         stack.callback(respondent.close)
         for text in respondent.warnings(asking.lexicon):
-            note(journal, text)
-        works = put.works or any(r.get("status", "error") != "error" for r in journal.records)
-        failed: list[Record] = []
-        if isinstance(respondent, ConcurrentRespondent):
-            spent = put.spent + used(journal.records)
-            found = _one_by_one(respondent, put.questions, asking, spent=spent)
-        else:
-            found = _by_batches(respondent, put.questions, asking)
-        for records in stack.enter_context(closing(found)):
-            if meter:
-                meter.add(records)
-            if "note" in records[0]:
-                note(journal, records[0]["note"])
-            elif "cell" not in records[0]:
-                journal.extend(records)
-            elif records[0]["status"] == "error":
-                failed += records
-                if len(failed) >= _GIVE_UP:
-                    raise _fails(respondent, failed)
-            else:
-                works = True
-                journal.extend(failed + records)
-                failed = []
-        if failed and not works:
-            raise _fails(respondent, failed)
-        if failed:
-            journal.extend(failed)
-
-
-def _by_batches(
-    respondent: Respondent, questions: Iterator[Question], asking: Asking
-) -> Generator[list[Record]]:
-    size = asking.elicitation.batch_size or _FIRST
-    while batch := list(islice(questions, size)):
-        begun = time.monotonic()
-        yield from _ask(respondent, batch, asking)
-        size = _next_size(size, time.monotonic() - begun)
-
-
-def _one_by_one(
-    respondent: ConcurrentRespondent,
-    questions: Iterator[Question],
-    asking: Asking,
-    *,
-    spent: Usage,
-) -> Generator[list[Record]]:
-    """Yield the record of each answer as it comes, and of what was used without an answer."""
-    model = respondent.info.model
-    put = ((question, cell_seed(asking.seed, model, question)) for question in questions)
-    with closing(respondent.answers(put, asking.lexicon, spent=spent)) as answers:
-        for answer in answers:
-            took = answer.usage.record()
-            if answer.note:
-                yield [{"note": answer.note}]
-            if answer.question is None or answer.error:
-                # A failure may be held back, and dropped to be asked again; what it took is not.
-                if took:
-                    yield [dict(took)]
-                if answer.question is not None:
-                    yield [_failure(model, answer.question, answer.error)]
-            else:
-                yield [{**_header(answer.question), **_outcome(answer), **took}]
-
-
-def _outcome(answer: Answer) -> Record:
-    if answer.completion is not None:
-        return _open_outcome(answer.completion)
-    assert answer.mass is not None
-    return {**_mass_outcome(np.array(answer.mass)), "unseen": float(f"{answer.unseen:.9g}")}
-
-
-def _next_size(size: int, seconds: float) -> int:
-    """Return how many questions to hand out after `size` of them took so long."""
-    if seconds < _SECONDS / 2:
-        return min(2 * size, max(size, _MOST))
-    return max(1, size // 2) if seconds > 2 * _SECONDS else size
-
-
-def _fails(respondent: Respondent, failed: Sequence[Record]) -> UserError:
-    return NothingWorksError(
-        f"respondents.{respondent.info.model}: could not answer any of the last {len(failed)} "
-        f"questions ({failed[-1]['message']}); what was answered before is kept."
-    )
+            note(journal, text, put.known.notes)
+        shown = meter.add if meter else len
+        ask_all(respondent, put.questions, asking, journal, known=put.known, shown=shown)
 
 
 def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> bool:
@@ -390,7 +395,7 @@ def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> boo
         If it was answered, but put in other words.
     """
     cell = question.cell
-    if cell in answered and answered[cell] != prompt_digest(question.prompt):
+    if cell in answered and answered[cell] != question_digest(question):
         raise UserError(
             f"{path}: item '{question.item}', wording '{question.variant}', prefix "
             f"'{question.prefix}' was asked with another text than it has now; "
@@ -399,15 +404,8 @@ def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> boo
     return cell not in answered
 
 
-def note(journal: Journal, text: str) -> None:
-    """Write a remark about all answers into a journal, and say it, once."""
-    if not any(record.get("note") == text for record in journal.records):
-        _log.warning("%s", text)
-        journal.extend([{"note": text}])
-
-
 def _settings(
-    questions: PendingQuestions, config: RespondentConfig, asking: Asking
+    questions: PendingQuestions, config: RespondentConfig, asking: _Asking
 ) -> dict[str, Any]:
     lexicon = asking.lexicon
     return {
@@ -418,153 +416,6 @@ def _settings(
         "options": list(lexicon.options) if lexicon else None,
         **answer_settings(config, asking.elicitation),
     }
-
-
-def _ask(
-    respondent: Respondent, batch: Sequence[Question], asking: Asking
-) -> Iterator[list[Record]]:
-    """Yield the records of a batch, in halves where it cannot be answered as a whole."""
-    try:
-        records = _answers(respondent, batch, asking)
-    except UserError:
-        raise
-    except Exception as error:
-        # Whatever a model or its library raises must cost no more than the cells it is about.
-        message = f"{type(error).__name__}: {error}".splitlines()[0][:500]
-        records = []
-    # Outside of the handler: the traceback no longer keeps the failed batch in memory.
-    if records:
-        yield records
-    elif len(batch) > 1:
-        half = (len(batch) + 1) // 2
-        yield from _ask(respondent, batch[:half], asking)
-        yield from _ask(respondent, batch[half:], asking)
-    else:
-        yield [_failure(respondent.info.model, batch[0], message)]
-
-
-def _failure(model: str, question: Question, message: str) -> Record:
-    cell = f"item '{question.item}', wording '{question.variant}', prefix '{question.prefix}'"
-    _log.warning("%s could not answer %s: %s", model, cell, message)
-    return {**_header(question), "status": "error", "message": message}
-
-
-def _answers(respondent: Respondent, batch: Sequence[Question], asking: Asking) -> list[Record]:
-    if asking.lexicon is None:
-        seeds = [cell_seed(asking.seed, respondent.info.model, question) for question in batch]
-        completions = respondent.complete(batch, seeds)
-        return [{**_header(q), **_open_outcome(c)} for q, c in zip(batch, completions, strict=True)]
-    mass = respondent.option_mass(batch, asking.lexicon)
-    if np.isnan(mass).all(axis=1).any():
-        raise ValueError("the model gave probabilities that are not numbers")
-    return [{**_header(q), **_mass_outcome(row)} for q, row in zip(batch, mass, strict=True)]
-
-
-def _open_outcome(completion: Completion) -> Record:
-    return {
-        "status": completion.status,
-        "text": completion.text,
-        "truncated": completion.truncated,
-    }
-
-
-def _mass_outcome(mass: "NDArray[np.float64]") -> Record:
-    # Nine digits are what it takes to write a 32-bit float down.
-    return {"status": "ok", "mass": [None if np.isnan(x) else float(f"{x:.9g}") for x in mass]}
-
-
-def _header(question: Question) -> Record:
-    return {"cell": list(question.cell), "prompt": prompt_digest(question.prompt)}
-
-
-def _filled(
-    design: "xr.Dataset", journals: Mapping[str, Path], lexicon: Lexicon | None
-) -> "xr.Dataset":
-    """Return the design with what the journals hold in its cells."""
-    status = design["status"].transpose(*CELL_DIMS).values.copy()
-    options = len(lexicon.options) if lexicon else 0
-    text, message = np.full((2, *status.shape), "", dtype=object)
-    truncated, declined = np.zeros((2, *status.shape), dtype=np.int8)
-    unseen = np.full(status.shape, np.nan, dtype=np.float32)
-    mass = np.full((*status.shape, options), np.nan, dtype=np.float32)
-    notes = [r["note"] for path in journals.values() for r in read(path) if "note" in r]
-    for at, record in _placed(design, journals):
-        status[at] = STATUS[record["status"]]
-        text[at] = record.get("text", "")
-        message[at] = record.get("message", "")
-        truncated[at] = record.get("truncated", False)
-        declined[at] = record["status"] == "refused"
-        unseen[at] = record.get("unseen", np.nan)
-        if "mass" in record:
-            mass[at] = np.array(record["mass"], dtype=float)
-    data = design.copy()
-    data["status"] = (CELL_DIMS, status, flag_attributes("status"))
-    data["completion"] = (CELL_DIMS, text, {"long_name": "answer as received"})
-    if (message != "").any():
-        why = {"long_name": "why the cell could not be answered"}
-        data["message"] = (CELL_DIMS, message, why)
-    if declined.any():
-        what = {"long_name": "1 where the server says that the answer was refused or filtered"}
-        data["declined"] = (CELL_DIMS, declined, what)
-    if not np.isnan(unseen).all():
-        bound = {
-            "long_name": "mass of tokens that were not listed, some of it options'",
-            "units": "1",
-        }
-        data["mass_unseen"] = (CELL_DIMS, unseen, bound)
-    if lexicon is None:
-        what = {"long_name": "1 where the answer was cut off at max_new_tokens"}
-        data["truncated"] = (CELL_DIMS, truncated, what)
-    else:
-        data = with_masses(data, mass, lexicon)
-    data.attrs["notes"] = "\n".join(dict.fromkeys(notes))
-    return data
-
-
-def _placed(
-    design: "xr.Dataset", journals: Mapping[str, Path]
-) -> Iterator[tuple[tuple[int, ...], Record]]:
-    """Yield the answers to pending cells of the design, each with its place.
-
-    A journal may know more than this design asks.
-    """
-    places = [{x: k for k, x in enumerate(design[dim].values.tolist())} for dim in CELL_DIMS]
-    pending = design["status"].transpose(*CELL_DIMS).values == STATUS["pending"]
-    for name, path in journals.items():
-        for record in read(path):
-            labels = (name, *cell_of(record)) if "cell" in record else ()
-            at = tuple(
-                place[label] for place, label in zip(places, labels, strict=False) if label in place
-            )
-            if len(at) == len(CELL_DIMS) and pending[at]:
-                yield at, record
-
-
-def with_masses(data: "xr.Dataset", mass: "NDArray[np.float32]", lexicon: Lexicon) -> "xr.Dataset":
-    """Return a dataset with the masses of the options, and of agreeing and disagreeing.
-
-    Parameters
-    ----------
-    data
-        Without any of these.
-    mass
-        Over ``model, item, variant, prefix, run, option``; NaN for options that cannot be read.
-    lexicon
-        The options.
-    """
-    stance = np.array(lexicon.stance, dtype=np.int8)
-    data = data.assign_coords(
-        option=np.array(lexicon.options, dtype=object), option_stance=("option", stance)
-    )
-    kind = {"long_name": "probability mass of the answer option, not normalised", "units": "1"}
-    data["option_prob"] = ((*CELL_DIMS, "option"), mass, kind)
-    for name, sign in (("p_agree", 1), ("p_disagree", -1)):
-        of_stance = mass[..., stance == sign]
-        total = np.nansum(of_stance.astype(np.float64), axis=-1)
-        total[np.isnan(of_stance).all(axis=-1)] = np.nan
-        meaning = {"long_name": f"probability mass of the {name[2:]}ing options", "units": "1"}
-        data[name] = (CELL_DIMS, total.astype(np.float32), meaning)
-    return data
 
 
 def rendered_prompt(data: "xr.Dataset", model: str, item: str, variant: str, prefix: str) -> str:

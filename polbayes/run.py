@@ -4,7 +4,8 @@ import logging
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
+from polbayes.by_model import portions, text_bytes, write_by_model
 from polbayes.config import STAGES, RunConfig
-from polbayes.dataset import open_responses, write_dataset
+from polbayes.consolidate import consolidate
+from polbayes.dataset import open_responses, opened, write_dataset
 from polbayes.errors import UserError
-from polbayes.files import replacing
+from polbayes.files import one_writer, replacing
 from polbayes.journal import CODING, DESIGN
 from polbayes.manifest import (
     Manifest,
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("polbayes")
 
+# Cells whose answers are read by the coders at a time: some hundred megabytes.
+_PORTION = 1_000_000
+
 
 def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
     """Do the stages of a run that are not done yet.
@@ -62,12 +68,12 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
     folder = Path(config.run_dir).expanduser()
     if folder.exists() and not folder.is_dir():
         raise UserError(f"run_dir: {folder} is a file; name a folder.")
-    manifest = Manifest(folder)
+    manifest, added = manifest_of(config, text), []
     if manifest.stages or any((folder / "journal").glob("*.jsonl")):
         # Before anything was answered there is nothing that another config could spoil.
-        check_config(folder, text, config.stages)
+        added = check_config(folder, text, config.stages, adding="probe" in config.stages)
     keys = keys_of(config, text)
-    todo = [s for s in STAGES if s in config.stages and not manifest.is_done(s, keys[s])]
+    todo = _left(config, manifest, keys)
     if not todo:
         report = folder / "report" / "index.html"
         see = f"; see {report}" if report.is_file() else ""
@@ -79,19 +85,32 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         from polbayes.coding.judge import check_judges_ready
 
         check_judges_ready(config.coding, _coded_before(config, folder))
-    write_text(folder / ".hydra" / "config.yaml", text)
+    with one_writer(folder):
+        # Who had the folder until now may have done some of it.
+        job = Job(planned, folder, manifest_of(config, text), keys, text, shlex.join(command))
+        for one in added:
+            say(f"{folder}: is added to: {one}")
+        _do(job, _left(config, job.manifest, keys), command)
+    if "report" in todo:
+        say(f"report: {folder / 'report' / 'index.html'}")
+
+
+def _left(config: RunConfig, manifest: Manifest, keys: Mapping[str, str]) -> list[str]:
+    return [s for s in STAGES if s in config.stages and not manifest.is_done(s, keys[s])]
+
+
+def _do(job: "Job", todo: Sequence[str], command: Sequence[str]) -> None:
+    folder, manifest, keys = job.folder, job.manifest, job.keys
+    write_text(folder / ".hydra" / "config.yaml", job.text)
     write_text(folder / ".hydra" / "overrides.yaml", yaml.safe_dump(list(command[1:])))
-    job = Job(planned, folder, manifest, keys, text, shlex.join(command))
     for stage in todo:
         started = time.monotonic()
-        imports = stage == "probe" and config.imported is not None
+        imports = stage == "probe" and job.plan.config.imported is not None
         say(f"{stage}: {'reading the table of answers' if imports else _DOING[stage]}")
         outputs, about = _STAGES[stage](job)
         seconds = round(time.monotonic() - started, 1)
         manifest.finish(stage, keys[stage], outputs, seconds=seconds, **about)
         say(f"{stage}: done in {seconds} s")
-    if "report" in todo:
-        say(f"report: {folder / 'report' / 'index.html'}")
 
 
 def report_again(config: RunConfig, text: str) -> Path | None:
@@ -108,7 +127,7 @@ def report_again(config: RunConfig, text: str) -> Path | None:
         The report; None where the run has none yet.
     """
     folder, keys = Path(config.run_dir).expanduser(), keys_of(config, text)
-    manifest = Manifest(folder)
+    manifest = manifest_of(config, text)
     if not manifest.is_done("report", keys["report"]):
         return None
     command = yaml.safe_load((folder / ".hydra" / "overrides.yaml").read_text(encoding="utf-8"))
@@ -117,13 +136,30 @@ def report_again(config: RunConfig, text: str) -> Path | None:
     return folder / "report" / "index.html"
 
 
-def keys_of(config: RunConfig, text: str) -> dict[str, str]:
+def manifest_of(config: RunConfig, text: str) -> Manifest:
+    """Return the record of a run's folder, whichever version of polbayes made it.
+
+    Parameters
+    ----------
+    config, text
+        The checked config, and the same as YAML.
+    """
+    manifest = Manifest(Path(config.run_dir).expanduser())
+    manifest.renew(
+        lambda then, first_way: keys_of(config, yaml.safe_dump(then), first_way=first_way)
+    )
+    return manifest
+
+
+def keys_of(config: RunConfig, text: str, *, first_way: bool = False) -> dict[str, str]:
     """Return for every stage of a config a hash of what determines its result.
 
     Parameters
     ----------
     config, text
         The checked config, and the same as YAML.
+    first_way
+        Whether keys are made as earlier versions did (`polbayes.manifest.stage_keys`).
     """
     from polbayes.coding.rubric import rubric_digests
     from polbayes.report.assemble import study_inputs
@@ -144,6 +180,7 @@ def keys_of(config: RunConfig, text: str) -> dict[str, str]:
         code_inputs=coders,
         fit_inputs=fit_inputs(config),
         report_inputs=_digests([validated] if validated.is_file() else []) | shown,
+        first_way=first_way,
     )
 
 
@@ -230,8 +267,8 @@ def _digests(paths: Sequence[Path]) -> dict[str, str]:
 
 def _probe(job: Job) -> tuple[list[str], dict[str, Any]]:
     config, started = job.plan.config, datetime.now(UTC)
-    data, usage = (job.plan.design, {}) if config.imported is not None else _asked(job)
-    data = data.assign_attrs(
+    journals, usage = ({}, {}) if config.imported is not None else _asked(job)
+    data = job.plan.design.assign_attrs(
         config=job.text,
         config_hash=digest(yaml.safe_load(job.text)),
         seed=config.seed,
@@ -241,20 +278,25 @@ def _probe(job: Job) -> tuple[list[str], dict[str, Any]]:
         versions="; ".join(f"{name} {number}" for name, number in versions().items()),
         command=job.command,
     )
-    write_dataset(data, job.folder / "responses.nc")
+    path = job.folder / "responses.nc"
+    if config.imported is not None:
+        write_dataset(data, path)
+        return ["responses.nc"], {}
+    lexicon = None if config.elicitation.kind == "open_ended" else job.plan.lexicon
+    consolidate(data, journals, lexicon, path)
     (job.folder / DESIGN).unlink(missing_ok=True)
     return ["responses.nc"], {"usage": usage} if usage else {}
 
 
-def _asked(job: Job) -> tuple["xr.Dataset", dict[str, str]]:
+def _asked(job: Job) -> tuple[dict[str, Path], dict[str, str]]:
     """Ask, and say what each respondent behind a server used, even if it comes to an early end."""
     from polbayes.costs import usage_in_words, write_usage
-    from polbayes.probe import probe
+    from polbayes.probe import ask
 
     config = job.plan.config
     _write_design(job)
     try:
-        data = probe(
+        journals = ask(
             job.plan.design,
             config.respondents,
             elicitation=config.elicitation,
@@ -264,6 +306,7 @@ def _asked(job: Job) -> tuple["xr.Dataset", dict[str, str]]:
             journal_dir=job.folder / "journal",
             answers_from=_taken_over(config, job.folder),
             launcher=config.launcher,
+            journal=config.journal,
         )
     finally:
         if not any((job.folder / "journal").glob("**/*.jsonl")):
@@ -272,7 +315,7 @@ def _asked(job: Job) -> tuple["xr.Dataset", dict[str, str]]:
     usage = {row["model"]: usage_in_words(row) for row in table.to_dict("records")}
     for name, text in usage.items():
         say(f"probe: {name}: {text}")
-    return data, usage
+    return journals, usage
 
 
 def _write_design(job: Job) -> None:
@@ -302,19 +345,25 @@ def _taken_over(config: RunConfig, folder: Path) -> Path | None:
 
 def _code(job: Job) -> tuple[list[str], dict[str, Any]]:
     from polbayes.coding.judge_costs import write_judges_usage
-    from polbayes.coding.responses import code_responses, decided
+    from polbayes.coding.responses import code_with, decided, open_coders
 
-    coding, data = job.plan.config.coding, open_responses(job.folder)
+    coding, read = job.plan.config.coding, Counter[str]()
+    coders = open_coders(coding.coders, models=coding.models, journal_dir=job.folder / CODING)
+
+    def coded() -> "Iterator[xr.Dataset]":
+        for data in portions(job.folder, cells=_PORTION):
+            done = code_with(data, coders)
+            read.update(decided(done))
+            yield done
+
+    path = job.folder / "responses.nc"
     try:
-        data = code_responses(
-            data, coding.coders, models=coding.models, journal_dir=job.folder / CODING
-        )
+        with opened(path) as whole:
+            write_by_model(whole, coded(), path, text_bytes=text_bytes(path))
     finally:
         usage = write_judges_usage(job.folder, coding.coders, coding.models)
         for name, text in usage.items():
             say(f"code: {name}: {text}")
-    write_dataset(data, job.folder / "responses.nc")
-    read = decided(data)
     say(f"code: answers by what decided: {', '.join(f'{k} {n}' for k, n in read.items())}")
     about = {"usage": usage} if usage else {}
     return ["responses.nc"], {"answers_by_coder": read, **about}

@@ -14,7 +14,7 @@ from polbayes.fit.compare_specs import aligned, compare_specs, comparison_text
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.spec import Spec
 from polbayes.manifest import SPECS_TABLE, Manifest, check_config, write_text
-from polbayes.run import fit_into, keys_of, report_again
+from polbayes.run import fit_into, keys_of, manifest_of, report_again
 from polbayes.terminal import say
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def compare_specs_of_run(
     import pandas as pd
 
     folder = Path(config.run_dir).expanduser()
-    manifest = Manifest(folder)
+    manifest = manifest_of(config, text)
     check_config(folder, text, ["fit", "report"])
     coded = keys_of(config, text)["code"]
     if not manifest.is_done("code", coded):

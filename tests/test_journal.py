@@ -1,6 +1,9 @@
+import errno
 import json
+import os
 import subprocess
 import sys
+import threading
 import zlib
 
 import pytest
@@ -8,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polbayes.errors import UserError
-from polbayes.journal import Journal, cell_of, journal_path, read, scan
+from polbayes.journal import Journal, adopt, cell_of, journal_path, read
+from polbayes.journal_lines import examine
 
 SETTINGS = {"seed": 1, "respondent.checkpoint": "a", "options": ["yes", "no"]}
 
@@ -108,17 +112,136 @@ def test_a_journal_without_answers_binds_nobody(tmp_path):
         journal.extend([{"note": "remark"}])
     with Journal(path, {"seed": 2}) as journal:
         journal.extend([record(1)])
-    assert scan(path).header["settings"] == {"seed": 2}
+    assert examine(path).header["settings"] == {"seed": 2}
     assert list(read(path)) == [record(1)]
 
 
 @pytest.mark.parametrize("first", [b"garbage\n", b'00000000 {"journal":1}\n'])
-def test_a_damaged_header_is_refused(tmp_path, first):
+def test_a_damaged_header_costs_no_answer_where_its_copy_is_there(tmp_path, first):
     path = written(tmp_path / "m.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([first, *lines[1:]]))
+    with Journal(path, SETTINGS) as journal:
+        assert journal.damaged == 1
+        assert list(journal.read()) == [record(n) for n in range(5)]
+    with pytest.raises(UserError, match="seed was 1 and is 2"):
+        Journal(path, {**SETTINGS, "seed": 2})
+    adopt(path, tmp_path / "other.jsonl", SETTINGS)
+    assert list(read(tmp_path / "other.jsonl")) == [record(n) for n in range(5)]
+
+
+@pytest.mark.parametrize("copy", [None, b"", b"garbage\n", b'00000000 {"journal":1}\n'])
+def test_a_damaged_header_without_a_copy_is_refused(tmp_path, copy):
+    path = written(tmp_path / "m.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([b"garbage\n", *lines[1:]]))
+    if copy is None:
+        path.with_suffix(".settings").unlink()
+    else:
+        path.with_suffix(".settings").write_bytes(copy)
     with pytest.raises(UserError, match="its first line is damaged"):
         Journal(path, SETTINGS)
+    assert path.read_bytes().splitlines(keepends=True)[1:] == lines[1:]
+
+
+# As version 0.1 wrote it.
+OLD = (
+    b'ca03a238 {"journal":1,"hash":"cc8368a1c97489bec9b0741111969315","settings":{"seed":1,'
+    b'"respondent.checkpoint":"a","options":["yes","no"]}}\n'
+    b'55b7f4ef {"cell":["i","v","p",1],"prompt":"ab","status":"ok","text":"\\u00e9"}\n'
+    b'11a120ea {"note":"remark"}\n'
+    b'5687c8f9 {"cell":["i","v","p",2],"prompt":"ab","status":"invalid","text":" "}\n'
+)
+
+
+def test_a_journal_of_an_earlier_version_is_read_and_goes_on(tmp_path):
+    path = tmp_path / "m.jsonl"
+    path.write_bytes(OLD)
+    with Journal(path, SETTINGS) as journal:
+        assert journal.damaged == 0
+        assert [r.get("text", r.get("note")) for r in journal.read()] == ["é", "remark", " "]
+        journal.extend([record(3)])
+    assert path.read_bytes().startswith(OLD)
+    assert [cell_of(r)[3] for r in read(path) if "cell" in r] == [1, 2, 3]
+
+
+def test_a_setting_that_did_not_exist_then_is_at_its_default(tmp_path):
+    path = written(tmp_path / "m.jsonl")
+    now = {**SETTINGS, "respondent.more": ("a", "b"), "other": None}
+    defaults = {"respondent.more": ["a", "b"], "other": None, "unasked": 3}
+    with Journal(path, now, defaults=defaults) as journal:
+        assert len(list(journal.read())) == 5
+        journal.extend([record(6)])
+    adopt(path, tmp_path / "n.jsonl", now, defaults=defaults)
+    with pytest.raises(UserError, match=r"respondent\.more was \['a', 'b'\] and is 'c'"):
+        Journal(path, {**now, "respondent.more": "c"}, defaults=defaults)
+    with pytest.raises(UserError, match=r"respondent\.more was nothing and is \['a', 'b'\]"):
+        Journal(path, now)
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """Return how long each file was whenever it was brought to the disk, and an event for it."""
+    sizes, happened = [], threading.Event()
+    fsync = os.fsync
+
+    def watched(file):
+        fsync(file)
+        sizes.append(os.fstat(file).st_size)
+        happened.set()
+
+    monkeypatch.setattr(os, "fsync", watched)
+    return sizes, happened
+
+
+def test_an_answer_gets_to_the_disk_though_none_follows_it(tmp_path, synced):
+    sizes, happened = synced
+    path = tmp_path / "m.jsonl"
+    with Journal(path, SETTINGS, sync_seconds=0.01) as journal:
+        for n in range(3):
+            journal.extend([record(n)])
+            size = path.stat().st_size
+            # Nothing else is written until all of it is on the disk.
+            while size not in sizes:
+                happened.clear()
+                assert size in sizes or happened.wait(30)
+    assert sizes[-1] == path.stat().st_size
+
+
+def test_a_journal_that_waits_brings_all_to_the_disk_at_the_end(tmp_path, synced):
+    path = tmp_path / "m.jsonl"
+    with Journal(path, SETTINGS, sync_seconds=3600) as journal:
+        journal.extend([record(1)])
+        assert path.stat().st_size not in synced[0]
+    assert path.stat().st_size in synced[0]
+
+
+def test_with_no_time_to_wait_an_answer_is_on_the_disk_at_once(tmp_path, synced):
+    path = tmp_path / "m.jsonl"
+    with Journal(path, SETTINGS, sync_seconds=0) as journal:
+        for n in range(3):
+            journal.extend([record(n)])
+            assert synced[0][-1] == path.stat().st_size
+
+
+def test_a_disk_that_fails_later_is_told(tmp_path, monkeypatch):
+    failed = threading.Event()
+
+    def fails(file):
+        failed.set()
+        raise OSError(errno.EIO, "Input/output error")
+
+    path = tmp_path / "m.jsonl"
+    journal = Journal(path, SETTINGS, sync_seconds=0.01)
+    journal.extend([record(1)])
+    monkeypatch.setattr(os, "fsync", fails)
+    journal.extend([record(2)])
+    assert failed.wait(30)
+    with pytest.raises(UserError, match=r"m\.jsonl: cannot be written \(Input/output error\)"):
+        journal.close()
+    journal.close()
+    # What was handed over is there all the same.
+    assert next(read(path)) == record(1)
 
 
 def test_one_writer(tmp_path):

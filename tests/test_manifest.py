@@ -277,3 +277,76 @@ def test_versions_name_what_results_depend_on():
 def test_what_is_reported_of_the_draws_does_not_change_them(values, same):
     before, after = stage_keys(CONFIG, {}), stage_keys({**CONFIG, **values}, {})
     assert (before["draws"] == after["draws"]) is same
+
+
+def test_a_key_that_did_not_exist_then_is_at_its_default(made):
+    now = {**CONFIG, "journal": {"sync_seconds": 1.0, "cache": None}, "wordings": []}
+    now["sampler"] = {**CONFIG["sampler"], "chains": 4}
+    check_config(made, yaml.safe_dump(now), STAGES)
+    assert stage_keys(CONFIG, {}) == stage_keys(now, {})
+    now["sampler"]["chains"] = 2
+    with pytest.raises(UserError, match=r"sampler\.chains=4, not 2"):
+        check_config(made, yaml.safe_dump(now), STAGES)
+    assert stage_keys(CONFIG, {})["fit"] != stage_keys(now, {})["fit"]
+
+
+def test_a_key_that_is_left_out_later_is_at_its_default_too(tmp_path):
+    then = {**CONFIG, "sampler": {"draws": 100, "chains": 2}}
+    write_text(tmp_path / ".hydra" / "config.yaml", yaml.safe_dump(then))
+    with pytest.raises(UserError, match=r"sampler\.chains=2, not 4"):
+        check_config(tmp_path, changed(), STAGES)
+
+
+# Of `CONFIG` and the file below, as version 0.1 made them.
+FIRST_KEYS = {
+    "probe": "beb6a554236936af",
+    "code": "82a6e98baa74c1b8",
+    "measure": "5270df922d41139e",
+    "fit": "d79306ebc696b254",
+    "report": "1f39dd55e51cef90",
+}
+FILES = {"wvs.yaml": "1"}
+
+
+def keys(config, first_way):
+    return stage_keys(config, FILES, first_way=first_way)
+
+
+def test_what_an_earlier_version_finished_is_finished(made):
+    stages = {stage: {"key": key, "outputs": []} for stage, key in FIRST_KEYS.items()}
+    write_text(made / "manifest.json", json.dumps({"stages": stages, "versions": {}}))
+    now = stage_keys({**CONFIG, "journal": {"sync_seconds": 1.0, "cache": None}}, FILES)
+    manifest = Manifest(made)
+    assert not any(manifest.is_done(stage, key) for stage, key in now.items() if stage in stages)
+    manifest.renew(keys)
+    assert all(manifest.is_done(stage, now[stage]) for stage in STAGES)
+    manifest.finish("report", now["report"], [])
+    again = Manifest(made)
+    again.renew(keys)
+    assert all(again.is_done(stage, now[stage]) for stage in STAGES)
+
+
+def test_what_an_earlier_version_made_of_something_else_is_not(made):
+    stages = {stage: {"key": key, "outputs": []} for stage, key in FIRST_KEYS.items()}
+    stages["fit"]["key"] = "of another config"
+    write_text(made / "manifest.json", json.dumps({"stages": stages, "versions": {}}))
+    manifest = Manifest(made)
+    manifest.renew(keys)
+    now = stage_keys(CONFIG, FILES)
+    assert [s for s in STAGES if not manifest.is_done(s, now[s])] == ["fit"]
+
+
+def test_more_is_an_addition_only_where_it_may_be(tmp_path):
+    before = {**CONFIG, "elicitation": {"runs": 3}, "respondents": {"a": {"checkpoint": "x"}}}
+    more = {"a": {"checkpoint": "x"}, "b": {"checkpoint": "y"}}
+    after = yaml.safe_dump({**before, "elicitation": {"runs": 4}, "respondents": more})
+    write_text(tmp_path / ".hydra" / "config.yaml", yaml.safe_dump(before))
+    added = check_config(tmp_path, after, STAGES, adding=True)
+    assert added[0] == "elicitation.runs=4 (was 3)"
+    assert added[1].startswith("respondents.b={'checkpoint': 'y', 'backend': 'causal'")
+    assert len(added) == 2
+    with pytest.raises(UserError, match=r"elicitation\.runs=3, not 4"):
+        check_config(tmp_path, after, STAGES)
+    other = yaml.safe_dump({**before, "elicitation": {"runs": 4, "top_k": 3}})
+    with pytest.raises(UserError, match=r"elicitation\.top_k=10, not 3"):
+        check_config(tmp_path, other, STAGES, adding=True)

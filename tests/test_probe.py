@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.config import ElicitationConfig, JournalConfig, RespondentConfig
+from polbayes.consolidate import consolidate, filled
 from polbayes.dataset import NOT_ASKED, STATUS, open_responses, to_frame, write_dataset
 from polbayes.design import ModelInfo, design
 from polbayes.errors import UserError
 from polbayes.instruments import Instrument, Item, Variant
-from polbayes.journal import journal_path, read
+from polbayes.journal import Journal, journal_path, read
 from polbayes.probe import _next_size, model_info, probe, rendered_prompt
 from polbayes.prompts import Lexicon, Prefix, load_template
 from polbayes.respondents import BACKENDS, Backend, Completion
@@ -387,3 +388,84 @@ def test_simulated_respondents_through_the_whole_stage(tmp_path):
     validity = (frame["p_agree"] + frame["p_disagree"]).to_numpy()
     np.testing.assert_allclose(validity, 0.97, rtol=1e-6)
     assert len(list(read(journal_path(tmp_path, "sim")))) == 6
+
+
+@pytest.fixture
+def cached(tmp_path):
+    """Return the settings of journals that share a cache."""
+    return JournalConfig(cache=str(tmp_path / "answers.sqlite"))
+
+
+@pytest.mark.parametrize("elicitation", [FORCED, OPEN])
+def test_what_another_run_answered_is_not_asked_again(world, tmp_path, cached, elicitation):
+    first = run(tmp_path / "first", elicitation=elicitation, journal=cached)
+    world.asked.clear()
+    world.opened.clear()
+    second = run(tmp_path / "second", elicitation=elicitation, journal=cached)
+    assert world.asked == world.opened == []
+    xr.testing.assert_identical(second, first)
+    more = run(tmp_path / "third", data=laid_out(runs=4), elicitation=elicitation, journal=cached)
+    assert {q.run for _, q in world.asked} == {4}
+    assert len(world.asked) == 6
+    assert (to_frame(more)["status"] != STATUS["pending"]).all()
+
+
+def test_other_settings_ask_again(world, tmp_path, cached):
+    run(tmp_path / "first", journal=cached)
+    world.asked.clear()
+    run(tmp_path / "second", lexicon=Lexicon("l", ("a", "b", "c"), (1, -1, 0)), journal=cached)
+    assert len(world.asked) == 18
+    run(tmp_path / "third", journal=cached, seed=2, elicitation=OPEN)
+    assert len(world.asked) == 36
+    run(tmp_path / "fourth", journal=cached, seed=3, elicitation=OPEN)
+    assert len(world.asked) == 54
+
+
+def test_an_interrupted_run_has_shared_what_was_answered(world, tmp_path, cached):
+    world.interrupt_at = 4
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "first", journal=cached)
+    world.interrupt_at = 0
+    before = cells(world)
+    assert before
+    run(tmp_path / "second", journal=cached)
+    assert set(cells(world).values()) == {1}
+    assert len(cells(world)) == 18
+
+
+def test_a_failure_of_one_run_is_asked_by_the_next(world, tmp_path, cached):
+    world.fails = lambda q: q.item == "two" and q.run == 1
+    run(tmp_path / "first", journal=cached)
+    world.fails = lambda q: False
+    world.asked.clear()
+    data = run(tmp_path / "second", journal=cached)
+    assert {(q.item, q.run) for _, q in world.asked} == {("two", 1)}
+    assert (to_frame(data)["status"] == STATUS["ok"]).all()
+
+
+@pytest.mark.parametrize("elicitation", [FORCED, OPEN])
+def test_one_model_at_a_time_gives_the_same_file(world, tmp_path, elicitation):
+    world.fails = lambda q: q.item == "two" and q.run == 1
+    models = ("m", "n", "o")
+    lexicon = YES_NO if elicitation is FORCED else None
+    whole = run(tmp_path / "j", models=models, data=laid_out(models), elicitation=elicitation)
+    journals = {name: journal_path(tmp_path / "j", name) for name in models}
+    consolidate(laid_out(models), journals, lexicon, tmp_path / "responses.nc")
+    xr.testing.assert_identical(open_responses(tmp_path), whole)
+    for name in models:
+        one = open_responses(tmp_path, models=[name])
+        xr.testing.assert_identical(one, whole.sel(model=[name]))
+    with xr.open_dataset(tmp_path / "responses.nc") as plain:
+        xr.testing.assert_identical(plain.load(), whole)
+
+
+def test_an_empty_answer_in_a_journal_of_an_earlier_version_is_empty(world, tmp_path):
+    path = journal_path(tmp_path, "m")
+    with Journal(path, {}) as journal:
+        for number, text in enumerate(["", " \n", "?"], start=1):
+            cell = ["two", "original", "name", number]
+            answer = {"status": "invalid", "text": text, "truncated": False}
+            journal.extend([{"cell": cell, "prompt": "", **answer}])
+    data = filled(laid_out(), {"m": path}, None)
+    found = data["status"].sel(item="two", variant="original", prefix="name").values.ravel()
+    assert found.tolist() == [STATUS[name] for name in ("empty", "empty", "invalid")]

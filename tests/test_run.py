@@ -16,6 +16,7 @@ import xarray as xr
 from polbayes.cli import _main
 from polbayes.dataset import CELL_DIMS, open_responses
 from polbayes.errors import UserError
+from polbayes.files import one_writer
 from polbayes.journal import cell_of, read
 from polbayes.probe import rendered_prompt
 from polbayes.run import load_run
@@ -205,6 +206,100 @@ def test_a_changed_config_is_refused_and_named(folder, called, override, named):
     assert said.startswith(f"error: {folder} holds a run with {named}")
     assert said.count("\n") == 1
     assert state(folder) == before
+
+
+def lines(folder):
+    return {p.stem: p.read_bytes() for p in sorted((folder / "journal").glob("*.jsonl"))}
+
+
+def test_a_finished_run_is_added_to(folder, called):
+    before, earlier = lines(folder), open_responses(folder)
+    more = [
+        f"models=[{','.join([*MODELS, 'fickle'])}]",
+        f"items=[{','.join([*ITEMS, 'wvs-03'])}]",
+        f"prefixes.only=[{','.join([*PREFIXES, 'truth'])}]",
+        "elicitation.runs=4",
+    ]
+    code, said = called(folder, *more)
+    assert code == 0, said
+    assert f"{folder}: is added to: elicitation.runs=4 (was 3)" in said
+    after = lines(folder)
+    for name, text in before.items():
+        assert after[name].startswith(text)
+    data = open_responses(folder)
+    assert dict(data["status"].sizes) == {
+        "model": 4,
+        "item": 5,
+        "variant": earlier.sizes["variant"],
+        "prefix": 3,
+        "run": 4,
+    }
+    assert (data["completion"].where(data["status"] != -128, "x") != "").all()
+    old = {dim: earlier[dim] for dim in CELL_DIMS}
+    for name in ("completion", "status", "stance"):
+        xr.testing.assert_equal(data[name].sel(old), earlier[name])
+    assert len(set(answered(folder))) == len(answered(folder))
+    assert "nothing to do" in called(folder, *more)[1]
+    # Nobody takes away what was asked.
+    code, said = called(folder)
+    assert code == 2
+    assert said.startswith(f"error: {folder} holds a run with ")
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("elicitation.top_k=3", "elicitation.top_k=10, not 3"),
+        ("respondents.left.checkpoint=planted:right", "respondents.left.checkpoint="),
+        ("prefixes.only=[baseline,truth]", "prefixes.only=['baseline', 'likert'], not"),
+    ],
+)
+def test_what_is_changed_beside_an_addition_is_refused_and_named(folder, called, change, named):
+    before = state(folder)
+    code, said = called(folder, "elicitation.runs=5", change)
+    assert code == 2
+    assert said.startswith(f"error: {folder} holds a run with {named}")
+    assert state(folder) == before
+
+
+def test_a_wording_that_was_changed_is_refused_though_its_name_is_not(tmp_path, called):
+    table = tmp_path / "more.csv"
+    more = ["stages=[probe]", f"wordings=['{table}']", "variants=[original,w_*]"]
+    text = "item,variant,kind,text\nwvs-01,w_1,paraphrase,{}\nwvs-02,w_2,paraphrase,Other.\n"
+    table.write_text(text.format("Such is life."))
+    assert called(tmp_path / "run", *more)[0] == 0
+    table.write_text(text.format("Such is life!"))
+    code, said = called(tmp_path / "run", *more)
+    assert code == 2
+    assert "item 'wvs-01', wording 'w_1', prefix 'baseline' was asked with another text" in said
+
+
+def test_two_processes_do_not_work_in_a_folder(tmp_path, called):
+    folder = tmp_path / "run"
+    with one_writer(folder):
+        code, said = called(folder, "stages=[probe]")
+    assert code == 2
+    assert said.splitlines()[-1].startswith(f"error: {folder}: another process is working in this")
+    assert list(folder.iterdir()) == []
+    assert called(folder, "stages=[probe]")[0] == 0
+
+
+def test_runs_share_a_cache(tmp_path, called):
+    cache = f"journal.cache={tmp_path / 'answers.sqlite'}"
+    assert called(tmp_path / "first", "stages=[probe]", cache)[0] == 0
+    assert called(tmp_path / "second", "stages=[probe]", cache, "elicitation.runs=4")[0] == 0
+    runs = [
+        (record["cell"][3], "cached" in record)
+        for model in MODELS
+        for record in read(tmp_path / "second" / "journal" / f"{model}.jsonl")
+    ]
+    assert {run for run, cached in runs if cached} == {1, 2, 3}
+    assert {run for run, cached in runs if not cached} == {4}
+    # How answers are kept is no part of what they are.
+    assert "nothing to do" in called(tmp_path / "first", "stages=[probe]")[1]
+    code, said = called(tmp_path / "third", "stages=[probe]", "journal.sync_seconds=-1")
+    assert code == 2
+    assert "journal.sync_seconds: must be from 0 to 3600, not -1.0" in said
 
 
 def test_a_report_of_a_fit_that_is_out_of_date_is_refused(folder, called):

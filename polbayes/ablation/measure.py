@@ -34,7 +34,7 @@ def with_lexicon(data: "xr.Dataset", lexicon: Lexicon) -> "xr.Dataset":
     xarray.Dataset
         As if only these had been read.
     """
-    from polbayes.probe import with_masses
+    from polbayes.consolidate import with_masses
 
     place = {str(option): n for n, option in enumerate(data["option"].values)}
     dims = [d for d in data["option_prob"].dims if d != "option"]

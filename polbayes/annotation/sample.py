@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.dataset import CELL_DIMS, STATUS
+from polbayes.dataset import ANSWERED, CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.measures.grouping import group_cells, on_cells
 from polbayes.measures.resampling import generator
@@ -87,7 +87,7 @@ def _texts(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:
             "annotation: the run has no answers in words; where probabilities of options were "
             "read, there is nothing to label."
         )
-    answered = np.isin(on_cells(data, "status"), [STATUS[s] for s in ("ok", "refused", "invalid")])
+    answered = np.isin(on_cells(data, "status"), ANSWERED)
     values = on_cells(data, "completion").reshape(-1).tolist()
     texts = np.array([v if isinstance(v, str) else "" for v in values], dtype=object)
     return texts.reshape(answered.shape), answered

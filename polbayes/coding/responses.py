@@ -8,7 +8,7 @@ import numpy as np
 
 from polbayes.coding.registry import NOMINAL, Coder, get_coder
 from polbayes.config import CoderConfig
-from polbayes.dataset import MISSING, STANCE, STANCE_CLASSES, STATUS, flag_attributes
+from polbayes.dataset import ANSWERED, MISSING, STANCE, STANCE_CLASSES, STATUS, flag_attributes
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -55,16 +55,36 @@ def code_responses(
     xarray.Dataset
         With `stance` (int8, codes of `polbayes.dataset.STANCE`), `stance_prob` (float32, one
         more dimension ``stance_class``; NaN where not coded), `coder` (int8, what decided),
-        `status` (ok, refused, or invalid where nothing could read the answer) and, where
-        there are probabilities, `r_plus` = p_agree / (p_agree + p_disagree) (float32, the
-        measure of Haller et al. 2024).
+        `status` (ok, refused, or, where nothing could read the answer, empty, truncated or
+        invalid) and, where there are probabilities, `r_plus` = p_agree / (p_agree + p_disagree)
+        (float32, the measure of Haller et al. 2024).
 
     Raises
     ------
     UserError
         If a coder is unknown or cannot be had.
     """
-    opened = {name: get_coder(name, models, journal_dir=journal_dir) for name in coders}
+    return code_with(data, open_coders(coders, models=models, journal_dir=journal_dir))
+
+
+def open_coders(
+    coders: Sequence[str],
+    *,
+    models: Mapping[str, CoderConfig] | None = None,
+    journal_dir: Path | None = None,
+) -> dict[str, Coder]:
+    """Make coders by their names, as of `code_responses`.
+
+    Raises
+    ------
+    UserError
+        If a coder is unknown or cannot be had.
+    """
+    return {name: get_coder(name, models, journal_dir=journal_dir) for name in coders}
+
+
+def code_with(data: "xr.Dataset", opened: Mapping[str, Coder]) -> "xr.Dataset":
+    """Code every answered cell with coders that are there; see `code_responses`."""
     out = data.copy()
     dims = data["status"].dims
     deciders = (_BY_RATING, _BY_PROBABILITY, *opened)
@@ -100,7 +120,7 @@ def code_responses(
     out["stance"] = (dims, stance, flag_attributes("stance"))
     out["stance_prob"] = ((*dims, "stance_class"), probs)
     out["coder"] = (dims, coder, _coder_flags(deciders) | _about(opened))
-    status = np.where(answered, _statuses(stance), data["status"].values).astype(np.int8)
+    status = np.where(answered, _statuses(data, stance), data["status"].values).astype(np.int8)
     out["status"] = (dims, status, data["status"].attrs)
     return out.assign_coords(stance_class=np.array(STANCE_CLASSES, dtype=object))
 
@@ -133,8 +153,7 @@ def uncoded(data: "xr.Dataset", coders: Sequence[str]) -> list[tuple[str, str]]:
 
 def _answered(data: "xr.Dataset") -> np.ndarray:
     """Mark the cells that have been answered, however well."""
-    final = [STATUS[name] for name in ("ok", "refused", "invalid")]
-    return np.asarray(np.isin(data["status"].values, final))
+    return np.asarray(np.isin(data["status"].values, ANSWERED))
 
 
 def _over(variable: "xr.DataArray", data: "xr.Dataset") -> np.ndarray:
@@ -160,10 +179,15 @@ def _stances(probs: np.ndarray, r_plus: np.ndarray | None, *, by_mass: np.ndarra
     return stance
 
 
-def _statuses(stance: np.ndarray) -> np.ndarray:
+def _statuses(data: "xr.Dataset", stance: np.ndarray) -> np.ndarray:
+    """Return the status of every cell, as if each had been answered."""
     status = np.full(stance.shape, STATUS["ok"], dtype=np.int8)
     status[stance == STANCE["refused"]] = STATUS["refused"]
-    status[stance == MISSING] = STATUS["invalid"]
+    unread = stance == MISSING
+    status[unread] = STATUS["invalid"]
+    if "truncated" in data:
+        status[unread & (_over(data["truncated"], data) == 1)] = STATUS["truncated"]
+    status[unread & (data["status"].values == STATUS["empty"])] = STATUS["empty"]
     return status
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.attributes import check_given
-from polbayes.dataset import NOT_ASKED, STANCE, STATUS
+from polbayes.dataset import ANSWERED, NOT_ASKED, STANCE
 from polbayes.errors import UserError, unknown
 from polbayes.fit.misclassification import Coder, Readings, load_coder, odds_by_model, readings
 from polbayes.fit.spec import Spec
@@ -194,7 +194,7 @@ def used_variables(spec: "Spec | MixedSpec") -> set[str]:
 
 def _drop_unusable(frame: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
     notes = []
-    came = frame["status"].isin([STATUS["ok"], STATUS["refused"], STATUS["invalid"]])
+    came = frame["status"].isin(ANSWERED)
     if not came.all():
         notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
     scored = frame["keying"] != 0

@@ -73,7 +73,7 @@ def ask_elsewhere(
     """
     check_launcher(launcher)
     for work in works:
-        absorb(work.path, work.settings)
+        absorb(work.path, work.settings, work.asking)
     with ExitStack() as stack:
         rounds = [one for work in works if (one := first_round(work, stack)) is not None]
         if not rounds:

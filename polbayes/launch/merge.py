@@ -6,11 +6,14 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError
-from polbayes.journal import Journal
+from polbayes.journal import Journal, remove
 from polbayes.respondents.usage import used
+
+if TYPE_CHECKING:
+    from polbayes.asking import Asking
 
 _log = logging.getLogger("polbayes")
 
@@ -46,13 +49,15 @@ def stop_launch(journal_dir: Path) -> None:
     launch_path(journal_dir).unlink(missing_ok=True)
 
 
-def absorb(path: Path, settings: Mapping[str, Any]) -> None:
+def absorb(path: Path, settings: Mapping[str, Any], asking: "Asking") -> None:
     """Merge what an earlier launch left of a respondent's shards.
 
     Parameters
     ----------
     path, settings
         Of the respondent's journal.
+    asking
+        How its journals are opened.
 
     Raises
     ------
@@ -65,15 +70,15 @@ def absorb(path: Path, settings: Mapping[str, Any]) -> None:
     stop_launch(path.parent)
     for one in left:
         _wait_for_writer(one)
-    with Journal(path, settings) as journal:
-        noted = {str(record["note"]) for record in journal.records if "note" in record}
+    with asking.open_journal(path, settings) as journal:
+        noted = {str(record["note"]) for record in journal.read() if "note" in record}
         for one in left:
-            merge(one, journal, settings, noted)
+            merge(one, journal, asking, settings, noted)
     tidy(path.parent)
 
 
 def merge(
-    path: Path, journal: Journal, settings: Mapping[str, Any], noted: set[str]
+    path: Path, journal: Journal, asking: "Asking", settings: Mapping[str, Any], noted: set[str]
 ) -> list[dict[str, Any]]:
     """Move what is in a shard's journal into its respondent's, and return the answers.
 
@@ -86,14 +91,14 @@ def merge(
         The shard's journal, which nobody writes any more.
     journal
         The respondent's, open for writing.
-    settings
-        Of both.
+    asking, settings
+        How journals are opened, and the settings of both.
     noted
         Remarks that are in the respondent's already; added to.
     """
     cells: list[dict[str, Any]] = []
-    if path.is_file() and not any(r.get("merged") == path.name for r in journal.records):
-        with Journal(path, settings) as shard:
+    if path.is_file() and not any(r.get("merged") == path.name for r in journal.read()):
+        with asking.open_journal(path, settings) as shard:
             records = shard.records
         cells = [record for record in records if "cell" in record]
         others = [record for record in records if "cell" not in record]
@@ -104,7 +109,7 @@ def merge(
         if records:
             done = {"merged": path.name, **used(others).record()}
             journal.extend([*cells, *new, done])
-    path.unlink(missing_ok=True)
+    remove(path)
     return cells
 
 

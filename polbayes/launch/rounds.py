@@ -8,12 +8,12 @@ from pathlib import Path
 
 from polbayes.config import LauncherConfig
 from polbayes.errors import UserError
-from polbayes.journal import Journal, tail
+from polbayes.asking import Before, before
+from polbayes.journal import Journal
 from polbayes.launch.limits import part_of
 from polbayes.launch.merge import launch_path, merge, shard_folder
 from polbayes.launch.shard import Ended, Shard
-from polbayes.probe import Work
-from polbayes.respondents.usage import Usage, used
+from polbayes.probe import Work, from_cache, note_damage
 
 
 @dataclass
@@ -28,10 +28,8 @@ class Round:
         The respondent's, open for writing.
     left
         Places of the questions that were left when the round began.
-    noted
-        Remarks that are in the journal.
-    works, spent
-        Whether there was any success so far, and what was used before the round.
+    known
+        What the journal says: what was used before the round, whether there was any success so far.
     number
         Counts a respondent's rounds from 1.
     size, running
@@ -44,10 +42,8 @@ class Round:
 
     work: Work
     journal: Journal
-    left: list[int]
-    noted: set[str]
-    works: bool
-    spent: Usage
+    left: Sequence[int]
+    known: Before
     number: int = 1
     size: int = 0
     running: int = 0
@@ -56,9 +52,11 @@ class Round:
 
     def merge(self, shard: Shard) -> None:
         """Merge the journal of a shard that has ended into the respondent's."""
-        cells = merge(shard.path, self.journal, self.work.settings, self.noted)
+        asking, settings = self.work.asking, self.work.settings
+        cells = merge(shard.path, self.journal, asking, settings, self.known.notes)
         self.answered += len(cells)
-        self.works = self.works or any(record["status"] != "error" for record in cells)
+        works = any(record["status"] != "error" for record in cells)
+        self.known.works = self.known.works or works
 
 
 def first_round(work: Work, stack: ExitStack) -> Round | None:
@@ -71,19 +69,11 @@ def first_round(work: Work, stack: ExitStack) -> Round | None:
     stack
         Closes its journal in the end.
     """
-    journal = stack.enter_context(Journal(work.path, work.settings))
-    left = work.left(journal)
-    if not left:
-        return None
-    records = journal.records
-    return Round(
-        work,
-        journal,
-        left,
-        noted={str(r["note"]) for r in records if "note" in r},
-        works=any(r.get("status", "error") != "error" for r in records),
-        spent=used(records),
-    )
+    journal = stack.enter_context(work.asking.open_journal(work.path, work.settings))
+    known = before(journal)
+    note_damage(journal, known)
+    left = from_cache(work, work.left(known.answered), journal, stack)
+    return Round(work, journal, left, known) if left else None
 
 
 def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
@@ -107,15 +97,15 @@ def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
         Shard(
             questions=work.questions,
             places=one.left[first:end],
-            config=part_of(work.config, one.spent, share=(end - first) / total, at_once=at_once),
+            config=part_of(work.config, one.known.spent, share=(end - first) / total, at_once=at_once),
             asking=work.asking,
             path=(shard_folder(work.path) / f"{token}-{one.number}-{number}.jsonl").absolute(),
             settings=work.settings,
             launch=launch_path(work.path.parent).absolute(),
             token=token,
             folder=Path.cwd(),
-            works=one.works,
-            spent=one.spent,
+            works=one.known.works,
+            spent=one.known.spent,
         )
         for number, (first, end) in enumerate(pairwise(ends), start=1)
     ]
@@ -136,16 +126,14 @@ def next_round(one: Round, launcher: LauncherConfig, token: str) -> Sequence[Sha
     failed = [ended for ended in one.ended if ended.kind == "failures"]
     if over and one.size == 1:
         raise UserError(over[0].error)
-    if failed and not (one.works and one.answered):
+    if failed and not (one.known.works and one.answered):
         raise UserError(failed[0].error)
     if not one.answered:
         # The parts are too small for a single question: one shard gets it all.
         launcher = replace(launcher, shards=1)
-    records, _ = tail(one.journal.path)
-    answered = {tuple(record["cell"]) for record in records if "cell" in record}
+    one.known = before(one.journal)
     questions = one.work.questions
-    one.left = [n for n in one.left if questions[n].cell not in answered]
-    one.spent = used(records)
+    one.left = [n for n in one.left if questions[n].cell not in one.known.answered]
     one.number += 1
     one.answered, one.ended = 0, []
     return shards_of(one, launcher, token)

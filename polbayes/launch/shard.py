@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from polbayes.config import RespondentConfig
 from polbayes.errors import NothingWorksError, OverBudgetError, UserError
-from polbayes.journal import Journal, cell_of
 from polbayes.respondents.usage import Usage
 
 if TYPE_CHECKING:
-    from polbayes.probe import Asking
+    from polbayes.asking import Asking
     from polbayes.respondents.contract import Question
     from polbayes.respondents.questions import PendingQuestions
 
@@ -103,6 +102,7 @@ def ask_shard(shard: Shard) -> Ended:
 
 
 def _ask(shard: Shard) -> None:
+    from polbayes.asking import before
     from polbayes.probe import Put, ask_left
     from polbayes.respondents import check_ready
 
@@ -110,11 +110,13 @@ def _ask(shard: Shard) -> None:
     if not _wanted(shard):
         return
     check_ready(shard.questions.model, shard.config)
-    with Journal(shard.path, shard.settings) as journal:
-        answered = {cell_of(record) for record in journal.records if "cell" in record}
-        left = [n for n in shard.places if shard.questions[n].cell not in answered]
+    with shard.asking.open_journal(shard.path, shard.settings) as journal:
+        known = before(journal)
+        left = [n for n in shard.places if shard.questions[n].cell not in known.answered]
         if left:
-            put = Put(_while_wanted(shard, left), works=shard.works, spent=shard.spent)
+            known.works = known.works or shard.works
+            known.spent += shard.spent
+            put = Put(_while_wanted(shard, left), known)
             ask_left(shard.questions.model, put, shard.config, shard.asking, journal)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.dataset import CELL_DIMS, STANCE, STATUS
+from polbayes.dataset import CELL_DIMS, STANCE, STATUS, UNREADABLE
 from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
 from polbayes.measures.resampling import Bootstrap, mean_by_item, share
 
@@ -20,7 +20,7 @@ _OUTCOMES = (
     "disagree",
     "unrelated",
     "refused",
-    "invalid",
+    *UNREADABLE,
     "uncoded",
     "error",
     "pending",
@@ -58,7 +58,8 @@ def validity(
 
         - of the ``asked``: ``answered``, ``error`` (the respondent failed), ``pending``;
         - of the ``answered``: ``agree``, ``neutral``, ``disagree`` and their sum
-          ``usable``; ``unrelated``, ``refused`` (by status or coder), ``invalid``,
+          ``usable``; ``unrelated``, ``refused`` (by status or coder); what nobody could read:
+          ``empty``, ``truncated`` (cut off before it said anything) and ``invalid`` (any other);
           ``uncoded`` (no coder settled it);
         - ``mass``, where the dataset has option probabilities: the mean of p_agree +
           p_disagree over the cells that have them (Haller et al., section 4.1), and as
@@ -98,7 +99,7 @@ def _outcomes(data: "xr.Dataset") -> np.ndarray:
     conditions = {
         **{name: stance == STANCE[name] for name in ("agree", "neutral", "disagree", "unrelated")},
         "refused": (stance == STANCE["refused"]) | (status == STATUS["refused"]),
-        **{name: status == STATUS[name] for name in ("invalid", "error", "pending")},
+        **{name: status == STATUS[name] for name in (*UNREADABLE, "error", "pending")},
     }
     codes = [_OUTCOMES.index(name) for name in conditions]
     return np.select(list(conditions.values()), codes, default=_OUTCOMES.index("uncoded"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS
+from polbayes.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS, UNREADABLE
 from polbayes.prompts import render
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _outcomes(data: "xr.Dataset") -> np.ndarray:
 def _examples(texts: np.ndarray, outcome: np.ndarray) -> Iterator[tuple[str, tuple[Any, ...]]]:
     for model in range(len(texts)):
         answered = texts[model] != ""
-        for name in (*STANCE, "invalid", "error", "not coded"):
+        for name in (*STANCE, *UNREADABLE, "error", "not coded"):
             cells = np.argwhere(answered & (outcome[model] == name))
             if len(cells):
                 yield name, (model, *cells[len(cells) // 2].tolist())

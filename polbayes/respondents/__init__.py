@@ -1,11 +1,11 @@
 """Respondents: who answers. One module a backend, chosen by `RespondentConfig.backend`."""
 
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from polbayes.attributes import checked_attributes
-from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.config import ApiConfig, ElicitationConfig, RespondentConfig
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError, unknown
 from polbayes.prompts import ELICITATIONS, Template, load_template
@@ -31,6 +31,7 @@ __all__ = [
     "check_ready",
     "describe",
     "open_respondent",
+    "setting_defaults",
 ]
 
 # How open answers are written.
@@ -61,6 +62,9 @@ class Backend:
         Refuses to ask it where something outside of the config is missing.
     decodings
         The ways of writing open answers that it offers, of `DECODINGS`.
+    by_prompt
+        Whether of a question nothing but the text of its prompt determines the answer; where not,
+        the cell's labels are taken to do so, too (`polbayes.answer_cache`).
     """
 
     elicitations: tuple[str, ...]
@@ -70,6 +74,7 @@ class Backend:
     settings: Callable[[RespondentConfig], Mapping[str, Any]] = lambda config: {}
     ready: Callable[[str, RespondentConfig], None] = lambda name, config: None
     decodings: tuple[str, ...] = ("sample",)
+    by_prompt: bool = False
 
 
 # A user's own backend is added here.
@@ -80,9 +85,14 @@ BACKENDS: MutableMapping[str, Backend] = {
         causal.open_causal,
         checkpoint.weights_digest,
         decodings=DECODINGS,
+        by_prompt=True,
     ),
     "masked": Backend(
-        ("fill_mask",), masked.describe, masked.open_masked, checkpoint.weights_digest
+        ("fill_mask",),
+        masked.describe,
+        masked.open_masked,
+        checkpoint.weights_digest,
+        by_prompt=True,
     ),
     # What lies behind a server's name for a model cannot be told.
     "chat_api": Backend(
@@ -92,6 +102,7 @@ BACKENDS: MutableMapping[str, Backend] = {
         settings=chat_api.answer_settings_of,
         ready=chat_api.check_key,
         decodings=("sample", "greedy"),
+        by_prompt=True,
     ),
     "simulated": Backend(
         ELICITATIONS,
@@ -218,6 +229,20 @@ def check_ready(name: str, config: RespondentConfig) -> None:
         Saying what.
     """
     BACKENDS[config.backend].ready(name, config)
+
+
+def setting_defaults() -> dict[str, Any]:
+    """Return what settings of answers are where a journal was begun before they existed."""
+    groups: dict[str, Any] = {
+        "respondent": RespondentConfig(),
+        "respondent.api": ApiConfig(),
+        "elicitation": ElicitationConfig(),
+    }
+    return {
+        f"{group}.{key}": value
+        for group, defaults in groups.items()
+        for key, value in asdict(defaults).items()
+    }
 
 
 def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) -> Mapping[str, Any]:

@@ -231,7 +231,7 @@ class CausalRespondent:
         text = self._tokenizer.decode(
             kept, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
-        return Completion(text, "ok" if text.strip() else "invalid", truncated=not ended)
+        return Completion(text, "ok" if text.strip() else "empty", truncated=not ended)
 
 
 def _end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:

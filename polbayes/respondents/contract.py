@@ -59,7 +59,7 @@ class Completion:
     text
         As received, without the tokenizer's special tokens.
     status
-        ``ok``, ``invalid`` where there is nothing but white space, or ``refused`` where it is not
+        ``ok``, ``empty`` where there is nothing but white space, or ``refused`` where it is not
         the text that says so but who answered: a field for refusals, a filter.
     truncated
         Whether it was still going on when the limit of new tokens was reached.

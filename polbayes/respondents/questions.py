@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.dataset import CELL_DIMS, STATUS
+from polbayes.journal_lines import Cell
 from polbayes.prompts import render
 from polbayes.respondents.contract import Question
 
@@ -39,12 +40,14 @@ class PendingQuestions(Sequence[Question]):
         self.chat = bool(one["chat"].item())
         order = CELL_DIMS[1:]
         self._labels = [one[dim].values.tolist() for dim in order]
+        self._places = [{label: k for k, label in enumerate(labels)} for labels in self._labels]
         self._statement = one["statement"].transpose("item", "variant").values
         self._keying = one["keying"].transpose("item", "variant").values
         self._dimension = one["dimension"].values
         self._prefix_text = one["prefix_text"].values
         self._answers = answers
-        where = np.argwhere(one["status"].transpose(*order).values == STATUS["pending"])
+        self._pending = one["status"].transpose(*order).values == STATUS["pending"]
+        where = np.argwhere(self._pending)
         # What stands first in the template is what prompts of many cells begin with.
         keys = [_ranks(self._prefix_text)[where[:, 2]]]
         keys.append(_ranks(self._statement)[where[:, 0], where[:, 1]])
@@ -59,7 +62,17 @@ class PendingQuestions(Sequence[Question]):
         return (self[n] for n in range(len(self)))
 
     def __getitem__(self, n: int) -> Question:  # type: ignore[override]
-        i, v, p, r = self._indices[n]
+        return self._question(*self._indices[n])
+
+    def of(self, cell: Cell) -> Question | None:
+        """Return the question that a cell (item, variant, prefix, run) is, if it is one."""
+        at = [places.get(label) for places, label in zip(self._places, cell, strict=True)]
+        i, v, p, r = at
+        if i is None or v is None or p is None or r is None or not self._pending[i, v, p, r]:
+            return None
+        return self._question(i, v, p, r)
+
+    def _question(self, i: int, v: int, p: int, r: int) -> Question:
         items, variants, prefixes, runs = self._labels
         statement = str(self._statement[i, v])
         return Question(

@@ -55,6 +55,18 @@ def test_stances_statuses_and_coders():
     assert coded["stance"].attrs["flag_meanings"].startswith("missing disagree")
 
 
+def test_what_nobody_can_read_was_empty_or_cut_off_or_neither():
+    texts = ["Well, as far as", "Well, as far as", " ", "I agree and", "", "No comment"]
+    status = [OK, OK, STATUS["empty"], OK, STATUS["error"], OK]
+    data = dataset(texts, status)
+    cut = np.array([1, 0, 1, 1, 0, 1], dtype=np.int8).reshape(data["status"].shape)
+    coded = code_responses(data.assign(truncated=(CELL_DIMS, cut)), ["likert", "lexical"])
+    names = ["truncated", "invalid", "empty", "ok", "error", "refused"]
+    assert values(coded, "status") == [STATUS[name] for name in names]
+    again = code_responses(coded, ["likert", "lexical"])
+    assert values(again, "status") == values(coded, "status")
+
+
 def test_numbers_count_only_where_they_were_asked_for():
     asked = {"prefix_answer": ("prefix", np.array(["likert", "open"], dtype=object))}
     coded = code_responses(dataset(["4", "4"], **asked), ["likert", "lexical"])

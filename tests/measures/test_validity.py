@@ -43,6 +43,8 @@ def test_every_cell_is_counted_once(data):
         "disagree": 1,
         "unrelated": 1,
         "refused": 2,
+        "empty": 0,
+        "truncated": 0,
         "invalid": 1,
         "uncoded": 1,
     }
@@ -87,3 +89,12 @@ def test_mass_is_the_mean_over_cells(data, with_runs):
     assert (found["count"], found["n"]) == ((9, 12) if with_runs else (3, 4))
     assert found["lower"] == pytest.approx(0.7, abs=1e-6)  # both items have mean 0.7
     assert found["upper"] == pytest.approx(0.7, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["empty", "truncated", "invalid"])
+def test_what_nobody_could_read_is_told_apart(data, name):
+    before = validity(data, draws=20).set_index("measure")["count"]
+    data["status"] = data["status"].where(data["status"] != STATUS["invalid"], STATUS[name])
+    after = validity(data, draws=20).set_index("measure")["count"]
+    changed = {key: after[key] - before[key] for key in after.index if after[key] != before[key]}
+    assert changed == ({} if name == "invalid" else {name: 1, "invalid": -1})

@@ -234,7 +234,7 @@ def test_end_of_text_truncation_and_nothing_are_told_apart(causal_checkpoint):
     cut = respondent._completion(words)
     assert (cut.text, cut.status, cut.truncated) == (" yes", "ok", True)
     empty = respondent._completion([2])
-    assert (empty.text, empty.status, empty.truncated) == ("", "invalid", False)
+    assert (empty.text, empty.status, empty.truncated) == ("", "empty", False)
 
 
 def test_an_answer_stops_where_the_model_ends(causal_checkpoint):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.dataset import STATUS
+from polbayes.dataset import ANSWERED
 from polbayes.errors import UserError
 from polbayes.fit.cells import used_variables
 from polbayes.fit.mixed.columns import RESPONSE, column_frame
@@ -94,7 +94,7 @@ def gather_rows(data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True) -
 
 def _usable(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.DataFrame":
     """Leave out, and count, what was not asked and what has no response."""
-    came = frame["status"].isin([STATUS["ok"], STATUS["refused"], STATUS["invalid"]])
+    came = frame["status"].isin(ANSWERED)
     if not came.all():
         notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
     frame = frame[came]

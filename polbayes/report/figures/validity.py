@@ -26,6 +26,8 @@ OUTCOMES: dict[str, tuple[str, str]] = {
     "unrelated": ("#F0E442", "///"),
     "refused": ("#E69F00", "..."),
     "invalid": ("#CC79A7", "xxx"),
+    "truncated": ("#CC79A7", "||"),
+    "empty": ("#CC79A7", "OO"),
     "error": ("#D55E00", "\\\\\\"),
     "uncoded": ("#8c8c8c", "++"),
     "pending": ("#FFFFFF", "--"),

@@ -262,7 +262,7 @@ class ChatApiRespondent:
         if reply.declined:
             return Answer(question, Completion(text, "refused", reply.truncated))
         if lexicon is None:
-            status = "ok" if text.strip() else "invalid"
+            status = "ok" if text.strip() else "empty"
             return Answer(question, Completion(text, status, reply.truncated))
         masses = option_masses(reply.positions or (), lexicon)
         return Answer(question, mass=masses.options, unseen=masses.unseen)

@@ -101,7 +101,7 @@ def test_what_a_server_does_not_take_is_left_out(loopback):
     ("said", "status", "text", "truncated"),
     [
         (Said("I agree, but", finish="length"), "ok", "I agree, but", True),
-        (Said(" \n"), "invalid", " \n", False),
+        (Said(" \n"), "empty", " \n", False),
         (Said("", refusal="I cannot."), "refused", "I cannot.", False),
         (Said("Some", finish="content_filter"), "refused", "Some", False),
     ],

@@ -1,0 +1,254 @@
+"""What millions of cells take: memory, disk and time, from the design to a table of all models.
+
+Run with ``python benchmarks/size.py [--paraphrases 25]``. The defaults are 18 models, 62 items,
+500 paraphrases and ten prefixes: 5.6 million cells whose probabilities are read. Every step is a
+process of its own that runs the command line or reads what it left; its memory is the most that it
+held at any time, imports included. The respondents give random numbers, which no file can compress,
+in place of a model's; all else is what any run does.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import io
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from polbayes.cli import _main
+from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.dataset import NOT_ASKED
+from polbayes.design import ModelInfo
+from polbayes.instruments import load_instrument
+from polbayes.prompts import Lexicon, Template
+from polbayes.respondents import BACKENDS, Backend
+from polbayes.respondents.contract import Question
+
+MB = 1e6
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=int, default=18)
+    parser.add_argument("--items", type=int, default=62)
+    parser.add_argument("--paraphrases", type=int, default=500)
+    parser.add_argument("--prefixes", type=int, default=10)
+    parser.add_argument("--folder", help="where to work; a temporary folder by default")
+    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.step:
+        BACKENDS["random"] = Backend(("forced_choice",), _describe, _open)
+        begun = time.perf_counter()
+        found = STEPS[chosen.step](chosen) or {}
+        found["seconds"] = time.perf_counter() - begun
+        # Kilobytes, but on macOS bytes.
+        scale = 1 if sys.platform == "darwin" else 1024
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        found["peak"], found["cpu"] = used.ru_maxrss * scale, used.ru_utime + used.ru_stime
+        print(json.dumps(found))
+        return
+    with tempfile.TemporaryDirectory(prefix="polbayes-size-", dir=chosen.folder) as folder:
+        measure(chosen, Path(folder))
+
+
+def measure(chosen: argparse.Namespace, folder: Path) -> None:
+    """Do the steps one after the other, each in a process of its own."""
+    write_questions(chosen, folder)
+    cells = chosen.models * chosen.items * chosen.paraphrases * chosen.prefixes
+    print(f"{cells:,} cells: {chosen.models} models, {chosen.items} items, ", end="")
+    print(f"{chosen.paraphrases} paraphrases, {chosen.prefixes} prefixes")
+    print(f"{'step':36} {'seconds':>8} {'of CPU':>8} {'peak MB':>8}  bytes a cell")
+    responses = folder / "run" / "responses.nc"
+    for step in STEPS:
+        command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
+        for name in ("models", "items", "paraphrases", "prefixes"):
+            command += [f"--{name}", str(getattr(chosen, name))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(done.stderr)
+        found = json.loads(done.stdout.splitlines()[-1])
+        size = ""
+        if step in ("ask", "code"):
+            size = f"responses.nc {responses.stat().st_size / cells:.1f}"
+        if step == "ask":
+            journals = sum(x.stat().st_size for x in (folder / "run" / "journal").iterdir())
+            size += f", journal {journals / cells:.1f}"
+        about = found.get("about", "") or size
+        title = (STEPS[step].__doc__ or "").rstrip(".")
+        times = f"{found['seconds']:8.1f} {found['cpu']:8.1f}"
+        print(f"{title:36} {times} {found['peak'] / MB:8.0f}  {about}", flush=True)
+
+
+def write_questions(chosen: argparse.Namespace, folder: Path) -> None:
+    """Write paraphrases of realistic length, all of them different, and the prefixes."""
+    draw, lines = random.Random(1), ["item,variant,kind,text"]
+    for item in load_instrument("pct").items[: chosen.items]:
+        words = item.variants[0].text.replace(",", "").replace('"', "").split()
+        for n in range(chosen.paraphrases):
+            draw.shuffle(words)
+            lines.append(f"{item.item},w_{n},paraphrase,{' '.join(words)} {n}")
+    (folder / "wordings.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    prefixes = {
+        f"p_{n}": {"text": f"Please give your opinion in way {n}." if n else ""}
+        for n in range(chosen.prefixes)
+    }
+    text = yaml.safe_dump({"prefixes": prefixes})
+    (folder / "prefixes.yaml").write_text(text, encoding="utf-8")
+
+
+def _run(chosen: argparse.Namespace, *stages: str) -> None:
+    folder = Path(chosen.folder)
+    items = [item.item for item in load_instrument("pct").items[: chosen.items]]
+    overrides = [
+        "+experiment=pct_paraphrases",
+        "respondents=none",
+        f"items=[{','.join(items)}]",
+        "variants=['w_*']",
+        f"wordings=['{folder / 'wordings.csv'}']",
+        f"prefixes.file='{folder / 'prefixes.yaml'}'",
+        "prefixes.only=null",
+        f"stages=[{','.join(stages)}]",
+        f"run_dir='{folder / 'run'}'",
+    ]
+    overrides += [f"+respondents.m{n}.backend=random" for n in range(chosen.models)]
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        code = _main(overrides)
+    if code:
+        sys.exit(said.getvalue())
+
+
+def nothing(chosen: argparse.Namespace) -> None:
+    """Nothing but imports, for comparison."""
+    import_module("xarray")
+
+
+def ask(chosen: argparse.Namespace) -> None:
+    """Design, ask, journal, consolidate."""
+    _run(chosen, "probe")
+
+
+def again(chosen: argparse.Namespace) -> None:
+    """Read the journals, consolidate again."""
+    (Path(chosen.folder) / "run" / "responses.nc").unlink()
+    _run(chosen, "probe")
+
+
+def code(chosen: argparse.Namespace) -> None:
+    """Code."""
+    _run(chosen, "code")
+
+
+def one_model(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Open one model."""
+    from polbayes.dataset import open_responses
+
+    begun = time.perf_counter()
+    name = f"m{chosen.models // 2}"
+    data = open_responses(Path(chosen.folder) / "run", models=[name])
+    seconds = time.perf_counter() - begun
+    one = data.isel(model=0)
+    _check(one["p_agree"].values, str(one["statement"].values[0, 0]), name)
+    return {"about": f"{int((data['status'] == 1).sum()):,} answers; opening alone {seconds:.2f} s"}
+
+
+def whole(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Open all models, for comparison."""
+    from polbayes.dataset import open_responses
+
+    data = open_responses(Path(chosen.folder) / "run")
+    assert int((data["status"] != NOT_ASKED).sum()) == data["status"].size
+    return {"about": f"{int((data['status'] == 1).sum()):,} answers"}
+
+
+def reduce(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Compute bias and validity of all models."""
+    import pandas as pd
+
+    from polbayes.by_model import reduce_by_model
+    from polbayes.measures import bias, validity
+
+    table = reduce_by_model(
+        Path(chosen.folder) / "run", lambda data: pd.concat([bias(data), validity(data)])
+    )
+    mass = table[table["measure"] == "mass"]
+    # The mean of (u + 1) / 2 for u uniform on [0, 1].
+    assert abs(mass["estimate"].mean() - 0.75) < 0.05
+    return {"about": f"a table of {len(table)} rows, {mass['model'].nunique()} models"}
+
+
+STEPS: dict[str, Callable[[argparse.Namespace], dict[str, Any] | None]] = {
+    "nothing": nothing,
+    "ask": ask,
+    "again": again,
+    "code": code,
+    "one_model": one_model,
+    "whole": whole,
+    "reduce": reduce,
+}
+
+
+def _describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
+    return ModelInfo(name, template.texts["base"], family="random")
+
+
+def _open(
+    name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
+) -> "RandomRespondent":
+    return RandomRespondent(_describe(name, config, template))
+
+
+def _masses(model: str, prompt: str) -> tuple[float, float]:
+    """Return masses of yes and no that are anything between 0 and 1, the same every time."""
+    drawn = hashlib.blake2b(f"{model}\0{prompt}".encode(), digest_size=16).digest()
+    share, sum_ = (int.from_bytes(half, "big") / 2**64 for half in (drawn[:8], drawn[8:]))
+    return share * (sum_ + 1) / 2, (1 - share) * (sum_ + 1) / 2
+
+
+def _check(agree: "np.ndarray[Any, Any]", statement: str, model: str) -> None:
+    """Check that a cell that was opened has what was answered."""
+    from polbayes.prompts import load_template, render
+
+    text = load_template("haller").texts["base"]
+    expected = _masses(model, render(text, prefix="", statement=statement))[0]
+    np.testing.assert_allclose(agree[0, 0, 0, 0], expected, rtol=1e-6)
+
+
+class RandomRespondent:
+    """Answers with random numbers."""
+
+    def __init__(self, info: ModelInfo) -> None:
+        self.info = info
+
+    def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
+        """Return no sentence."""
+        return ()
+
+    def option_mass(
+        self, questions: Sequence[Question], lexicon: Lexicon
+    ) -> "np.ndarray[Any, np.dtype[np.float64]]":
+        """Return random masses of yes and no."""
+        return np.array([_masses(self.info.model, question.prompt) for question in questions])
+
+    def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> Any:
+        """Give no open answers."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+if __name__ == "__main__":
+    main()
