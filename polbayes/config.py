@@ -80,7 +80,8 @@ class ApiConfig:
     limit_key
         What the server calls the longest answer: ``max_tokens`` or ``max_completion_tokens``.
     omit
-        What the server does not take, of ``temperature``, ``seed`` and ``top_k``.
+        What the server does not take, of ``temperature``, ``seed``, ``top_k`` and
+        ``response_format`` (the schema of what a judge is to answer).
     extra_body
         Further fields of every request.
     price_input, price_output, currency

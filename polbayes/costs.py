@@ -12,6 +12,7 @@ import numpy as np
 from polbayes.config import ElicitationConfig, RespondentConfig
 from polbayes.journal import journal_path, read
 from polbayes.manifest import write_text
+from polbayes.prompts import TEXTS
 from polbayes.respondents.chat_api.budget import cost
 from polbayes.respondents.chat_api.request import ANSWER_TOKENS
 from polbayes.respondents.chat_api.settings import api_of
@@ -175,7 +176,7 @@ def _mean_tokens(questions: PendingQuestions, config: RespondentConfig) -> float
 
 def answer_tokens(elicitation: ElicitationConfig, config: RespondentConfig) -> int:
     """Return the most tokens that are generated for one question."""
-    if elicitation.kind == "open_ended":
+    if elicitation.kind in TEXTS:
         return elicitation.max_new_tokens
     return ANSWER_TOKENS if config.backend == "chat_api" else 0
 

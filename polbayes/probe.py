@@ -1,60 +1,32 @@
 """Probing: every pending cell of a design is put to its respondent and written down."""
 
-import logging
-import sys
-import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from polbayes.asking import Asking, answered_in, ask_all, note, progress_bar
 from polbayes.config import ElicitationConfig, RespondentConfig
 from polbayes.dataset import CELL_DIMS, STATUS, flag_attributes
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError, unknown
 from polbayes.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
-from polbayes.prompts import Lexicon, Prefix, Template, render
+from polbayes.prompts import TEXTS, Lexicon, Prefix, Template, render
 from polbayes.respondents import (
-    Answer,
-    Completion,
-    ConcurrentRespondent,
     Question,
-    Respondent,
     answer_settings,
     check,
     check_ready,
     describe,
     open_respondent,
 )
-from polbayes.respondents.questions import PendingQuestions, cell_seed, prompt_digest
-from polbayes.respondents.usage import Usage, used
+from polbayes.respondents.questions import PendingQuestions, question_digest
 
 if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import NDArray
-    from tqdm import tqdm
-
-_log = logging.getLogger("polbayes")
-
-# After so many failures in a row it is the respondent that fails, not the question.
-_GIVE_UP = 100
-
-# Questions that a respondent is handed at once: enough that their prompts share what they begin
-# with, and so few that no more than about a minute's answers are yet to be written down.
-_FIRST, _MOST, _SECONDS = 64, 1024, 20.0
-
-
-@dataclass(frozen=True)
-class _Asking:
-    """How all cells are asked."""
-
-    elicitation: ElicitationConfig
-    lexicon: Lexicon | None
-    seed: int
 
 
 def model_info(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
@@ -132,11 +104,11 @@ def probe(
         if name not in respondents:
             raise unknown("respondent", name, respondents, where="models")
         check(name, respondents[name], elicitation)
-    if elicitation.kind == "open_ended":
+    if elicitation.kind in TEXTS:
         lexicon = None
     elif lexicon is None:
         raise UserError(f"elicitation.lexicon: {elicitation.kind} needs one; name a lexicon.")
-    asking = _Asking(elicitation, lexicon, seed)
+    asking = Asking(elicitation, lexicon, seed)
     answers = {prefix.prefix: prefix.answer for prefix in prefixes}
     paths = {name: journal_path(journal_dir, name) for name in names}
     for name, path in paths.items():
@@ -167,138 +139,28 @@ def _is_left(design: "xr.Dataset", model: str, path: Path) -> bool:
 def _ask_model(
     questions: PendingQuestions,
     config: RespondentConfig,
-    asking: _Asking,
+    asking: Asking,
     kept: tuple[Path, Mapping[str, Any]],
     *,
     progress: bool | str,
 ) -> None:
     path, settings = kept
     with Journal(path, settings) as journal, ExitStack() as stack:
-        answered = {cell_of(r): str(r["prompt"]) for r in journal.records if "cell" in r}
+        answered = answered_in(journal)
         if journal.damaged:
             text = f"{journal.damaged} damaged lines of {path.name} were skipped and asked again."
-            _note(journal, text)
+            note(journal, text)
         left = [n for n, question in enumerate(questions) if _is_new(question, answered, path)]
         if not left:
             return
         respondent = open_respondent(questions.model, config, elicitation=asking.elicitation)
         stack.callback(respondent.close)
         for text in respondent.warnings(asking.lexicon):
-            _note(journal, text)
-        bar = stack.enter_context(_bar(questions, len(questions) - len(left), progress))
-        _ask_all(respondent, (questions, left), asking, journal, bar)
-
-
-def _bar(questions: PendingQuestions, done: int, progress: bool | str) -> "tqdm[Any]":
-    from tqdm import tqdm
-
-    # None leaves it to tqdm, which is silent where there is no terminal.
-    hide = {"True": None, "False": True, "always": False}[str(progress)]
-    return tqdm(
-        total=len(questions),
-        initial=done,
-        desc=questions.model,
-        unit="question",
-        file=sys.stderr,
-        disable=hide,
-        dynamic_ncols=True,
-    )
-
-
-def _ask_all(
-    respondent: Respondent,
-    which: tuple[PendingQuestions, Sequence[int]],
-    asking: _Asking,
-    journal: Journal,
-    bar: "tqdm[Any]",
-) -> None:
-    """Ask the questions at the given places and write the answers down as they come.
-
-    Failures are held back until the next success shows that the respondent works.
-    """
-    questions, left = which
-    works = any(record.get("status", "error") != "error" for record in journal.records)
-    failed: list[Record] = []
-    put = (questions[n] for n in left)
-    if isinstance(respondent, ConcurrentRespondent):
-        found = _one_by_one(respondent, put, asking, spent=used(journal.records))
-    else:
-        found = _by_batches(respondent, put, asking)
-    with closing(found):
-        for records in found:
-            bar.update(sum("cell" in record for record in records))
-            if "note" in records[0]:
-                _note(journal, records[0]["note"])
-            elif "cell" not in records[0]:
-                journal.extend(records)
-            elif records[0]["status"] == "error":
-                failed += records
-                if len(failed) >= _GIVE_UP:
-                    raise _fails(respondent, failed)
-            else:
-                works = True
-                journal.extend(failed + records)
-                failed = []
-    if failed and not works:
-        raise _fails(respondent, failed)
-    if failed:
-        journal.extend(failed)
-
-
-def _by_batches(
-    respondent: Respondent, questions: Iterator[Question], asking: _Asking
-) -> Generator[list[Record]]:
-    size = asking.elicitation.batch_size or _FIRST
-    while batch := list(islice(questions, size)):
-        begun = time.monotonic()
-        yield from _ask(respondent, batch, asking)
-        size = _next_size(size, time.monotonic() - begun)
-
-
-def _one_by_one(
-    respondent: ConcurrentRespondent,
-    questions: Iterator[Question],
-    asking: _Asking,
-    *,
-    spent: Usage,
-) -> Generator[list[Record]]:
-    """Yield the record of each answer as it comes, and of what was used without an answer."""
-    model = respondent.info.model
-    put = ((question, cell_seed(asking.seed, model, question)) for question in questions)
-    with closing(respondent.answers(put, asking.lexicon, spent=spent)) as answers:
-        for answer in answers:
-            took = answer.usage.record()
-            if answer.note:
-                yield [{"note": answer.note}]
-            if answer.question is None or answer.error:
-                # A failure may be held back, and dropped to be asked again; what it took is not.
-                if took:
-                    yield [dict(took)]
-                if answer.question is not None:
-                    yield [_failure(model, answer.question, answer.error)]
-            else:
-                yield [{**_header(answer.question), **_outcome(answer), **took}]
-
-
-def _outcome(answer: Answer) -> Record:
-    if answer.completion is not None:
-        return _open_outcome(answer.completion)
-    assert answer.mass is not None
-    return {**_mass_outcome(np.array(answer.mass)), "unseen": float(f"{answer.unseen:.9g}")}
-
-
-def _next_size(size: int, seconds: float) -> int:
-    """Return how many questions to hand out after `size` of them took so long."""
-    if seconds < _SECONDS / 2:
-        return min(2 * size, max(size, _MOST))
-    return max(1, size // 2) if seconds > 2 * _SECONDS else size
-
-
-def _fails(respondent: Respondent, failed: Sequence[Record]) -> UserError:
-    return UserError(
-        f"respondents.{respondent.info.model}: could not answer any of the last {len(failed)} "
-        f"questions ({failed[-1]['message']}); what was answered before is kept."
-    )
+            note(journal, text)
+        total, done = len(questions), len(questions) - len(left)
+        bar = progress_bar(questions.model, total=total, done=done, progress=progress)
+        stack.enter_context(bar)
+        ask_all(respondent, (questions[n] for n in left), asking, journal, bar)
 
 
 def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> bool:
@@ -310,7 +172,7 @@ def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> boo
         If it was answered, but put in other words.
     """
     cell = (question.item, question.variant, question.prefix, question.run)
-    if cell in answered and answered[cell] != prompt_digest(question.prompt):
+    if cell in answered and answered[cell] != question_digest(question):
         raise UserError(
             f"{path}: item '{question.item}', wording '{question.variant}', prefix "
             f"'{question.prefix}' was asked with another text than it has now; "
@@ -319,14 +181,8 @@ def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> boo
     return cell not in answered
 
 
-def _note(journal: Journal, text: str) -> None:
-    if not any(record.get("note") == text for record in journal.records):
-        _log.warning("%s", text)
-        journal.extend([{"note": text}])
-
-
 def _settings(
-    questions: PendingQuestions, config: RespondentConfig, asking: _Asking
+    questions: PendingQuestions, config: RespondentConfig, asking: Asking
 ) -> dict[str, Any]:
     lexicon = asking.lexicon
     return {
@@ -337,64 +193,6 @@ def _settings(
         "options": list(lexicon.options) if lexicon else None,
         **answer_settings(config, asking.elicitation),
     }
-
-
-def _ask(
-    respondent: Respondent, batch: Sequence[Question], asking: _Asking
-) -> Iterator[list[Record]]:
-    """Yield the records of a batch, in halves where it cannot be answered as a whole."""
-    try:
-        records = _answers(respondent, batch, asking)
-    except UserError:
-        raise
-    except Exception as error:
-        # Whatever a model or its library raises must cost no more than the cells it is about.
-        message = f"{type(error).__name__}: {error}".splitlines()[0][:500]
-        records = []
-    # Outside of the handler: the traceback no longer keeps the failed batch in memory.
-    if records:
-        yield records
-    elif len(batch) > 1:
-        half = (len(batch) + 1) // 2
-        yield from _ask(respondent, batch[:half], asking)
-        yield from _ask(respondent, batch[half:], asking)
-    else:
-        yield [_failure(respondent.info.model, batch[0], message)]
-
-
-def _failure(model: str, question: Question, message: str) -> Record:
-    cell = f"item '{question.item}', wording '{question.variant}', prefix '{question.prefix}'"
-    _log.warning("%s could not answer %s: %s", model, cell, message)
-    return {**_header(question), "status": "error", "message": message}
-
-
-def _answers(respondent: Respondent, batch: Sequence[Question], asking: _Asking) -> list[Record]:
-    if asking.lexicon is None:
-        seeds = [cell_seed(asking.seed, respondent.info.model, question) for question in batch]
-        completions = respondent.complete(batch, seeds)
-        return [{**_header(q), **_open_outcome(c)} for q, c in zip(batch, completions, strict=True)]
-    mass = respondent.option_mass(batch, asking.lexicon)
-    if np.isnan(mass).all(axis=1).any():
-        raise ValueError("the model gave probabilities that are not numbers")
-    return [{**_header(q), **_mass_outcome(row)} for q, row in zip(batch, mass, strict=True)]
-
-
-def _open_outcome(completion: Completion) -> Record:
-    return {
-        "status": completion.status,
-        "text": completion.text,
-        "truncated": completion.truncated,
-    }
-
-
-def _mass_outcome(mass: "NDArray[np.float64]") -> Record:
-    # Nine digits are what it takes to write a 32-bit float down.
-    return {"status": "ok", "mass": [None if np.isnan(x) else float(f"{x:.9g}") for x in mass]}
-
-
-def _header(question: Question) -> Record:
-    cell = [question.item, question.variant, question.prefix, question.run]
-    return {"cell": cell, "prompt": prompt_digest(question.prompt)}
 
 
 def _filled(

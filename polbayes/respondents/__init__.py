@@ -8,7 +8,7 @@ from polbayes.attributes import checked_attributes
 from polbayes.config import ElicitationConfig, RespondentConfig
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError, unknown
-from polbayes.prompts import ELICITATIONS, Template, load_template
+from polbayes.prompts import ELICITATIONS, JUDGING, QUESTIONNAIRES, TEXTS, Template, load_template
 from polbayes.respondents import causal, chat_api, checkpoint, masked, simulated
 from polbayes.respondents.contract import (
     Answer,
@@ -16,6 +16,7 @@ from polbayes.respondents.contract import (
     ConcurrentRespondent,
     Question,
     Respondent,
+    TooLongError,
 )
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "ConcurrentRespondent",
     "Question",
     "Respondent",
+    "TooLongError",
     "answer_settings",
     "check",
     "check_ready",
@@ -69,7 +71,7 @@ class Backend:
 # A user's own backend is added here.
 BACKENDS: MutableMapping[str, Backend] = {
     "causal": Backend(
-        ("forced_choice", "open_ended"),
+        ("forced_choice", *TEXTS),
         causal.describe,
         causal.open_causal,
         checkpoint.weights_digest,
@@ -79,14 +81,14 @@ BACKENDS: MutableMapping[str, Backend] = {
     ),
     # What lies behind a server's name for a model cannot be told.
     "chat_api": Backend(
-        ("forced_choice", "open_ended"),
+        ("forced_choice", *TEXTS),
         chat_api.describe,
         chat_api.open_chat_api,
         settings=chat_api.answer_settings_of,
         ready=chat_api.check_key,
     ),
     "simulated": Backend(
-        ELICITATIONS,
+        QUESTIONNAIRES,
         simulated.describe,
         simulated.open_simulated,
         simulated.parameters_digest,
@@ -106,7 +108,7 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
     where = f"respondents.{name}"
     if config.backend not in BACKENDS:
         raise unknown("backend", config.backend, BACKENDS, where=where)
-    if elicitation.kind not in ELICITATIONS:
+    if elicitation.kind not in (*ELICITATIONS, JUDGING):
         raise unknown("kind", elicitation.kind, ELICITATIONS, where="elicitation")
     backend = BACKENDS[config.backend]
     if elicitation.kind not in backend.elicitations:
@@ -189,6 +191,6 @@ def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) ->
     own = BACKENDS[config.backend].settings(config)
     settings |= {f"respondent.{key}": value for key, value in own.items()}
     asked = ["kind", "template"]
-    if elicitation.kind == "open_ended":
+    if elicitation.kind in TEXTS:
         asked += ["max_new_tokens", "top_k", "temperature"]
     return settings | {f"elicitation.{key}": getattr(elicitation, key) for key in asked}

@@ -17,7 +17,14 @@ from polbayes.respondents.continuation import (
     encode,
     leading_ids,
 )
-from polbayes.respondents.contract import Completion, Question, left_out, template_text
+from polbayes.respondents.contract import (
+    Completion,
+    Question,
+    TooLongError,
+    left_out,
+    messages,
+    template_text,
+)
 from polbayes.respondents.passes import Passes
 from polbayes.respondents.portions import release
 from polbayes.respondents.sampling import Sampler
@@ -157,8 +164,14 @@ class CausalRespondent:
         how = self._elicitation
         room = [min(how.max_new_tokens, self._limit - len(ids)) for ids in prompts]
         way = self._passes.choose(longest + max(room, default=0))
-        sampler = Sampler(top_k=how.top_k, temperature=how.temperature)
-        return [self._completion(new) for new in way.continued(prompts, seeds, room, sampler)]
+        new: dict[int, Completion] = {}
+        for temperature, at in _by_temperature(questions, how.temperature).items():
+            sampler = Sampler(top_k=how.top_k, temperature=temperature)
+            found = way.continued(
+                [prompts[n] for n in at], [seeds[n] for n in at], [room[n] for n in at], sampler
+            )
+            new |= zip(at, map(self._completion, found), strict=True)
+        return [new[n] for n in range(len(questions))]
 
     def close(self) -> None:
         """Free the weights."""
@@ -167,10 +180,11 @@ class CausalRespondent:
 
     def _text(self, question: Question) -> str:
         if not self.info.chat:
-            return question.prompt
-        turn = [{"role": "user", "content": question.prompt}]
+            turns = [part for turn in question.before for part in turn]
+            return "\n\n".join([*turns, question.prompt])
+        chat = messages(question)
         return str(
-            self._tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False)
+            self._tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
         )
 
     def _ids(self, text: str) -> Ids:
@@ -187,7 +201,7 @@ class CausalRespondent:
         if not all(prompts):
             raise ValueError("the prompt is empty and the model has no token to begin with")
         if longest > self._limit:
-            raise ValueError(
+            raise TooLongError(
                 f"the prompt and its answer have {longest} tokens, the model takes {self._limit}"
             )
 
@@ -198,6 +212,15 @@ class CausalRespondent:
             kept, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
         return Completion(text, "ok" if text.strip() else "invalid", truncated=not ended)
+
+
+def _by_temperature(questions: Sequence[Question], usual: float) -> dict[float, list[int]]:
+    """Return the places of the questions by the temperature of their answers."""
+    places: dict[float, list[int]] = {}
+    for n, question in enumerate(questions):
+        own = usual if question.temperature is None else question.temperature
+        places.setdefault(own, []).append(n)
+    return places
 
 
 def _end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:
