@@ -10,6 +10,7 @@ import yaml
 
 from polbayes.config import ON_A_RUN, STAGES, TASKS, RunConfig
 from polbayes.errors import UserError, unknown
+from polbayes.prompts import ROLEPLAY
 from polbayes.resources import folder
 
 # The stage that every key of the config belongs to; a stage is done again when one of its own
@@ -26,11 +27,14 @@ STAGE_OF_KEY: Mapping[str, str] = {
             "prefixes",
             "elicitation",
             "respondents",
+            "roleplay",
             "imported",
         ),
         "probe",
     ),
     "coding": "code",
+    "judges": "code",
+    "judging": "code",
     "measures": "measure",
     "features": "measure",
     "analysis": "fit",
@@ -193,7 +197,9 @@ def _check(config: RunConfig) -> None:
 
 def _check_asked(config: RunConfig) -> None:
     """Check that there is something to ask, and somebody."""
-    if not config.instruments:
+    if config.elicitation.kind == ROLEPLAY:
+        _check_played(config)
+    elif not config.instruments:
         raise UserError("instruments: the list is empty; name at least one, e.g. [wvs].")
     if config.task == "paraphrase" and config.paraphrase.table is not None:
         return
@@ -210,6 +216,22 @@ def _check_asked(config: RunConfig) -> None:
                     raise unknown("model", model, config.respondents, where="models")
 
 
+def _check_played(config: RunConfig) -> None:
+    """Refuse what a roleplay cannot be asked."""
+    if config.task not in ("run", "dry_run"):
+        raise UserError(
+            f"task: {config.task} is for questionnaires; elicitation=roleplay has run and dry_run."
+        )
+    for key in ("instruments", "wordings", "imported"):
+        if getattr(config, key):
+            raise UserError(f"{key}: is for questionnaires, not for elicitation=roleplay.")
+    if config.elicitation.runs != 1:
+        raise UserError(
+            f"elicitation.runs: a role is played once, not {config.elicitation.runs} times; "
+            "repetition is by wordings."
+        )
+
+
 def _check_lists(config: RunConfig) -> None:
     """Refuse a list of anything but names, which the schema lets through."""
     lists = {
@@ -221,6 +243,10 @@ def _check_lists(config: RunConfig) -> None:
         "wordings": config.wordings,
         "models": config.models,
         "prefixes.only": config.prefixes.only,
+        "roleplay.scenarios": config.roleplay.scenarios,
+        "roleplay.twins": config.roleplay.twins,
+        "roleplay.wordings": config.roleplay.wordings,
+        "judging.judges": config.judging.judges,
         "coding.coders": config.coding.coders,
         "specs": config.specs,
         "annotation.strata": config.annotation.strata,

@@ -181,6 +181,25 @@ def answer_tokens(elicitation: ElicitationConfig, config: RespondentConfig) -> i
     return ANSWER_TOKENS if config.backend == "chat_api" else 0
 
 
+def cost_in_words(tokens: tuple[int, int], config: RespondentConfig) -> str:
+    """Say how many tokens of prompts and of answers there are, and what they cost where it costs.
+
+    Parameters
+    ----------
+    tokens
+        Of prompts and of answers.
+    config
+        Who is asked.
+    """
+    text = f"{tokens[0]:,}, {tokens[1]:,}"
+    if config.backend != "chat_api":
+        return text
+    paid, api = cost(Usage(*tokens), api_of(config)), api_of(config)
+    return f"{text}, " + (
+        "no prices are declared" if paid is None else f"about {paid:,.4g} {api.currency}"
+    )
+
+
 def estimate_in_words(
     table: "pd.DataFrame", respondents: Mapping[str, RespondentConfig], *, who: str = "respondent"
 ) -> str:

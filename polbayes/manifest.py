@@ -21,12 +21,16 @@ from polbayes.compose import STAGE_OF_KEY, differences
 from polbayes.config import API_MEANS, STAGES, ApiConfig
 from polbayes.errors import UserError
 from polbayes.files import replacing
+from polbayes.prompts import ROLEPLAY
 
 # Keys of the analysis that say how the posterior is reported, and not what it is.
 CONCLUDING = ("level", "rope", "precision")
 
 # Where specs are compared on a run's answers, within its folder.
 SPECS_TABLE = Path("comparisons") / "specs.csv"
+
+# Keys without a meaning where no role is played; runs of before they existed have none.
+_OF_ROLEPLAY = ("roleplay", "judges", "judging")
 
 PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
 
@@ -160,11 +164,15 @@ def _without_means(config: Any) -> Any:
     """Return a config without the keys that change neither question nor answer."""
     if not isinstance(config, dict):
         return config
-    out = dict(config)
-    if isinstance(respondents := config.get("respondents"), dict):
-        out["respondents"] = {name: _of_answers(r) for name, r in respondents.items()}
-    if isinstance(asking := config.get("elicitation"), dict):
-        out["elicitation"] = {key: v for key, v in asking.items() if key != "batch_size"}
+    asking = config.get("elicitation")
+    played = isinstance(asking, dict) and asking.get("kind") == ROLEPLAY
+    out = {key: v for key, v in config.items() if played or key not in _OF_ROLEPLAY}
+    for group in ("respondents", "judges"):
+        if isinstance(declared := out.get(group), dict):
+            out[group] = {name: _of_answers(one) for name, one in declared.items()}
+    for group in ("elicitation", "judging"):
+        if isinstance(how := out.get(group), dict):
+            out[group] = {key: v for key, v in how.items() if key != "batch_size"}
     if isinstance(coding := config.get("coding"), dict) and isinstance(coding.get("models"), dict):
         models = {name: _of_codes(coder) for name, coder in coding["models"].items()}
         out["coding"] = {**coding, "models": models}

@@ -8,8 +8,24 @@ from polbayes.attributes import checked_attributes
 from polbayes.config import ElicitationConfig, RespondentConfig
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError, unknown
-from polbayes.prompts import ELICITATIONS, JUDGING, QUESTIONNAIRES, TEXTS, Template, load_template
-from polbayes.respondents import causal, chat_api, checkpoint, masked, simulated
+from polbayes.prompts import (
+    ELICITATIONS,
+    JUDGING,
+    QUESTIONNAIRES,
+    ROLEPLAY,
+    TEXTS,
+    Template,
+    load_template,
+)
+from polbayes.respondents import (
+    causal,
+    chat_api,
+    checkpoint,
+    masked,
+    planted_actor,
+    planted_judge,
+    simulated,
+)
 from polbayes.respondents.contract import (
     Answer,
     Completion,
@@ -93,11 +109,32 @@ BACKENDS: MutableMapping[str, Backend] = {
         simulated.open_simulated,
         simulated.parameters_digest,
     ),
+    "planted_actor": Backend(
+        (ROLEPLAY,), planted_actor.describe, planted_actor.open_actor, planted_actor.digest
+    ),
+    "planted_judge": Backend(
+        (JUDGING,), planted_judge.describe, planted_judge.open_judge, planted_judge.digest
+    ),
 }
 
 
-def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -> Backend:
+def check(
+    name: str,
+    config: RespondentConfig,
+    elicitation: ElicitationConfig,
+    *,
+    under: str = "respondents",
+) -> Backend:
     """Refuse a respondent that cannot be asked this way, and return its backend.
+
+    Parameters
+    ----------
+    name, config
+        The respondent.
+    elicitation
+        How it is asked.
+    under
+        The key of the config that it is declared under, for errors.
 
     Raises
     ------
@@ -105,7 +142,7 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
         If backend or elicitation is unknown or they do not go together, or a number of the
         elicitation is out of range.
     """
-    where = f"respondents.{name}"
+    where = f"{under}.{name}"
     if config.backend not in BACKENDS:
         raise unknown("backend", config.backend, BACKENDS, where=where)
     if elicitation.kind not in (*ELICITATIONS, JUDGING):
@@ -124,7 +161,8 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
     for key, bound in least.items():
         given = getattr(elicitation, key)
         if given is not None and not given >= bound:
-            raise UserError(f"elicitation.{key}: must be at least {bound}, not {given}.")
+            group = "judging" if elicitation.kind == JUDGING else "elicitation"
+            raise UserError(f"{group}.{key}: must be at least {bound}, not {given}.")
     return backend
 
 

@@ -249,9 +249,7 @@ class ChatApiRespondent:
     async def _answer(self, asked: Asked, lexicon: Lexicon | None, budget: Budget) -> Outcome:
         question, listed = asked.question, lexicon is not None
         try:
-            reply, used = await self._server.exchange(
-                question, asked.seed, budget, listed=listed
-            )
+            reply, used = await self._server.exchange(question, asked.seed, budget, listed=listed)
         except StopError as error:
             return Outcome(asked, Answer(None, usage=error.used), stop=error.why)
         if isinstance(reply, Reply):
