@@ -68,7 +68,9 @@ def assemble(
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         responses=responses,
-        tables=_tables(folder) | _specs(folder, stages["code"]["key"]),
+        tables=read_tables(folder / "measures")
+        | read_tables(folder / "estimates")
+        | _specs(folder, stages["code"]["key"]),
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
         exclusions=[*fit["notes"], *notes],
@@ -78,17 +80,17 @@ def assemble(
         config_yaml=text,
         provenance={name: str(number) for name, number in versions().items()}
         | {"seed": str(config.seed), "asked": str(responses.attrs.get("finished", ""))}
-        | _used(stages)
+        | used_by(stages)
         | _coders(responses),
         citations=[*citations, *_STUDIES],
         notes=coder_warnings(
             folder, config.coding.coders, modelled=config.analysis.misclassification is not None
         ),
-        duration=_duration(stages),
+        duration=took(stages),
     )
 
 
-def _used(stages: Mapping[str, Any]) -> dict[str, str]:
+def used_by(stages: Mapping[str, Any]) -> dict[str, str]:
     """Return what respondents and judges behind servers used, in words."""
     used = [stages.get(stage, {}).get("usage", {}) for stage in ("probe", "code")]
     return {f"used by {name}": text for one in used for name, text in one.items()}
@@ -101,10 +103,11 @@ def _coders(responses: "xr.Dataset") -> dict[str, str]:
     return {f"coder {name}": text for name, text in pairs}
 
 
-def _tables(folder: Path) -> dict[str, Any]:
+def read_tables(folder: Path) -> dict[str, Any]:
+    """Read all tables of a folder, by name."""
     import pandas as pd
 
-    paths = [*(folder / "measures").glob("*.csv"), *(folder / "estimates").glob("*.csv")]
+    paths = folder.glob("*.csv")
     # "null" and "NA" may be names of models; only empty fields are missing.
     return {p.stem: pd.read_csv(p, keep_default_na=False, na_values=[""]) for p in sorted(paths)}
 
@@ -122,7 +125,8 @@ def _specs(folder: Path, coded: str) -> dict[str, Any]:
     return {"specs": table.drop(columns="answers")}
 
 
-def _duration(stages: Mapping[str, Mapping[str, Any]]) -> str:
+def took(stages: Mapping[str, Mapping[str, Any]]) -> str:
+    """Say how long the stages took together."""
     seconds = sum(float(record.get("seconds", 0)) for record in stages.values())
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"

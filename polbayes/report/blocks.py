@@ -16,11 +16,12 @@ WIDEST = 11.5
 
 @dataclass(frozen=True)
 class Paragraph:
-    """One paragraph of text, with a link to a table of the report where `csv` names one."""
+    """One paragraph, with a link to a table (`csv`) or to a further page (`page`) of the report."""
 
     kind: ClassVar[str] = "paragraph"
     text: str
     csv: str = ""
+    page: str = ""
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,9 @@ class PlantedJudge:
             commits = COMMITMENT_MAX - commits
         said = "; ".join(found.quoted[:3]) or "The text has no sentence that I know"
         answer = {"reasoning": f"What decided: {said}.", **ratings, "commitment": commits}
-        return _slipped(json.dumps(answer, indent=1), self._judge, _key("slip", prompt))
+        return _slipped(
+            json.dumps(answer, indent=1), self._judge, _key(self.info.checkpoint, prompt)
+        )
 
     def _ratings(
         self, text: Mapping[str, float], listed: Sequence[str], seed: int, *, backwards: bool

@@ -118,8 +118,7 @@ def _measure(job: _Job) -> tuple[list[str], dict[str, Any]]:
 def _report(job: _Job) -> tuple[list[str], dict[str, Any]]:
     from polbayes.report.ratings.write import write_ratings_report
 
-    write_ratings_report(job)
-    return ["report/index.html", "report/transcripts.html"], {}
+    return write_ratings_report(job), {}
 
 
 def _usage(path: Path, table: Any) -> dict[str, str]:
@@ -172,8 +171,8 @@ def _code_inputs(config: RunConfig) -> dict[str, str]:
     return found
 
 
-# The many-facet model is a stage `fit` of its own, which needs `code` and reads `ratings.nc`; `report`
-# then needs it, too.
+# The many-facet model is a stage `fit` of its own that needs `code` and reads `ratings.nc`; what
+# `report` reads of it stands among its needs, too.
 WAY: Way[RoleplayPlan] = Way(
     plan=plan_roleplay,
     stages={
