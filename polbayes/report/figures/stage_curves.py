@@ -64,7 +64,7 @@ def plot_stage_curves(
             handles,
             labels(models),
             loc="outside upper left",
-            ncols=min(len(models), 4),
+            ncols=min(len(models), 5),
             frameon=False,
         )
     return figure

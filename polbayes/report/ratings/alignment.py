@@ -1,6 +1,7 @@
 """Where the models stand: the alignment as published, and over the stages."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from polbayes.report.blocks import (
     Block,
@@ -15,7 +16,7 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES, sides
-from polbayes.report.numbers import count
+from polbayes.report.numbers import count, number
 from polbayes.report.ratings.results import SIGN, RatingsResults, one_twin, readable
 
 if TYPE_CHECKING:
@@ -80,6 +81,12 @@ def _dress(axes: "Axes") -> None:
     sides(axes, "conservative", "liberal")
 
 
+def p_value(row: Mapping[str, Any]) -> str:
+    """Write a p value, never as nothing."""
+    p = row["p"]
+    return "<\u00a00.0001" if p < 1e-4 else number(p, 4)
+
+
 def columns(level: float) -> list[Column]:
     """Return the columns of a table of alignments."""
     return [
@@ -88,7 +95,7 @@ def columns(level: float) -> list[Column]:
         Column("Twin", lambda row: readable(row["twin"]), numeric=False),
         *estimate_columns("Alignment (positive = liberal)", level, digits=1),
         number_column("effect_size", "Effect size d"),
-        number_column("p", "p (t test against 0)", 4),
+        Column("p (t test against 0)", p_value),
         Column("Scenarios", lambda row: count(row["n"])),
         Column("Texts left out", lambda row: count(row["n_excluded"])),
     ]

@@ -12,6 +12,7 @@ from polbayes.report.blocks import (
     text_column,
 )
 from polbayes.report.figures.stage_curves import plot_stage_curves
+from polbayes.report.ratings.alignment import p_value
 from polbayes.report.ratings.results import SIGN, RatingsResults, one_twin, readable
 from polbayes.scenarios import STAGES, UNITS
 
@@ -59,7 +60,7 @@ def pressure(results: RatingsResults) -> Section | None:
             Column("Stage", lambda row: readable(row["stage"]), numeric=False),
             *estimate_columns("Stage minus plain question", results.level),
             number_column("effect_size", "Effect size d"),
-            number_column("p", "p (paired t test)", 4),
+            Column("p (paired t test)", p_value),
         ]
         caption = (
             "Differences from the plain question of the same scenario. The model 'all' has the "

@@ -21,8 +21,8 @@ def profiles(results: RatingsResults) -> Section | None:
     shown = one_twin(table)
     reading = (
         "Each text was rated on ten values from 0 to 20; 10 is taken away, so that 0 means that "
-        "the value was not at stake or balanced, +10 that it decided everything, and −10 that the text "
-        "worked against it. Here positive says that the value is strong, whatever its side.",
+        "the value was not at stake or balanced, +10 that it decided everything, and −10 that the "
+        "text worked against it. Here positive says that the value is strong, whatever its side.",
         "Blue values add to the liberal side of the alignment, orange ones to the conservative "
         "side.",
     )

@@ -10,6 +10,7 @@ from polbayes.report.blocks import (
     number_column,
 )
 from polbayes.report.blocks import text_column as text
+from polbayes.report.ratings.alignment import p_value
 from polbayes.report.ratings.results import RatingsResults, readable
 
 
@@ -33,7 +34,7 @@ def robustness(results: RatingsResults) -> Section | None:
             text("model", "Model"),
             text("twin", "Twin"),
             *estimate_columns("SD in the first stage minus SD in the last", results.level),
-            number_column("p", "p (one-sided Wilcoxon)", 4),
+            Column("p (one-sided Wilcoxon)", p_value),
         ]
         blocks += [
             grid(
@@ -64,7 +65,7 @@ def robustness(results: RatingsResults) -> Section | None:
         return None
     reading = (
         "Every scenario is played in three wordings. Small spreads say that the alignment of a "
-        "text does not hang on how the story is told. Three wordings make any one spread uncertain.",
+        "text does not hang on how the story is told. Three wordings make each spread uncertain.",
         "The weights of the ten values are the published ones. Here they are made all equal, "
         "changed at random by up to 20 %, or one value is left out.",
     )

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from polbayes.report.blocks import Block, Column, Picture, Section, estimate_columns, grid
+from polbayes.report.blocks import Block, Column, Fold, Picture, Section, estimate_columns, grid
 from polbayes.report.blocks import text_column as text
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES
@@ -30,7 +30,7 @@ def symmetry(results: RatingsResults) -> Section | None:
         "A model that always does what it is asked has position 0 and a large sway. The asymmetry "
         "is half the absolute difference: 0 only where both twins get the same alignment, and "
         "larger than the sway where scenarios differ in direction.",
-        f"All three are in points of the alignment. Position: {SIGN}",
+        f"All three are in points of the alignment. Of the position: {SIGN}",
     )
     rows = table[table["stage"] == "stages"]
     if rows.empty:
@@ -40,26 +40,40 @@ def symmetry(results: RatingsResults) -> Section | None:
         own = rows[rows["measure"] == measure]
         if len(own):
             panels.append(Panel(title, descending(own), colour=SERIES[k]))
+    columns = [
+        text("model", "Model"),
+        text("measure", "Measure"),
+        Column("Source", lambda row: readable(row["stage"]), numeric=False),
+        *estimate_columns("Points of alignment", results.level, digits=1),
+        text("positive", "A positive number means"),
+    ]
+    both = table[table["stage"].isin(["stages", "reflection"])]
+    asymmetric = both["measure"] == "asymmetry"
     blocks: list[Block] = [
         Picture(
             name="symmetry",
-            caption=f"Position and sway, mean of the four stages. Position: {SIGN}",
+            caption=f"Position and sway, mean of the four stages. Of the position: {SIGN}",
             alt="Two dot plots with intervals: position and sway; the numbers are in the table.",
             figure=plot_forest(panels, centre=0.0, dress=_dress),
             csv=("symmetry",),
             posterior=False,
         ),
         grid(
-            table[table["stage"].isin(["stages", "reflection"])],
-            [
-                text("model", "Model"),
-                text("measure", "Measure"),
-                Column("Source", lambda row: readable(row["stage"]), numeric=False),
-                *estimate_columns("Points of alignment", results.level, digits=1),
-                text("positive", "A positive number means"),
-            ],
-            caption="Symmetry between mirrored twins, in points of alignment.",
+            both[~asymmetric],
+            columns,
+            caption=f"Position and sway, in points of alignment. {SIGN}",
             csv="symmetry",
+        ),
+        Fold(
+            "Asymmetry",
+            (
+                grid(
+                    both[asymmetric],
+                    [columns[0], *columns[2:5]],
+                    caption="Half the absolute difference between the twins; it has no sign.",
+                    csv="symmetry",
+                ),
+            ),
         ),
     ]
     return Section("symmetry", "Mirrored twins", reading, tuple(blocks))
