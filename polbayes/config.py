@@ -596,14 +596,13 @@ class RoleplayConfig:
     twins, wordings
         Those of each scenario that are played; null for all.
     temperature
-        By unit (``baseline``, the four stages, ``reflection``), where it is another one than that
-        of the elicitation.
+        By unit (``baseline``, the four stages, ``reflection``); null for that of the elicitation.
     """
 
     scenarios: list[str] | None = None
     twins: list[str] | None = None
     wordings: list[str] | None = None
-    temperature: dict[str, float] = field(default_factory=dict)
+    temperature: dict[str, float | None] = field(default_factory=dict)
 
 
 @dataclass

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from polbayes.asking import next_size
 from polbayes.config import ElicitationConfig, RespondentConfig
 from polbayes.dataset import NOT_ASKED, STATUS, open_responses, to_frame, write_dataset
 from polbayes.design import ModelInfo, design
 from polbayes.errors import UserError
 from polbayes.instruments import Instrument, Item, Variant
 from polbayes.journal import journal_path, read
-from polbayes.asking import next_size
 from polbayes.probe import model_info, probe, rendered_prompt
 from polbayes.prompts import Lexicon, Prefix, load_template
 from polbayes.respondents import BACKENDS, Backend, Completion

@@ -87,6 +87,8 @@ class Grid:
         Rows of the whole table, of which `rows` may be the first ones.
     searchable
         Whether it gets a search field.
+    long
+        Whether its cells hold texts to be read, which take room.
     """
 
     kind: ClassVar[str] = "grid"
@@ -98,6 +100,7 @@ class Grid:
     total: int
     posterior: bool = False
     searchable: bool = False
+    long: bool = False
 
 
 @dataclass(frozen=True)
@@ -181,6 +184,7 @@ def grid(
     csv: str,
     posterior: bool = False,
     searchable: bool = False,
+    long: bool = False,
 ) -> Grid:
     """Lay a table out; all rows of a searchable one, the first `MOST_ROWS` of another."""
     shown = table if searchable else table.head(MOST_ROWS)
@@ -196,6 +200,7 @@ def grid(
         total=len(table),
         posterior=posterior,
         searchable=searchable,
+        long=long,
     )
 
 

@@ -24,6 +24,7 @@ _IS_THOUGHTS = re.compile(_THOUGHTS, re.IGNORECASE)
 _REASONING = re.compile(r"\A\s*<think>.*?(?:</think>\s*|\Z)", re.IGNORECASE | re.DOTALL)
 # A refusal is said at once; later on, "I refuse" is what the role does.
 _AT_ONCE = 2
+_ALL_THE_SAME = re.compile(r"\b(?:but|yet|still|however),? i (?:will|would|shall|do|have|am)\b")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Parts:
     def refused(self) -> bool:
         """Whether the answer begins by declining to give one."""
         begin = sentences(clean(self.answer))[:_AT_ONCE]
-        return any(evidence.kind == "refused" for evidence in refusals(begin))
+        found = [one.at[0] for one in refusals(begin) if one.kind == "refused"]
+        return any(not _ALL_THE_SAME.search(begin[k].text) for k in found)
 
 
 def part(text: str) -> Parts:
@@ -87,11 +89,13 @@ def _tagged(text: str) -> list[tuple[str, str]]:
 
 def _headed(text: str) -> list[tuple[str, str]]:
     heads = list(_HEADING.finditer(text))
+    if not heads:
+        return []
     ends = [head.start() for head in heads[1:]] + [len(text)]
     found = [
         ("thoughts" if head["thoughts"] else "answer", text[head.end() : end].strip())
         for head, end in zip(heads, ends, strict=True)
     ]
-    before = text[: heads[0].start()].strip() if heads else ""
+    before = text[: heads[0].start()].strip()
     # What precedes all headings is said, and not thought.
     return [("answer", before), *found] if before else found

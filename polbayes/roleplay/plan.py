@@ -93,7 +93,7 @@ def plan_roleplay(config: RunConfig) -> RoleplayPlan:
     for unit, temperature in roleplay.temperature.items():
         if unit not in UNITS:
             raise unknown("unit", unit, UNITS, where="roleplay.temperature")
-        if not temperature >= 0:
+        if temperature is not None and not temperature >= 0:
             raise UserError(f"roleplay.temperature.{unit}: must be at least 0, not {temperature}.")
     template = load_template(elicitation.template)
     names = config.models if config.models is not None else list(config.respondents)

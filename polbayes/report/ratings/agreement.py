@@ -15,8 +15,8 @@ def agreement(results: RatingsResults) -> Section | None:
         "Kappa puts every judge's alignment of a text into eleven classes. The grid 'scale' "
         "divides the whole range from −100 to 100; the grid 'published' is that of PoliticsBench, "
         "which divides −24 to 24 and puts all that lies beyond into the outer classes, so that it "
-        "says little more than whether judges agree on the side. 'Share outer' is the share of texts in "
-        "these two classes.",
+        "says little more than whether judges agree on the side. 'Share outer' is the share of "
+        "texts in these two classes.",
         "ICC(2,1) is the share of the variance of single ratings that is the texts' own, with what "
         "judges differ in counted against it; ICC(2,k) the same of the mean over the panel, and "
         "ICC(3,.) leaves out constant differences between judges. 1 is perfect; agreement has no "

@@ -60,7 +60,14 @@ def robustness(results: RatingsResults) -> Section | None:
             "Alignments under other weights against the published ones: rank correlation of the "
             "models, and the largest change of a model in points."
         )
-        blocks.append(grid(weights, columns, caption=caption, csv="weight_sensitivity"))
+        whole = weights["weights"].isin(["equal", "random"])
+        blocks += [
+            grid(weights[whole], columns, caption=caption, csv="weight_sensitivity"),
+            Fold(
+                "Each value left out",
+                (grid(weights[~whole], columns, caption=caption, csv="weight_sensitivity"),),
+            ),
+        ]
     if not blocks:
         return None
     reading = (

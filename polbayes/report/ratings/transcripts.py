@@ -127,13 +127,13 @@ def page(results: RatingsResults, model: str, table: "pd.DataFrame") -> Section:
             Column("Dialogue", lambda row: _dialogue(row, titles), numeric=False),
             Column("Turn", lambda row: readable(row["stage"]), numeric=False),
             text("put", "Put"),
-            text("thoughts", "Thought"),
-            Column("Answered", _answered, numeric=False),
+            Column("Written", _written, numeric=False),
             Column("Judged", lambda row: _verdicts(row, judges), numeric=False),
         ],
         caption=f"All turns of {model}. Alignment: {SIGN}",
         csv="transcripts",
         searchable=True,
+        long=True,
     )
     reading = (
         "One row a turn. Several words are searched for together, in all columns: a scenario, "
@@ -146,8 +146,11 @@ def _dialogue(row: Any, titles: dict[str, str]) -> str:
     return f"{titles[row['scenario']]} · {row['twin']} · {row['wording']}"
 
 
-def _answered(row: Any) -> str:
-    return row["answer"] if row["status"] == "ok" else f"[{row['status']}] {row['answer']}".strip()
+def _written(row: Any) -> str:
+    thought = f"Thought: {row['thoughts']}" if row["thoughts"] else ""
+    answer = f"Answered: {row['answer']}" if row["answer"] else ""
+    status = "" if row["status"] == "ok" else f"[{row['status']}]"
+    return "\n\n".join(part for part in (status, thought, answer) if part)
 
 
 def _verdicts(row: Any, judges: list[str]) -> str:
@@ -157,4 +160,4 @@ def _verdicts(row: Any, judges: list[str]) -> str:
         if np.isfinite(score) or row[f"reasoning_{judge}"]:
             said = f"{judge}: {number(score, 1)}, commitment {number(commits, 0)}"
             lines.append(f"{said}. {row[f'reasoning_{judge}']}")
-    return "\n".join(lines)
+    return "\n\n".join(lines)
