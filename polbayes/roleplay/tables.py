@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+# Random sets of weights, as published.
+_WEIGHTS = 1_000
+
 
 def tables(
     transcripts: "xr.Dataset",
@@ -76,10 +79,10 @@ def tables(
 def _by_source(ratings: "xr.Dataset", settings: MeasureConfig, seed: int) -> "pd.DataFrame":
     import pandas as pd
 
+    draws = min(settings.bootstrap, _WEIGHTS)
+    how: dict[str, Any] = {"draws": draws, "level": settings.level, "seed": seed}
     parts = [
-        measures.weight_sensitivity(ratings, source=source, level=settings.level, seed=seed).assign(
-            source=source
-        )
+        measures.weight_sensitivity(ratings, source=source, **how).assign(source=source)
         for source in ("reflection", "stages")
     ]
     return pd.concat(parts, ignore_index=True)

@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from playing import STUBS, composed, planned, ratings
+from playing import STUBS, planned, ratings
 
 from polbayes.errors import UserError
 from polbayes.measures.ratings.values import VALUES
-from polbayes.respondents import Completion
+from polbayes.respondents import BACKENDS, Backend, Completion
 from polbayes.roleplay.dialogues import play
-from polbayes.roleplay.plan import plan_roleplay, self_judging
+from polbayes.roleplay.plan import self_judging
 from polbayes.roleplay.rated import RATING_STATUS, judge_all, units_to_rate
 from polbayes.roleplay.tables import replies, unusable
 from polbayes.roleplay.transcripts import transcripts
@@ -22,16 +22,6 @@ def judged(plan, folder):
     play(plan, journal_dir=folder / "journal", progress=False)
     data = transcripts(plan, folder / "journal")
     return judge_all(plan, data, folder=folder)
-
-
-def unit_of(question, plan):
-    """Tell which unit a judge was asked about, by its situation."""
-    for unit in ("baseline", *plan.texts.turns, "reflection"):
-        if unit in ("first", "next"):
-            continue
-        if plan.scenarios[0].text(unit)[:60] in question.prompt:
-            return unit
-    return "stage"
 
 
 BROKEN = {
@@ -187,26 +177,13 @@ def test_order_and_scale_are_checked_on_the_same_texts(world, tmp_path):
         assert np.array_equal(own.values, plain.isel(unit=k).values)
 
 
-def test_a_respondent_may_judge_and_judging_itself_is_flagged(world, tmp_path):
-    same = [
-        *STUBS,
-        "+judges.k.backend=stub_judge",
-        "+judges.k.checkpoint=x",
-        "respondents.b.backend=stub_judge",
-    ]
-    config = composed(*same)
-    config.respondents["b"].backend = "stub"
-    # One model under two names, behind one backend.
-    config.judges["k"].backend = "stub"
-    plan = plan_roleplay.__wrapped__ if hasattr(plan_roleplay, "__wrapped__") else None
-    assert plan is None
-    from polbayes.respondents import BACKENDS, Backend
-
-    both = BACKENDS["stub"]
-    BACKENDS["stub"] = Backend(("roleplay", "judging"), both.describe, both.open)
-    config.judging.judges = ["a", "k", "j"]
-    found = self_judging(plan_roleplay(config))
-    assert found == [("a", "a"), ("a", "k")]
+def test_a_respondent_may_judge_and_judging_itself_is_flagged(world, monkeypatch):
+    own = BACKENDS["stub"]
+    both = Backend(("roleplay", "judging"), own.describe, own.open)
+    monkeypatch.setitem(BACKENDS, "stub", both)
+    # k is the model of a under another name.
+    more = ["+judges.k.backend=stub", "+judges.k.checkpoint=x", "judging.judges=[a,k,j]"]
+    assert self_judging(planned(*STUBS, *more)) == [("a", "a"), ("a", "k")]
 
 
 @pytest.mark.parametrize(

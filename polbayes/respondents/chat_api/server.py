@@ -113,7 +113,7 @@ class Server:
             budget.settle(most, took)
             used += took
             if isinstance(outcome, Reply):
-                self.takes_schema = self.takes_schema or (True if put.schema else None)
+                self.takes_schema = True if put.schema else self.takes_schema
                 return outcome, used
             if outcome.kind is Kind.FATAL:
                 raise StopError(self._fatal(outcome), used)
