@@ -198,7 +198,11 @@ def _check(config: RunConfig) -> None:
 def _check_asked(config: RunConfig) -> None:
     """Check that there is something to ask, and somebody."""
     if config.elicitation.kind == ROLEPLAY:
-        _check_played(config)
+        if config.task not in ("run", "dry_run"):
+            raise UserError(
+                f"task: {config.task} is for questionnaires; elicitation=roleplay has run and "
+                "dry_run."
+            )
     elif not config.instruments:
         raise UserError("instruments: the list is empty; name at least one, e.g. [wvs].")
     if config.task == "paraphrase" and config.paraphrase.table is not None:
@@ -214,22 +218,6 @@ def _check_asked(config: RunConfig) -> None:
             for model in config.models:
                 if model not in config.respondents:
                     raise unknown("model", model, config.respondents, where="models")
-
-
-def _check_played(config: RunConfig) -> None:
-    """Refuse what a roleplay cannot be asked."""
-    if config.task not in ("run", "dry_run"):
-        raise UserError(
-            f"task: {config.task} is for questionnaires; elicitation=roleplay has run and dry_run."
-        )
-    for key in ("instruments", "wordings", "imported"):
-        if getattr(config, key):
-            raise UserError(f"{key}: is for questionnaires, not for elicitation=roleplay.")
-    if config.elicitation.runs != 1:
-        raise UserError(
-            f"elicitation.runs: a role is played once, not {config.elicitation.runs} times; "
-            "repetition is by wordings."
-        )
 
 
 def _check_lists(config: RunConfig) -> None:

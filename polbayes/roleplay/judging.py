@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from polbayes.asking import Asking, ask_all, note, progress_bar
+from polbayes.asking import TOO_LONG, Asking, ask_all, note, progress_bar
 from polbayes.journal import Journal, Record, adopt, cell_of, journal_path, read
 from polbayes.judge_output import Judgement
 from polbayes.prompts import render
@@ -44,7 +44,8 @@ class Rating:
         How often the judge was asked.
     outcomes
         Of each attempt: ``ok``, one of `polbayes.judge_output.STATUSES`, the first that is not ok
-        in the order of the ratings, or ``error``, ``refused`` or ``invalid``.
+        in the order of the ratings, or ``error``, ``refused``, ``invalid`` or
+        ``too_long``, after which the judge is not asked again.
     """
 
     judgement: Judgement | None
@@ -64,11 +65,16 @@ class _Task:
     best: tuple[Judgement, str] | None = None
 
     @property
-    def usable(self) -> bool:
-        return self.best is not None and self.best[0].complete
+    def ended(self) -> bool:
+        """Whether the judge need not be asked again, or there is no use in it."""
+        whole = self.best is not None and self.best[0].complete
+        return whole or self.outcomes[-1:] == [TOO_LONG]
 
     def take(self, record: Record) -> None:
         """Add the reply to the last request."""
+        if TOO_LONG in record:
+            self.outcomes.append(TOO_LONG)
+            return
         # A refusal may come with words, which are no ratings.
         if record["status"] in _FAILED:
             self.outcomes.append(record["status"])
@@ -128,7 +134,7 @@ def rate(
         open_judge = _opener(plan, judge, journal, stack)
         for attempt in range(1, 2 + plan.config.judging.retries):
             asked = [
-                (task, _question(plan, judge, task, attempt)) for task in tasks if not task.usable
+                (task, _question(plan, judge, task, attempt)) for task in tasks if not task.ended
             ]
             said = _said(path)
             # Texts that are the same to the letter are one request.

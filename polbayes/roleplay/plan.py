@@ -86,6 +86,7 @@ def plan_roleplay(config: RunConfig) -> RoleplayPlan:
     """
     from polbayes.respondents import check, describe
 
+    _check_played(config)
     roleplay, elicitation = config.roleplay, config.elicitation
     scenarios = load_scenarios(_some(roleplay.scenarios, (), "roleplay.scenarios"))
     twins = _some(roleplay.twins, TWINS, "roleplay.twins")
@@ -109,6 +110,18 @@ def plan_roleplay(config: RunConfig) -> RoleplayPlan:
     return RoleplayPlan(
         config, scenarios, twins, wordings, models, judges, infos, texts=load_texts()
     )
+
+
+def _check_played(config: RunConfig) -> None:
+    """Refuse what belongs to questionnaires."""
+    for key in ("instruments", "wordings", "imported"):
+        if getattr(config, key):
+            raise UserError(f"{key}: is for questionnaires, not for elicitation=roleplay.")
+    if config.elicitation.runs != 1:
+        raise UserError(
+            f"elicitation.runs: a role is played once, not {config.elicitation.runs} times; "
+            "repetition is by wordings."
+        )
 
 
 def judging_elicitation(config: RunConfig) -> ElicitationConfig:

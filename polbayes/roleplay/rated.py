@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polbayes.asking import TOO_LONG
 from polbayes.judge_output import STATUSES
 from polbayes.measures.ratings.data import RATED_DIMS, UNIT_DIMS
 from polbayes.measures.ratings.values import VALUES
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 FILE, CHECKS_FILE = "ratings.nc", "judge_checks.nc"
 # Why there is no rating: there was nothing to rate, or no reply, or none that can be used.
 RATING_STATUS = {"nothing_to_rate": -128, "no_reply": -1, **{s: k for k, s in enumerate(STATUSES)}}
-OUTCOMES = (*STATUSES, "error", "refused", "invalid")
+OUTCOMES = (*STATUSES, "error", "refused", "invalid", TOO_LONG)
 _COPIED = ("title", "topic", "dimension", "asking", "family", "checkpoint", "revision")
 
 _Place = tuple[int, ...]

@@ -102,6 +102,17 @@ def test_refused_and_failed_replies_are_counted_as_such(world, tmp_path):
     assert data["rating"].isnull().all()
 
 
+def test_a_text_that_does_not_fit_into_the_judge_is_not_tried_again(world, tmp_path):
+    world.says = lambda q: f"### ANSWER\n{'word ' * (900 if q.prefix == 'baseline' else 1)}"
+    world.limit = 6500
+    data, _ = judged(planned(*STUBS, *ONE), tmp_path)
+    base = data.squeeze().sel(stage="baseline")
+    assert int(base["attempts"]) == 1
+    assert set(base["rating_status"].values.tolist()) == {RATING_STATUS["no_reply"]}
+    table = replies(data).set_index(["attempt", "outcome"])["n"]
+    assert table.to_dict() == {(1, "too_long"): 1, (1, "ok"): 5}
+
+
 def test_texts_are_judged_blind(world, tmp_path):
     world.judges = json.dumps(ratings())
     plan = planned(*STUBS, "judging.sample=0")

@@ -59,7 +59,7 @@ def test_ratings_are_what_the_measures_want(done):
         "judge": 3,
         "value": 10,
         "attempt": 3,
-        "outcome": 11,
+        "outcome": 12,
     }
     assert float(judge_means(data).notnull().mean()) == 1.0
     assert set(data["asking"].values.tolist()) == {-1, 1}
