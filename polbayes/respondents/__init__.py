@@ -118,23 +118,8 @@ BACKENDS: MutableMapping[str, Backend] = {
 }
 
 
-def check(
-    name: str,
-    config: RespondentConfig,
-    elicitation: ElicitationConfig,
-    *,
-    under: str = "respondents",
-) -> Backend:
+def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -> Backend:
     """Refuse a respondent that cannot be asked this way, and return its backend.
-
-    Parameters
-    ----------
-    name, config
-        The respondent.
-    elicitation
-        How it is asked.
-    under
-        The key of the config that it is declared under, for errors.
 
     Raises
     ------
@@ -142,7 +127,7 @@ def check(
         If backend or elicitation is unknown or they do not go together, or a number of the
         elicitation is out of range.
     """
-    where = f"{under}.{name}"
+    where = f"respondents.{name}"
     if config.backend not in BACKENDS:
         raise unknown("backend", config.backend, BACKENDS, where=where)
     if elicitation.kind not in (*ELICITATIONS, JUDGING):

@@ -39,7 +39,7 @@ def planted(name: str, config: RespondentConfig) -> "Judge":
     """
     from polbayes.planted.roleplay import judges, planted_in
 
-    return planted_in(f"judges.{name}", config.checkpoint, judges(), "embedded judge")
+    return planted_in(f"respondents.{name}", config.checkpoint, judges(), "embedded judge")
 
 
 def digest(config: RespondentConfig) -> str:
@@ -113,7 +113,7 @@ class PlantedJudge:
         UserError
             Always.
         """
-        raise UserError(f"judges.{self.info.model}: an embedded judge only rates texts.")
+        raise UserError(f"respondents.{self.info.model}: an embedded judge only rates texts.")
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
         """Return a JSON object of ratings; it hangs on the prompt, and on nothing else."""

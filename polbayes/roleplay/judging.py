@@ -21,7 +21,7 @@ from polbayes.judge_output import Judgement
 from polbayes.prompts import render
 from polbayes.respondents import Question, Respondent, answer_settings, check_ready, open_respondent
 from polbayes.respondents.questions import prompt_digest
-from polbayes.roleplay.plan import RoleplayPlan, judging_elicitation
+from polbayes.roleplay.plan import RoleplayPlan, judging_elicitation, named_as_judge
 from polbayes.roleplay.rubric import Reading, problems_of, request, schema
 from polbayes.roleplay.rubric import read as read_reply
 
@@ -130,7 +130,11 @@ def rate(
     if answers_from is not None:
         adopt(answers_from / path.name, path, settings)
     tasks = [_Task(reading, way) for reading, way in readings]
-    with Journal(path, settings) as journal, ExitStack() as stack:
+    with (
+        named_as_judge(judge, plan.config),
+        Journal(path, settings) as journal,
+        ExitStack() as stack,
+    ):
         open_judge = _opener(plan, judge, journal, stack)
         for attempt in range(1, 2 + plan.config.judging.retries):
             asked = [

@@ -1,6 +1,7 @@
 """What the config of a roleplay means, checked and shown before anybody is asked anything."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,8 +105,9 @@ def plan_roleplay(config: RunConfig) -> RoleplayPlan:
     judges = _judges(config)
     infos = {}
     for name, one in judges.items():
-        check(name, one, judging_elicitation(config), under=_under(name, config))
-        infos[name] = describe(name, one, load_template("roleplay"))
+        with named_as_judge(name, config):
+            check(name, one, judging_elicitation(config))
+            infos[name] = describe(name, one, load_template("roleplay"))
     _check_answers_from(config)
     return RoleplayPlan(
         config, scenarios, twins, wordings, models, judges, infos, texts=load_texts()
@@ -186,13 +188,24 @@ def _judges(config: RunConfig) -> dict[str, RespondentConfig]:
     for name in names:
         if name not in declared:
             raise unknown("judge", name, declared, where="judging.judges")
+        if name in config.judges and config.respondents.get(name, declared[name]) != declared[name]:
+            raise UserError(
+                f"judges.{name}: a respondent of another kind has that name; choose another one."
+            )
     if config.judging.retries < 0 or config.judging.sample < 0:
         raise UserError("judging: retries and sample must not be negative.")
     return {name: declared[name] for name in names}
 
 
-def _under(name: str, config: RunConfig) -> str:
-    return "judges" if name in config.judges else "respondents"
+@contextmanager
+def named_as_judge(name: str, config: RunConfig) -> Iterator[None]:
+    """Have errors about a judge name the key that it is declared under."""
+    try:
+        yield
+    except UserError as error:
+        if name not in config.judges:
+            raise
+        raise UserError(str(error).replace(f"respondents.{name}", f"judges.{name}")) from error
 
 
 def _check_answers_from(config: RunConfig) -> None:

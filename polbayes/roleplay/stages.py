@@ -13,7 +13,7 @@ from polbayes.journal import journal_path
 from polbayes.manifest import digest, file_digest, versions
 from polbayes.resources import find, folder
 from polbayes.roleplay import texts
-from polbayes.roleplay.plan import RoleplayPlan, plan_roleplay
+from polbayes.roleplay.plan import RoleplayPlan, named_as_judge, plan_roleplay
 from polbayes.roleplay.transcripts import FILE as TRANSCRIPTS
 from polbayes.roleplay.transcripts import STATUS, open_transcripts, transcripts
 from polbayes.stages import Job, Stage, Way, write_tables
@@ -27,12 +27,18 @@ _Job = Job[RoleplayPlan]
 
 def _probe(job: _Job) -> tuple[list[str], dict[str, Any]]:
     from polbayes.costs import usage_table
+    from polbayes.respondents import check_ready
     from polbayes.roleplay.dialogues import play
 
     config, started = job.plan.config, datetime.now(UTC)
     journals = job.folder / "journal"
     other = Path(config.answers_from).expanduser() / "journal" if config.answers_from else None
     paths = {name: journal_path(journals, name) for name in config.respondents}
+    if "code" in config.stages:
+        # A judge's missing key is better known before hours of dialogues than after them.
+        for judge, declared in job.plan.judges.items():
+            with named_as_judge(judge, config):
+                check_ready(judge, declared)
     try:
         play(job.plan, journal_dir=journals, answers_from=other)
     finally:

@@ -204,6 +204,11 @@ def test_a_respondent_may_judge_and_judging_itself_is_flagged(world, monkeypatch
         (["judging.judges=[j,j]"], "judging.judges: a judge is named twice"),
         (["judging.judges=[a]"], "respondents.a: backend stub cannot be asked by judging"),
         (["judging.judges=[]"], "judges: there is none; choose e.g. judges=embedded"),
+        (
+            ["+judges.a.backend=stub_judge"],
+            "judges.a: a respondent of another kind has that name; choose another one",
+        ),
+        (["+judges.k.checkpoint=./none"], "judges.k: checkpoint: there is no folder './none'"),
         (["judging.retries=-1"], "judging: retries and sample must not be negative"),
         (["judging.max_new_tokens=0"], "judging.max_new_tokens: must be at least 1, not 0"),
         (["+judges.k.backend=stubb"], "judges.k: unknown backend 'stubb'"),
