@@ -15,6 +15,7 @@ from polbayes.manifest import check_config, stage_keys
 from polbayes.measures.ratings.data import check_ratings, judge_means
 from polbayes.measures.ratings.values import VALUES, WEIGHTS
 from polbayes.planted.roleplay import actors, judges
+from polbayes.respondents import Completion
 from polbayes.roleplay.transcripts import open_transcripts
 
 ARGUMENTS = [
@@ -174,6 +175,17 @@ def test_one_model_one_judge_one_twin_make_a_report(tmp_path, capsys):
     assert "Agreement between judges, " not in page.split("Not in this report")[0]
     for name in ("symmetry", "judge_effects", "judge_agreement", "judge_checks"):
         assert not (tmp_path / "run" / "measures" / f"{name}.csv").exists()
+
+
+@pytest.mark.parametrize("nothing", ["judges", "says"])
+def test_a_run_in_which_nothing_can_be_used_reports_that(world, tmp_path, nothing):
+    setattr(world, nothing, Completion("", "refused"))
+    more = ["+judges.k.backend=stub_judge", "measures.bootstrap=100", "judging.sample=2"]
+    assert _main([*EXPERIMENT, *STUBS, *more, f"run_dir={tmp_path / 'run'}"]) == 0
+    assert read_dataset(tmp_path / "run" / "ratings.nc")["rating"].isnull().all()
+    page = (tmp_path / "run" / "report" / "index.html").read_text(encoding="utf-8")
+    said = "used, after all attempts" if nothing == "judges" else "24 turns are refusals"
+    assert said in page
 
 
 def test_what_models_and_judges_write_is_shown_and_does_nothing(world, tmp_path):
