@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 FILE, CHECKS_FILE = "ratings.nc", "judge_checks.nc"
 # Why there is no rating: there was nothing to rate, or no reply, or none that can be used.
-RATING_STATUS = {"nothing_to_rate": -128, "no_reply": -1, **{s: k for k, s in enumerate(STATUSES)}}
-OUTCOMES = (*STATUSES, "error", "refused", "invalid", TOO_LONG)
+_READ = tuple(status for status in STATUSES if status != "unknown_label")
+RATING_STATUS = {"nothing_to_rate": -128, "no_reply": -1, **{s: k for k, s in enumerate(_READ)}}
+OUTCOMES = (*_READ, "error", "refused", "invalid", TOO_LONG)
 _COPIED = ("title", "topic", "dimension", "asking", "family", "checkpoint", "revision")
 
 _Place = tuple[int, ...]

@@ -7,7 +7,7 @@ from typing import Any
 
 from polbayes.dataset import read_dataset
 from polbayes.manifest import versions
-from polbayes.report.assemble import read_tables, took
+from polbayes.report.assemble import read_tables, took, used_by
 from polbayes.report.blocks import Section
 from polbayes.report.page import Front, moment, render_page
 from polbayes.report.ratings.agreement import agreement
@@ -74,11 +74,6 @@ def assemble(job: Job[RoleplayPlan]) -> RatingsResults:
     config, stages = job.plan.config, job.manifest.stages
     data, ratings = open_transcripts(job.folder), read_dataset(job.folder / FILE)
     notes = [str(one.attrs.get("notes", "")) for one in (data, ratings)]
-    used = {
-        f"used by {name}": text
-        for stage in ("probe", "code")
-        for name, text in stages.get(stage, {}).get("usage", {}).items()
-    }
     return RatingsResults(
         title=config.title or config.name,
         description=config.description,
@@ -95,7 +90,7 @@ def assemble(job: Job[RoleplayPlan]) -> RatingsResults:
         config_yaml=job.text,
         provenance={name: str(n) for name, n in versions().items()}
         | {"seed": str(config.seed), "asked": str(data.attrs.get("finished", ""))}
-        | used,
+        | used_by(stages),
         duration=took(stages),
     )
 

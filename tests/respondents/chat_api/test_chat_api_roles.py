@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 import pytest
-from conftest import KEY, VARIABLE, Said
+from loopback import KEY, VARIABLE, Said
 
 from polbayes.cli import _main
 from polbayes.dataset import read_dataset

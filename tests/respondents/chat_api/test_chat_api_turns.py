@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from conftest import Said
+from loopback import Said
 
 from polbayes.config import ApiConfig, ElicitationConfig, RespondentConfig
 from polbayes.respondents import open_respondent
