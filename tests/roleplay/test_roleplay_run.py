@@ -177,7 +177,7 @@ def test_one_model_one_judge_one_twin_make_a_report(tmp_path, capsys):
         assert not (tmp_path / "run" / "measures" / f"{name}.csv").exists()
 
 
-@pytest.mark.parametrize("nothing", ["judges", "says"])
+@pytest.mark.parametrize("nothing", ["judges", pytest.param("says", marks=pytest.mark.slow)])
 def test_a_run_in_which_nothing_can_be_used_reports_that(world, tmp_path, nothing):
     setattr(world, nothing, Completion("", "refused"))
     more = ["+judges.k.backend=stub_judge", "measures.bootstrap=100", "judging.sample=2"]
