@@ -70,7 +70,7 @@ def assemble(
         responses=responses,
         tables=read_tables(folder / "measures")
         | read_tables(folder / "estimates")
-        | _specs(folder, stages["code"]["key"]),
+        | _specs(folder, stages["code"].get("key", "")),
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
         exclusions=[*fit["notes"], *notes],
