@@ -152,6 +152,11 @@ def progress_bar(
     )
 
 
+def moves(bar: "tqdm[Any]") -> Callable[[Sequence[Record]], object]:
+    """Return what moves a bar on by the answers among the records it is called with."""
+    return lambda records: bar.update(sum("cell" in record for record in records))
+
+
 def ask_all(
     respondent: Respondent,
     questions: Iterable[Question],

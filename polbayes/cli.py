@@ -22,6 +22,8 @@ common overrides:
                             ask a Hugging Face model (hub name or local folder)
   respondents=served respondents.served.checkpoint=NAME
                             ask a model behind an OpenAI-compatible server
+  judging.judges=[left_judge,NAME]
+                            who rates what was played (+experiment=politicsbench)
   models=[left,right]       only some of the declared respondents
   prefixes.only=[baseline]  only some prefixes; likewise items=[...], variants=[original]
   run_dir=FOLDER            where the results go (default: outputs/NAME)

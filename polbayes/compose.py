@@ -10,6 +10,7 @@ import yaml
 
 from polbayes.config import ON_A_RUN, STAGES, STUDIES, TASKS, RunConfig
 from polbayes.errors import UserError, unknown
+from polbayes.prompts import ROLEPLAY
 from polbayes.resources import folder
 
 # The stage that every key of the config belongs to; a stage is done again when one of its own
@@ -26,11 +27,14 @@ STAGE_OF_KEY: Mapping[str, str] = {
             "prefixes",
             "elicitation",
             "respondents",
+            "roleplay",
             "imported",
         ),
         "probe",
     ),
     "coding": "code",
+    "judges": "code",
+    "judging": "code",
     "measures": "measure",
     "features": "measure",
     "analysis": "fit",
@@ -204,7 +208,13 @@ def _check(config: RunConfig) -> None:
 
 def _check_asked(config: RunConfig) -> None:
     """Check that there is something to ask, and somebody."""
-    if not config.instruments:
+    if config.elicitation.kind == ROLEPLAY:
+        if config.task not in ("run", "dry_run"):
+            raise UserError(
+                f"task: {config.task} is for questionnaires; elicitation=roleplay has run and "
+                "dry_run."
+            )
+    elif not config.instruments:
         raise UserError("instruments: the list is empty; name at least one, e.g. [wvs].")
     if config.task == "paraphrase" and config.paraphrase.table is not None:
         return
@@ -232,6 +242,10 @@ def _check_lists(config: RunConfig) -> None:
         "wordings": config.wordings,
         "models": config.models,
         "prefixes.only": config.prefixes.only,
+        "roleplay.scenarios": config.roleplay.scenarios,
+        "roleplay.twins": config.roleplay.twins,
+        "roleplay.wordings": config.roleplay.wordings,
+        "judging.judges": config.judging.judges,
         "coding.coders": config.coding.coders,
         "specs": config.specs,
         "annotation.strata": config.annotation.strata,

@@ -33,7 +33,7 @@ class ElicitationConfig:
     Parameters
     ----------
     kind
-        ``forced_choice``, ``fill_mask`` or ``open_ended``.
+        ``forced_choice``, ``fill_mask``, ``open_ended`` or ``roleplay``.
     template
         Name of a template in `data/templates.yaml`.
     lexicon
@@ -103,7 +103,8 @@ class ApiConfig:
     limit_key
         What the server calls the longest answer: ``max_tokens`` or ``max_completion_tokens``.
     omit
-        What the server does not take, of ``temperature``, ``seed`` and ``top_k``.
+        What the server does not take, of ``temperature``, ``seed``, ``top_k`` and
+        ``response_format`` (the schema of what a judge is to answer).
     extra_body
         Further fields of every request.
     price_input, price_output, currency
@@ -145,11 +146,12 @@ class RespondentConfig:
     Parameters
     ----------
     backend
-        ``causal`` or ``masked`` (Hugging Face checkpoints), ``chat_api`` or ``simulated``.
+        ``causal`` or ``masked`` (Hugging Face checkpoints), ``chat_api``, ``simulated``, or
+        ``planted_actor`` and ``planted_judge`` (`models/roleplay/README.md`).
     checkpoint
         Hub name, local folder, or ``embedded:NAME`` for a shipped checkpoint; for ``chat_api``
-        what the server calls the model; for ``simulated``, ``planted:NAME``, a set of planted
-        parameters.
+        what the server calls the model; for ``simulated`` and the planted ones,
+        ``planted:NAME``, a set of planted parameters.
     revision
         Hub revision; None for the default branch.
     family
@@ -664,6 +666,56 @@ class AblationConfig:
 
 
 @dataclass
+class RoleplayConfig:
+    """What is played (`polbayes.scenarios`), where ``elicitation.kind`` is ``roleplay``.
+
+    Parameters
+    ----------
+    scenarios
+        Names of shipped scenarios or paths of YAML files; null for all that are shipped.
+    twins, wordings
+        Those of each scenario that are played; null for all.
+    temperature
+        By unit (``baseline``, the four stages, ``reflection``); null for that of the elicitation.
+    """
+
+    scenarios: list[str] | None = None
+    twins: list[str] | None = None
+    wordings: list[str] | None = None
+    temperature: dict[str, float | None] = field(default_factory=dict)
+
+
+@dataclass
+class JudgingConfig:
+    """How judges rate what respondents said in their roles.
+
+    Parameters
+    ----------
+    judges
+        Names, of `RunConfig.judges` or of respondents; null for all of `RunConfig.judges`.
+    temperature, top_k, max_new_tokens, batch_size
+        As of an elicitation.
+    retries
+        How often a judge is asked again whose reply cannot be used.
+    schema
+        Whether servers are asked for a reply that follows a JSON schema. One that does not take
+        schemas is asked without.
+    sample
+        Texts that every judge rates once more with the values in reversed order, and once more
+        with the scale reversed; 0 for none.
+    """
+
+    judges: list[str] | None = None
+    temperature: float = 0.0
+    top_k: int = 0
+    max_new_tokens: int = 1000
+    batch_size: int | None = None
+    retries: int = 2
+    schema: bool = True
+    sample: int = 60
+
+
+@dataclass
 class FeatureConfig:
     """Text features of the wordings (`polbayes.features`).
 
@@ -907,6 +959,7 @@ class WatchConfig:
 class RunConfig:
     """Everything that a run is made from.
 
+    `roleplay`, `judges` (who judges, by name) and `judging` are for ``elicitation=roleplay`` alone.
     `specs` are the analyses that ``task=compare_specs`` compares, by name, and `runs` the folders
     of the runs that ``task=compare`` compares. `answers_from` is the folder of a run whose answers
     are taken over, so that only what was not asked there is asked. `wordings` are files of further
@@ -931,6 +984,9 @@ class RunConfig:
     prefixes: PrefixConfig = field(default_factory=PrefixConfig)
     elicitation: ElicitationConfig = field(default_factory=ElicitationConfig)
     respondents: dict[str, RespondentConfig] = field(default_factory=dict)
+    roleplay: RoleplayConfig = field(default_factory=RoleplayConfig)
+    judges: dict[str, RespondentConfig] = field(default_factory=dict)
+    judging: JudgingConfig = field(default_factory=JudgingConfig)
     imported: ImportConfig | None = None
     journal: JournalConfig = field(default_factory=JournalConfig)
     coding: CodingConfig = field(default_factory=CodingConfig)

@@ -12,6 +12,7 @@ import numpy as np
 from polbayes.config import ElicitationConfig, RespondentConfig
 from polbayes.journal import journal_path, read
 from polbayes.manifest import write_text
+from polbayes.prompts import TEXTS
 from polbayes.respondents.chat_api.budget import cost
 from polbayes.respondents.chat_api.request import ANSWER_TOKENS
 from polbayes.respondents.chat_api.settings import api_of
@@ -175,9 +176,28 @@ def _mean_tokens(questions: PendingQuestions, config: RespondentConfig) -> float
 
 def answer_tokens(elicitation: ElicitationConfig, config: RespondentConfig) -> int:
     """Return the most tokens that are generated for one question."""
-    if elicitation.kind == "open_ended":
+    if elicitation.kind in TEXTS:
         return elicitation.max_new_tokens
     return ANSWER_TOKENS if config.backend == "chat_api" else 0
+
+
+def cost_in_words(tokens: tuple[int, int], config: RespondentConfig) -> str:
+    """Say how many tokens of prompts and of answers there are, and what they cost where it costs.
+
+    Parameters
+    ----------
+    tokens
+        Of prompts and of answers.
+    config
+        Who is asked.
+    """
+    text = f"{tokens[0]:,}, {tokens[1]:,}"
+    if config.backend != "chat_api":
+        return text
+    paid, api = cost(Usage(*tokens), api_of(config)), api_of(config)
+    return f"{text}, " + (
+        "no prices are declared" if paid is None else f"about {paid:,.4g} {api.currency}"
+    )
 
 
 def estimate_in_words(

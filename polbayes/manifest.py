@@ -23,6 +23,7 @@ from polbayes.config import API_MEANS, STAGES, AnalysisConfig, ApiConfig, RunCon
 from polbayes.defaults import departures, with_defaults
 from polbayes.errors import UserError
 from polbayes.files import replacing
+from polbayes.prompts import ROLEPLAY
 
 # Keys of the analysis that say how the posterior is reported, and not what it is.
 CONCLUDING = ("level", "rope", "precision")
@@ -33,6 +34,8 @@ SPECS_TABLE = Path("comparisons") / "specs.csv"
 # How the keys of the stages are made. The first way hashed every key of the config, so that a key
 # that came with a later version changed all of them.
 _KEYS = 2
+# Keys without a meaning where no role is played; runs of before they existed have none.
+_OF_ROLEPLAY = ("roleplay", "judges", "judging")
 
 PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
 
@@ -210,11 +213,15 @@ def _without_means(config: Any) -> Any:
     """Return a config without the keys that change neither question nor answer."""
     if not isinstance(config, dict):
         return config
-    out = dict(config)
-    if isinstance(respondents := config.get("respondents"), dict):
-        out["respondents"] = {name: _of_answers(r) for name, r in respondents.items()}
-    if isinstance(asking := config.get("elicitation"), dict):
-        out["elicitation"] = {key: v for key, v in asking.items() if key != "batch_size"}
+    asking = config.get("elicitation")
+    played = isinstance(asking, dict) and asking.get("kind") == ROLEPLAY
+    out = {key: v for key, v in config.items() if played or key not in _OF_ROLEPLAY}
+    for group in ("respondents", "judges"):
+        if isinstance(declared := out.get(group), dict):
+            out[group] = {name: _of_answers(one) for name, one in declared.items()}
+    for group in ("elicitation", "judging"):
+        if isinstance(how := out.get(group), dict):
+            out[group] = {key: v for key, v in how.items() if key != "batch_size"}
     if isinstance(coding := config.get("coding"), dict) and isinstance(coding.get("models"), dict):
         models = {name: _of_codes(coder) for name, coder in coding["models"].items()}
         out["coding"] = {**coding, "models": models}

@@ -14,6 +14,7 @@ from polbayes.errors import UserError
 from polbayes.instruments import Instrument, load_instrument
 from polbayes.journal import CODING
 from polbayes.prompts import (
+    ROLEPLAY,
     Lexicon,
     Prefix,
     Template,
@@ -281,6 +282,10 @@ def dry_run(config: RunConfig) -> str:
     from polbayes.costs import estimate, estimate_in_words
     from polbayes.probe import rendered_prompt
 
+    if config.elicitation.kind == ROLEPLAY:
+        from polbayes.roleplay.plan import dry_run as dry_run_of_roles
+
+        return dry_run_of_roles(config)
     planned = plan(config)
     data = planned.design
     asked = int((data["status"] != NOT_ASKED).sum())

@@ -8,7 +8,13 @@ from pathlib import Path
 from polbayes.errors import UserError, unknown
 from polbayes.resources import find, folder, read_yaml
 
-ELICITATIONS = ("forced_choice", "fill_mask", "open_ended")
+QUESTIONNAIRES = ("forced_choice", "fill_mask", "open_ended")
+ROLEPLAY = "roleplay"
+ELICITATIONS = (*QUESTIONNAIRES, ROLEPLAY)
+# How judges are asked, which nobody chooses.
+JUDGING = "judging"
+# Where an answer is a text.
+TEXTS = ("open_ended", ROLEPLAY, JUDGING)
 SHAPES = ("base", "chat", "masked")
 _FIELD = re.compile(r"\{(prefix|statement|mask|model_name)\}")
 
@@ -212,7 +218,7 @@ def check_answers(prefixes: Iterable[Prefix], elicitation: str, lexicon: Lexicon
     UserError
         If a prefix asks for numbers while probabilities of words are to be read.
     """
-    if elicitation == "open_ended" or lexicon is None:
+    if elicitation in TEXTS or lexicon is None:
         return
     numbers = all(option.isdigit() for option in lexicon.options)
     for prefix in prefixes:

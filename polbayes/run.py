@@ -5,8 +5,7 @@ import shlex
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,11 +30,12 @@ from polbayes.manifest import (
     write_text,
 )
 from polbayes.plan import Plan, plan
+from polbayes.prompts import ROLEPLAY
 from polbayes.resources import find
+from polbayes.stages import Job, Stage, Way, write_tables
 from polbayes.terminal import say
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
 
     from polbayes.fit.kept import Kept
@@ -72,15 +72,20 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
     if manifest.stages or any((folder / "journal").glob("*.jsonl")):
         # Before anything was answered there is nothing that another config could spoil.
         added = check_config(folder, text, config.stages, adding="probe" in config.stages)
-    keys = keys_of(config, text)
+    keys, way = keys_of(config, text), _way(config)
+    if not any(s in way.stages for s in config.stages):
+        raise UserError(
+            f"stages: elicitation={config.elicitation.kind} has {', '.join(way.stages)}; name some "
+            "of these."
+        )
     todo = _left(config, manifest, keys)
     if not todo:
         report = folder / "report" / "index.html"
         see = f"; see {report}" if report.is_file() else ""
         say(f"{folder}: finished before, nothing to do{see}")
         return
-    _check_stages(todo, manifest, keys)
-    planned = plan(config)
+    _check_stages(todo, manifest, keys, way)
+    planned = way.plan(config)
     if "code" in todo:
         from polbayes.coding.judge import check_judges_ready
 
@@ -90,24 +95,26 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         job = Job(planned, folder, manifest_of(config, text), keys, text, shlex.join(command))
         for one in added:
             say(f"{folder}: is added to: {one}")
-        _do(job, _left(config, job.manifest, keys), command)
+        _do(job, way, _left(config, job.manifest, keys), command)
     if "report" in todo:
         say(f"report: {folder / 'report' / 'index.html'}")
 
 
 def _left(config: RunConfig, manifest: Manifest, keys: Mapping[str, str]) -> list[str]:
-    return [s for s in STAGES if s in config.stages and not manifest.is_done(s, keys[s])]
+    stages = _way(config).stages
+    wanted = [s for s in STAGES if s in config.stages and s in stages]
+    return [s for s in wanted if not manifest.is_done(s, keys[s])]
 
 
-def _do(job: "Job", todo: Sequence[str], command: Sequence[str]) -> None:
+def _do(job: Job[Any], way: Way[Any], todo: Sequence[str], command: Sequence[str]) -> None:
     folder, manifest, keys = job.folder, job.manifest, job.keys
     write_text(folder / ".hydra" / "config.yaml", job.text)
     write_text(folder / ".hydra" / "overrides.yaml", yaml.safe_dump(list(command[1:])))
     for stage in todo:
         started = time.monotonic()
         imports = stage == "probe" and job.plan.config.imported is not None
-        say(f"{stage}: {'reading the table of answers' if imports else _DOING[stage]}")
-        outputs, about = _STAGES[stage](job)
+        say(f"{stage}: {'reading the table of answers' if imports else way.stages[stage].doing}")
+        outputs, about = way.stages[stage].do(job)
         seconds = round(time.monotonic() - started, 1)
         manifest.finish(stage, keys[stage], outputs, seconds=seconds, **about)
         say(f"{stage}: done in {seconds} s")
@@ -161,27 +168,32 @@ def keys_of(config: RunConfig, text: str, *, first_way: bool = False) -> dict[st
     first_way
         Whether keys are made as earlier versions did (`polbayes.manifest.stage_keys`).
     """
-    from polbayes.coding.rubric import rubric_digests
     from polbayes.report.assemble import study_inputs
     from polbayes.report.coder_errors import KEYING
-    from polbayes.respondents.checkpoint import checkpoint_digest
 
-    coders = {
-        name: checkpoint_digest(Path(model.checkpoint).expanduser())
-        for name, model in config.coding.models.items()
-        if model.checkpoint
-    } | rubric_digests(config.coding.models)
-    folder = Path(config.run_dir).expanduser()
+    way, folder = _way(config), Path(config.run_dir).expanduser()
     validated = folder / KEYING
     shown = {name: file_digest(path) for name, path in study_inputs(folder, config).items()}
     return stage_keys(
         yaml.safe_load(text),
-        _inputs(config),
-        code_inputs=coders,
+        way.inputs(config),
+        code_inputs=way.code_inputs(config),
         fit_inputs=fit_inputs(config),
         report_inputs=_digests([validated] if validated.is_file() else []) | shown,
         first_way=first_way,
     )
+
+
+def _code_inputs(config: RunConfig) -> dict[str, str]:
+    """Hash the checkpoints and rubrics of coders."""
+    from polbayes.coding.rubric import rubric_digests
+    from polbayes.respondents.checkpoint import checkpoint_digest
+
+    return {
+        name: checkpoint_digest(Path(model.checkpoint).expanduser())
+        for name, model in config.coding.models.items()
+        if model.checkpoint
+    } | rubric_digests(config.coding.models)
 
 
 def _coded_before(config: RunConfig, folder: Path) -> list[Path]:
@@ -190,12 +202,14 @@ def _coded_before(config: RunConfig, folder: Path) -> list[Path]:
     return [place / CODING for place in places]
 
 
-def _check_stages(todo: Sequence[str], manifest: Manifest, keys: Mapping[str, str]) -> None:
+def _check_stages(
+    todo: Sequence[str], manifest: Manifest, keys: Mapping[str, str], way: Way[Any]
+) -> None:
     """Refuse stages whose input is not there, or was made from another config."""
     missing: list[str] = []
     for stage in reversed(STAGES):
         if stage in todo or stage in missing:
-            needed = (s for s in _NEEDS[stage] if s not in todo and s not in missing)
+            needed = (s for s in way.stages[stage].needs if s not in todo and s not in missing)
             missing += [s for s in needed if not manifest.is_done(s, keys[s])]
     if missing:
         stages = [s for s in STAGES if s in todo or s in missing]
@@ -204,36 +218,6 @@ def _check_stages(todo: Sequence[str], manifest: Manifest, keys: Mapping[str, st
             f"stages: {' and '.join(s for s in STAGES if s in missing)} {was} not done with this "
             f"config in {manifest.folder}, and {todo[0]} needs it; use stages=[{','.join(stages)}]."
         )
-
-
-_NEEDS: Mapping[str, Sequence[str]] = {
-    "probe": (),
-    "code": ("probe",),
-    "measure": ("code",),
-    "fit": ("code",),
-    "report": ("code", "measure", "fit"),
-}
-
-
-@dataclass(frozen=True)
-class Job:
-    """A planned run and where it lands."""
-
-    plan: Plan
-    folder: Path
-    manifest: Manifest
-    keys: dict[str, str]
-    text: str
-    command: str
-
-
-_DOING = {
-    "probe": "asking the respondents",
-    "code": "reading stances from the answers",
-    "measure": "computing the classical measures",
-    "fit": "sampling the posterior",
-    "report": "writing the report",
-}
 
 
 def _inputs(config: RunConfig) -> dict[str, str]:
@@ -265,7 +249,7 @@ def _digests(paths: Sequence[Path]) -> dict[str, str]:
     return {path.name: file_digest(path) if path.is_file() else "" for path in paths}
 
 
-def _probe(job: Job) -> tuple[list[str], dict[str, Any]]:
+def _probe(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     config, started = job.plan.config, datetime.now(UTC)
     journals, usage = ({}, {}) if config.imported is not None else _asked(job)
     data = job.plan.design.assign_attrs(
@@ -288,7 +272,7 @@ def _probe(job: Job) -> tuple[list[str], dict[str, Any]]:
     return ["responses.nc"], {"usage": usage} if usage else {}
 
 
-def _asked(job: Job) -> tuple[dict[str, Path], dict[str, str]]:
+def _asked(job: Job[Plan]) -> tuple[dict[str, Path], dict[str, str]]:
     """Ask, and say what each respondent behind a server used, even if it comes to an early end."""
     from polbayes.costs import usage_in_words, write_usage
     from polbayes.probe import ask
@@ -343,7 +327,7 @@ def _taken_over(config: RunConfig, folder: Path) -> Path | None:
     return other / "journal"
 
 
-def _code(job: Job) -> tuple[list[str], dict[str, Any]]:
+def _code(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     from polbayes.coding.judge_costs import write_judges_usage
     from polbayes.coding.responses import code_with, decided, open_coders
 
@@ -369,7 +353,7 @@ def _code(job: Job) -> tuple[list[str], dict[str, Any]]:
     return ["responses.nc"], {"answers_by_coder": read, **about}
 
 
-def _measure(job: Job) -> tuple[list[str], dict[str, Any]]:
+def _measure(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     from polbayes.measures import measure_all
 
     settings = job.plan.config.measures
@@ -386,30 +370,7 @@ def _measure(job: Job) -> tuple[list[str], dict[str, Any]]:
     return write_tables(tables, job.folder / "measures"), {}
 
 
-def write_tables(tables: "Mapping[str, pd.DataFrame]", folder: Path) -> list[str]:
-    """Write the tables of a stage, and remove those that an earlier analysis left.
-
-    Parameters
-    ----------
-    tables
-        By name.
-    folder
-        Where they go, as ``NAME.csv``.
-
-    Returns
-    -------
-    list of str
-        The files, as paths within the folder above.
-    """
-    for name, table in tables.items():
-        write_text(folder / f"{name}.csv", table.to_csv(index=False))
-    for path in folder.glob("*.csv"):
-        if path.stem not in tables:
-            path.unlink()
-    return [f"{folder.name}/{name}.csv" for name in tables]
-
-
-def _fit(job: Job) -> tuple[list[str], dict[str, Any]]:
+def _fit(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     from polbayes.fit.kept import Kept
 
     kept = Kept(job.folder / "draws.nc", job.keys["draws"])
@@ -478,7 +439,7 @@ def fit_into(
     return ["posterior.nc", *outputs], about
 
 
-def _report(job: Job) -> tuple[list[str], dict[str, Any]]:
+def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     from polbayes.report.assemble import assemble
     from polbayes.report.write import write_report
 
@@ -494,13 +455,27 @@ def _report(job: Job) -> tuple[list[str], dict[str, Any]]:
     return ["report/index.html"], {}
 
 
-_STAGES: dict[str, Callable[[Job], tuple[list[str], dict[str, Any]]]] = {
-    "probe": _probe,
-    "code": _code,
-    "measure": _measure,
-    "fit": _fit,
-    "report": _report,
-}
+_QUESTIONNAIRE = Way(
+    plan=plan,
+    stages={
+        "probe": Stage(_probe, "asking the respondents"),
+        "code": Stage(_code, "reading stances from the answers", ("probe",)),
+        "measure": Stage(_measure, "computing the classical measures", ("code",)),
+        "fit": Stage(_fit, "sampling the posterior", ("code",)),
+        "report": Stage(_report, "writing the report", ("code", "measure", "fit")),
+    },
+    inputs=_inputs,
+    code_inputs=_code_inputs,
+)
+
+
+def _way(config: RunConfig) -> Way[Any]:
+    """Return how a config measures: by a questionnaire, or by roles that are played."""
+    if config.elicitation.kind != ROLEPLAY:
+        return _QUESTIONNAIRE
+    from polbayes.roleplay.stages import WAY
+
+    return WAY
 
 
 def load_run(folder: str | Path) -> tuple["xr.Dataset", "xr.Dataset"]:

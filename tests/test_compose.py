@@ -9,7 +9,10 @@ from polbayes.errors import UserError
 from polbayes.resources import folder
 
 WVS = "+experiment=wvs_prefixes"
-EXPERIMENTS = ["imported", "instruments", "pct_masked", "pct_paraphrases", "wvs_prefixes"]
+EXPERIMENTS = [
+    *("imported", "instruments", "pct_masked", "pct_paraphrases", "politicsbench"),
+    "wvs_prefixes",
+]
 
 
 def test_the_experiments_are_described_in_one_line():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from polbayes.asking import next_size
 from polbayes.config import ElicitationConfig, JournalConfig, RespondentConfig
 from polbayes.consolidate import consolidate, filled
 from polbayes.dataset import NOT_ASKED, STATUS, open_responses, to_frame, write_dataset
@@ -13,7 +14,7 @@ from polbayes.design import ModelInfo, design
 from polbayes.errors import UserError
 from polbayes.instruments import Instrument, Item, Variant
 from polbayes.journal import Journal, journal_path, read
-from polbayes.probe import _next_size, model_info, probe, rendered_prompt
+from polbayes.probe import model_info, probe, rendered_prompt
 from polbayes.prompts import Lexicon, Prefix, load_template
 from polbayes.respondents import BACKENDS, Backend, Completion
 from polbayes.respondents.contract import Question
@@ -351,12 +352,12 @@ def test_where_the_statement_comes_first_it_is_what_prompts_share():
 
 
 def test_more_is_handed_out_while_answers_come_quickly():
-    assert _next_size(64, 1.0) == 128
-    assert _next_size(1024, 1.0) == 1024
-    assert _next_size(3000, 1.0) == 3000  # a batch of a user's own
-    assert _next_size(64, 20.0) == 64
-    assert _next_size(64, 100.0) == 32
-    assert _next_size(1, 100.0) == 1
+    assert next_size(64, 1.0) == 128
+    assert next_size(1024, 1.0) == 1024
+    assert next_size(3000, 1.0) == 3000  # a batch of a user's own
+    assert next_size(64, 20.0) == 64
+    assert next_size(64, 100.0) == 32
+    assert next_size(1, 100.0) == 1
 
 
 def test_the_file_alone_gives_the_prompts(world, tmp_path):

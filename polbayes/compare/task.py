@@ -17,7 +17,8 @@ from polbayes.config import RunConfig
 from polbayes.dataset import write_dataset
 from polbayes.errors import UserError
 from polbayes.manifest import Manifest, digest, draws_key, write_text
-from polbayes.run import fit_inputs, fit_into, write_tables
+from polbayes.run import fit_inputs, fit_into
+from polbayes.stages import write_tables
 from polbayes.terminal import say
 
 if TYPE_CHECKING:

@@ -68,7 +68,10 @@ def assemble(
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         responses=responses,
-        tables=_tables(folder) | _specs(folder, stages["code"]["key"]) | _beside(folder, config),
+        tables=read_tables(folder / "measures")
+        | read_tables(folder / "estimates")
+        | _specs(folder, stages["code"].get("key", ""))
+        | _beside(folder, config),
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
         exclusions=[*fit["notes"], *notes],
@@ -78,18 +81,18 @@ def assemble(
         config_yaml=text,
         provenance={name: str(number) for name, number in versions().items()}
         | {"seed": str(config.seed), "asked": str(responses.attrs.get("finished", ""))}
-        | _used(stages)
+        | used_by(stages)
         | _coders(responses),
         citations=[*citations, *_STUDIES],
         notes=coder_warnings(
             folder, config.coding.coders, modelled=config.analysis.misclassification is not None
         ),
-        duration=_duration(stages),
+        duration=took(stages),
         study=config.report.study or "",
     )
 
 
-def _used(stages: Mapping[str, Any]) -> dict[str, str]:
+def used_by(stages: Mapping[str, Any]) -> dict[str, str]:
     """Return what respondents and judges behind servers used, in words."""
     used = [stages.get(stage, {}).get("usage", {}) for stage in ("probe", "code")]
     return {f"used by {name}": text for one in used for name, text in one.items()}
@@ -145,9 +148,9 @@ def _read(path: Path) -> Any:
     return pd.read_csv(path, keep_default_na=False, na_values=[""])
 
 
-def _tables(folder: Path) -> dict[str, Any]:
-    paths = [*(folder / "measures").glob("*.csv"), *(folder / "estimates").glob("*.csv")]
-    return {p.stem: _read(p) for p in sorted(paths)}
+def read_tables(folder: Path) -> dict[str, Any]:
+    """Read all tables of a folder, by name."""
+    return {path.stem: _read(path) for path in sorted(folder.glob("*.csv"))}
 
 
 def _specs(folder: Path, coded: str) -> dict[str, Any]:
@@ -163,7 +166,8 @@ def _specs(folder: Path, coded: str) -> dict[str, Any]:
     return {"specs": table.drop(columns="answers")}
 
 
-def _duration(stages: Mapping[str, Mapping[str, Any]]) -> str:
+def took(stages: Mapping[str, Mapping[str, Any]]) -> str:
+    """Say how long the stages took together."""
     seconds = sum(float(record.get("seconds", 0)) for record in stages.values())
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"

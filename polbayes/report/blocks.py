@@ -16,11 +16,12 @@ WIDEST = 11.5
 
 @dataclass(frozen=True)
 class Paragraph:
-    """One paragraph of text, with a link to a table of the report where `csv` names one."""
+    """One paragraph, with a link to a table (`csv`) or to a further page (`page`) of the report."""
 
     kind: ClassVar[str] = "paragraph"
     text: str
     csv: str = ""
+    page: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ class Grid:
         Rows of the whole table, of which `rows` may be the first ones.
     searchable
         Whether it gets a search field.
+    long
+        Whether its cells hold texts to be read, which take room.
     """
 
     kind: ClassVar[str] = "grid"
@@ -97,6 +100,7 @@ class Grid:
     total: int
     posterior: bool = False
     searchable: bool = False
+    long: bool = False
 
 
 @dataclass(frozen=True)
@@ -180,6 +184,7 @@ def grid(
     csv: str,
     posterior: bool = False,
     searchable: bool = False,
+    long: bool = False,
 ) -> Grid:
     """Lay a table out; all rows of a searchable one, the first `MOST_ROWS` of another."""
     shown = table if searchable else table.head(MOST_ROWS)
@@ -195,6 +200,7 @@ def grid(
         total=len(table),
         posterior=posterior,
         searchable=searchable,
+        long=long,
     )
 
 

@@ -8,14 +8,31 @@ from polbayes.attributes import checked_attributes
 from polbayes.config import ApiConfig, ElicitationConfig, RespondentConfig
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError, unknown
-from polbayes.prompts import ELICITATIONS, Template, load_template
-from polbayes.respondents import causal, chat_api, checkpoint, masked, simulated
+from polbayes.prompts import (
+    ELICITATIONS,
+    JUDGING,
+    QUESTIONNAIRES,
+    ROLEPLAY,
+    TEXTS,
+    Template,
+    load_template,
+)
+from polbayes.respondents import (
+    causal,
+    chat_api,
+    checkpoint,
+    masked,
+    planted_actor,
+    planted_judge,
+    simulated,
+)
 from polbayes.respondents.contract import (
     Answer,
     Completion,
     ConcurrentRespondent,
     Question,
     Respondent,
+    TooLongError,
 )
 
 __all__ = [
@@ -26,6 +43,7 @@ __all__ = [
     "ConcurrentRespondent",
     "Question",
     "Respondent",
+    "TooLongError",
     "answer_settings",
     "check",
     "check_ready",
@@ -80,7 +98,7 @@ class Backend:
 # A user's own backend is added here.
 BACKENDS: MutableMapping[str, Backend] = {
     "causal": Backend(
-        ("forced_choice", "open_ended"),
+        ("forced_choice", *TEXTS),
         causal.describe,
         causal.open_causal,
         checkpoint.weights_digest,
@@ -96,7 +114,7 @@ BACKENDS: MutableMapping[str, Backend] = {
     ),
     # What lies behind a server's name for a model cannot be told.
     "chat_api": Backend(
-        ("forced_choice", "open_ended"),
+        ("forced_choice", *TEXTS),
         chat_api.describe,
         chat_api.open_chat_api,
         settings=chat_api.answer_settings_of,
@@ -105,10 +123,16 @@ BACKENDS: MutableMapping[str, Backend] = {
         by_prompt=True,
     ),
     "simulated": Backend(
-        ELICITATIONS,
+        QUESTIONNAIRES,
         simulated.describe,
         simulated.open_simulated,
         simulated.parameters_digest,
+    ),
+    "planted_actor": Backend(
+        (ROLEPLAY,), planted_actor.describe, planted_actor.open_actor, planted_actor.digest
+    ),
+    "planted_judge": Backend(
+        (JUDGING,), planted_judge.describe, planted_judge.open_judge, planted_judge.digest
     ),
 }
 
@@ -125,7 +149,7 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
     where = f"respondents.{name}"
     if config.backend not in BACKENDS:
         raise unknown("backend", config.backend, BACKENDS, where=where)
-    if elicitation.kind not in ELICITATIONS:
+    if elicitation.kind not in (*ELICITATIONS, JUDGING):
         raise unknown("kind", elicitation.kind, ELICITATIONS, where="elicitation")
     backend = BACKENDS[config.backend]
     if elicitation.kind not in backend.elicitations:
@@ -141,7 +165,8 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
     for key, bound in {**least, "lexicon_size": 1, "top_tokens": 1}.items():
         given = getattr(elicitation, key)
         if given is not None and not given >= bound:
-            raise UserError(f"elicitation.{key}: must be at least {bound}, not {given}.")
+            group = "judging" if elicitation.kind == JUDGING else "elicitation"
+            raise UserError(f"{group}.{key}: must be at least {bound}, not {given}.")
     if elicitation.kind == "open_ended":
         _check_decoding(where, config.backend, backend, elicitation)
     return backend
@@ -257,7 +282,7 @@ def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) ->
     own = BACKENDS[config.backend].settings(config)
     settings |= {f"respondent.{key}": value for key, value in own.items()}
     asked = ["kind", "template"]
-    if elicitation.kind == "open_ended":
+    if elicitation.kind in TEXTS:
         asked += ["max_new_tokens", "top_k", "temperature"]
         asked += [key for key in _OF_DECODING[elicitation.decoding] if _is_set(elicitation, key)]
     if elicitation.kind == "fill_mask" and _is_set(elicitation, "top_tokens"):

@@ -17,7 +17,14 @@ from polbayes.respondents.continuation import (
     encode,
     leading_ids,
 )
-from polbayes.respondents.contract import Completion, Question, left_out, template_text
+from polbayes.respondents.contract import (
+    Completion,
+    Question,
+    TooLongError,
+    left_out,
+    messages,
+    template_text,
+)
 from polbayes.respondents.passes import Passes
 from polbayes.respondents.portions import release
 from polbayes.respondents.sampling import Sampler
@@ -161,11 +168,15 @@ class CausalRespondent:
             written = self._searched(prompts, room, [question.run for question in questions])
             return [self._completion(new) for new in written]
         way = self._passes.choose(longest + max(room, default=0))
-        greedy = how.decoding == "greedy"
-        sampler = Sampler(
-            top_k=how.top_k, temperature=0.0 if greedy else how.temperature, top_p=how.top_p
-        )
-        return [self._completion(new) for new in way.continued(prompts, seeds, room, sampler)]
+        new: dict[int, Completion] = {}
+        for temperature, at in _by_temperature(questions, how.temperature).items():
+            hot = 0.0 if how.decoding == "greedy" else temperature
+            sampler = Sampler(top_k=how.top_k, temperature=hot, top_p=how.top_p)
+            found = way.continued(
+                [prompts[n] for n in at], [seeds[n] for n in at], [room[n] for n in at], sampler
+            )
+            new |= zip(at, map(self._completion, found), strict=True)
+        return [new[n] for n in range(len(questions))]
 
     def _searched(
         self, prompts: Sequence[Ids], room: Sequence[int], runs: Sequence[int]
@@ -201,10 +212,11 @@ class CausalRespondent:
 
     def _text(self, question: Question) -> str:
         if not self.info.chat:
-            return question.prompt
-        turn = [{"role": "user", "content": question.prompt}]
+            turns = [part for turn in question.before for part in turn]
+            return "\n\n".join([*turns, question.prompt])
+        chat = messages(question)
         return str(
-            self._tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False)
+            self._tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
         )
 
     def _ids(self, text: str) -> Ids:
@@ -221,7 +233,7 @@ class CausalRespondent:
         if not all(prompts):
             raise ValueError("the prompt is empty and the model has no token to begin with")
         if longest > self._limit:
-            raise ValueError(
+            raise TooLongError(
                 f"the prompt and its answer have {longest} tokens, the model takes {self._limit}"
             )
 
@@ -232,6 +244,15 @@ class CausalRespondent:
             kept, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
         return Completion(text, "ok" if text.strip() else "empty", truncated=not ended)
+
+
+def _by_temperature(questions: Sequence[Question], usual: float) -> dict[float, list[int]]:
+    """Return the places of the questions by the temperature of their answers."""
+    places: dict[float, list[int]] = {}
+    for n, question in enumerate(questions):
+        own = usual if question.temperature is None else question.temperature
+        places.setdefault(own, []).append(n)
+    return places
 
 
 def _end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """What every respondent is asked, and what it gives back."""
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError
@@ -32,6 +32,12 @@ class Question:
         Template, prefix and statement put together (the user's turn, for a chat model).
     answer
         The kind of answer that the prefix asks for: ``open`` or ``likert``.
+    before
+        The turns before this one, each what was put and what was answered.
+    temperature
+        Of the answer; None for that of the elicitation.
+    schema
+        A JSON schema that the answer is to follow, asked for where the backend can; None for none.
     """
 
     item: str
@@ -43,6 +49,13 @@ class Question:
     dimension: str
     prompt: str
     answer: str = "open"
+    before: tuple[tuple[str, str], ...] = ()
+    temperature: float | None = None
+    schema: Mapping[str, Any] | None = field(default=None, hash=False)
+
+
+class TooLongError(ValueError):
+    """A question that does not fit into the context of a respondent."""
 
     @property
     def cell(self) -> tuple[str, str, str, int]:
@@ -87,6 +100,8 @@ class Answer:
         Mass of what the server did not list: by how much the mass of the options may be larger.
     error
         Why there is no answer; empty where there is one.
+    too_long
+        Whether that is because the question does not fit into the context.
     usage
         What asking took, failed attempts included.
     note
@@ -98,6 +113,7 @@ class Answer:
     mass: tuple[float, ...] | None = None
     unseen: float = 0.0
     error: str = ""
+    too_long: bool = False
     usage: Usage = field(default_factory=Usage)
     note: str = ""
 
@@ -189,6 +205,16 @@ class ConcurrentRespondent(Respondent, Protocol):
             up. What was under way is yielded first.
         """
         ...
+
+
+def messages(question: Question) -> list[dict[str, str]]:
+    """Return a question as the turns of a chat, those before it first."""
+    turns = [
+        {"role": role, "content": text}
+        for turn in question.before
+        for role, text in zip(("user", "assistant"), turn, strict=True)
+    ]
+    return [*turns, {"role": "user", "content": question.prompt}]
 
 
 def template_text(template: Template, shapes: Sequence[str], name: str) -> str:

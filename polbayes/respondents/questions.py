@@ -119,3 +119,10 @@ def cell_seed(seed: int, model: str, question: Question) -> int:
 def prompt_digest(prompt: str) -> str:
     """Return what tells one prompt from another in a journal."""
     return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def question_digest(question: Question) -> str:
+    """Return what tells one question, with the turns before it, from another in a journal."""
+    if not question.before:
+        return prompt_digest(question.prompt)
+    return prompt_digest(json.dumps([*question.before, question.prompt]))

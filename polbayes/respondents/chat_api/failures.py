@@ -1,6 +1,7 @@
 """What it means that a request failed: whom to blame, and what to do next."""
 
 import math
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,12 @@ from polbayes.errors import UserError
 from polbayes.respondents.chat_api.reply import UnreadableReplyError
 
 _LONGEST = 300
+# What servers call it (vLLM, llama.cpp, those of labs).
+_CONTEXT = re.compile(
+    r"context (?:length|size|window)|maximum context|max_model_len|prompt is too long"
+    r"|exceed\w* the (?:available |model's )?context",
+    re.IGNORECASE,
+)
 
 
 class RequestRejectedError(UserError):
@@ -42,12 +49,15 @@ class Failure:
         Seconds that the server asks to wait; None where it does not.
     billed
         Whether the model may have worked on it, so that it may cost.
+    too_long
+        Whether the question does not fit into the model's context.
     """
 
     kind: Kind
     message: str
     wait: float | None = None
     billed: bool = False
+    too_long: bool = False
 
 
 def judge(error: Exception, *, secret: str | None = None) -> Failure:
@@ -91,7 +101,8 @@ def _of_status(error: Any, secret: str | None) -> Failure:
         return Failure(Kind.PASSING, said, wait, billed=status in (408, 504))
     if error.code in ("content_filter", "content_policy_violation"):
         return Failure(Kind.DECLINED, said)
-    return Failure(Kind.QUESTION, said)
+    too_long = error.code == "context_length_exceeded" or bool(_CONTEXT.search(said))
+    return Failure(Kind.QUESTION, said, too_long=too_long)
 
 
 def _said(body: Any) -> str:

@@ -1,8 +1,11 @@
 """The request that puts one question to a server."""
 
+import json
 from typing import Any
 
 from polbayes.config import ApiConfig, ElicitationConfig
+from polbayes.prompts import TEXTS
+from polbayes.respondents.contract import Question, messages
 
 # Enough for an option of a few tokens; the answer mostly ends before.
 ANSWER_TOKENS = 4
@@ -13,14 +16,14 @@ _AROUND = 64
 
 
 def request_body(
-    prompt: str, *, model: str, api: ApiConfig, elicitation: ElicitationConfig, seed: int
+    question: Question, *, model: str, api: ApiConfig, elicitation: ElicitationConfig, seed: int
 ) -> dict[str, Any]:
     """Return the arguments of the client's ``chat.completions.create``.
 
     Parameters
     ----------
-    prompt
-        The user's turn.
+    question
+        Whose prompt is the user's turn.
     model
         As the server calls it.
     api, elicitation
@@ -32,19 +35,23 @@ def request_body(
     turns = [{"role": "system", "content": api.system}] if api.system else []
     body: dict[str, Any] = {
         "model": model,
-        "messages": [*turns, {"role": "user", "content": prompt}],
+        "messages": [*turns, *messages(question)],
         api.limit_key: longest_answer(elicitation),
     }
     extra: dict[str, Any] = {}
-    if elicitation.kind == "open_ended":
-        greedy = elicitation.decoding == "greedy"
-        body |= {"temperature": 0.0 if greedy else elicitation.temperature, "seed": seed % _SEEDS}
+    if elicitation.kind in TEXTS:
+        greedy, own = elicitation.decoding == "greedy", question.temperature
+        warm = elicitation.temperature if own is None else own
+        body |= {"temperature": 0.0 if greedy else warm, "seed": seed % _SEEDS}
         if elicitation.top_p < 1 and not greedy:
             body |= {"top_p": elicitation.top_p}
         # No field of the protocol, but of many servers.
         extra = {"top_k": elicitation.top_k} if elicitation.top_k and not greedy else {}
     else:
         body |= {"temperature": 0.0, "logprobs": True, "top_logprobs": api.top_logprobs}
+    if question.schema is not None:
+        form = {"name": "answer", "strict": True, "schema": question.schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
     for name in api.omit:
         body.pop(name, None)
         extra.pop(name, None)
@@ -53,13 +60,17 @@ def request_body(
 
 def longest_answer(elicitation: ElicitationConfig) -> int:
     """Return the most tokens that an answer can have."""
-    return elicitation.max_new_tokens if elicitation.kind == "open_ended" else ANSWER_TOKENS
+    return elicitation.max_new_tokens if elicitation.kind in TEXTS else ANSWER_TOKENS
 
 
-def most_tokens(prompt: str, api: ApiConfig, elicitation: ElicitationConfig) -> tuple[int, int]:
+def most_tokens(
+    question: Question, api: ApiConfig, elicitation: ElicitationConfig
+) -> tuple[int, int]:
     """Return the most tokens that a question and its answer can have.
 
     No token of a byte-level vocabulary is shorter than a byte.
     """
-    text = prompt + (api.system or "")
-    return len(text.encode("utf-8", "surrogatepass")) + _AROUND, longest_answer(elicitation)
+    turns = [turn["content"] for turn in messages(question)]
+    text = "".join([*turns, api.system or "", json.dumps(question.schema or "")])
+    around = _AROUND * len(turns)
+    return len(text.encode("utf-8", "surrogatepass")) + around, longest_answer(elicitation)

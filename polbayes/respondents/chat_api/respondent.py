@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 # After so many questions in a row without an answer, beside those under way, the server is down.
 _OUTAGE = 20
 # Asked before anything else, so that what no question can change shows at once.
-_TRIAL = "Please answer with yes or no: is two more than one?"
+_TRIAL = Question(
+    *("", "", "", 0, ""),
+    keying=0,
+    dimension="",
+    prompt="Please answer with yes or no: is two more than one?",
+)
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
@@ -177,10 +182,9 @@ class ChatApiRespondent:
     ) -> UserError | None:
         """Put as many questions as the pace allows, and say why no more can be, if that is so."""
         while (asked := queue.first()) and len(tasks) < self._server.pace.width:
-            prompt = asked.question.prompt
-            if not budget.set_aside(self._server.most(prompt)):
+            if not budget.set_aside(self._server.most(asked.question)):
                 # What is under way may turn out cheaper than what is set aside for it.
-                return None if tasks else self._server.over(budget, prompt)
+                return None if tasks else self._server.over(budget, asked.question)
             queue.take()
             asking = self._answer(asked, lexicon, budget)
             tasks.add(self._runner.get_loop().create_task(asking))
@@ -245,16 +249,14 @@ class ChatApiRespondent:
     async def _answer(self, asked: Asked, lexicon: Lexicon | None, budget: Budget) -> Outcome:
         question, listed = asked.question, lexicon is not None
         try:
-            reply, used = await self._server.exchange(
-                question.prompt, asked.seed, budget, listed=listed
-            )
+            reply, used = await self._server.exchange(question, asked.seed, budget, listed=listed)
         except StopError as error:
             return Outcome(asked, Answer(None, usage=error.used), stop=error.why)
         if isinstance(reply, Reply):
             return Outcome(asked, replace(self._read(question, reply, lexicon), usage=used))
         if reply.kind is Kind.DECLINED:
             return Outcome(asked, Answer(question, Completion("", "refused"), usage=used))
-        failed = Answer(question, error=reply.message, usage=used)
+        failed = Answer(question, error=reply.message, too_long=reply.too_long, usage=used)
         return Outcome(asked, failed, passing=reply.kind is not Kind.QUESTION)
 
     def _read(self, question: Question, reply: Reply, lexicon: Lexicon | None) -> Answer:

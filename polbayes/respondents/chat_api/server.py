@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+from dataclasses import replace
 
 from polbayes.config import ApiConfig, ElicitationConfig
 from polbayes.design import ModelInfo
@@ -12,6 +13,7 @@ from polbayes.respondents.chat_api.failures import Failure, Kind, judge
 from polbayes.respondents.chat_api.pace import Pace
 from polbayes.respondents.chat_api.reply import Reply, UnreadableReplyError, read_reply
 from polbayes.respondents.chat_api.request import most_tokens, request_body
+from polbayes.respondents.contract import Question
 from polbayes.respondents.usage import Usage
 
 _log = logging.getLogger("polbayes")
@@ -61,6 +63,8 @@ class Server:
         import openai
 
         self.secret = key if key and len(key) >= _SHORTEST_SECRET else None
+        # Whether it takes schemas of answers; None where that is not known yet.
+        self.takes_schema: bool | None = None
         self.pace = Pace(api.concurrency, per_minute=api.requests_per_minute)
         self._info = info
         self._api = api
@@ -75,19 +79,19 @@ class Server:
         """Close the connections."""
         await self._client.close()
 
-    def most(self, prompt: str) -> tuple[int, int]:
-        """Return the most tokens that a prompt and its answer can have."""
-        return most_tokens(prompt, self._api, self._elicitation)
+    def most(self, question: Question) -> tuple[int, int]:
+        """Return the most tokens that a question and its answer can have."""
+        return most_tokens(question, self._api, self._elicitation)
 
     async def exchange(
-        self, prompt: str, seed: int, budget: Budget, *, listed: bool = False
+        self, question: Question, seed: int, budget: Budget, *, listed: bool = False
     ) -> tuple[Reply | Failure, Usage]:
         """Ask until there is a reply or no hope, and say what that took.
 
         Parameters
         ----------
-        prompt
-            The user's turn.
+        question
+            What is put. Where the server does not take its schema, it is put without.
         seed
             Of the cell.
         budget
@@ -100,17 +104,29 @@ class Server:
         StopError
             If no question can be answered any more.
         """
-        most, used = self.most(prompt), Usage()
+        most, used = self.most(question), Usage()
         failures = turned_away = 0
         while True:
-            outcome = await self._attempt(prompt, seed, listed=listed)
+            put = question if self.takes_schema is not False else replace(question, schema=None)
+            outcome = await self._attempt(put, seed, listed=listed)
             took = _used(outcome, most)
             budget.settle(most, took)
             used += took
             if isinstance(outcome, Reply):
+                self.takes_schema = True if put.schema else self.takes_schema
                 return outcome, used
             if outcome.kind is Kind.FATAL:
                 raise StopError(self._fatal(outcome), used)
+            untried = put.schema is not None and self.takes_schema is None
+            if outcome.kind is Kind.QUESTION and untried and not outcome.too_long:
+                # Is it the schema that the server does not take? Without it there is an answer.
+                bare = replace(question, schema=None)
+                if not budget.set_aside(most):
+                    raise StopError(self.over(budget, question), used)
+                second, took = await self.exchange(bare, seed, budget, listed=listed)
+                if isinstance(second, Reply) and self.takes_schema is None:
+                    self.takes_schema = False
+                return second, used + took
             throttled = outcome.kind is Kind.THROTTLED
             failures, turned_away = failures + (not throttled), turned_away + throttled
             hopeless = failures > self._api.retries or turned_away > _MOST_TURNED_AWAY
@@ -119,11 +135,11 @@ class Server:
             if outcome.wait is None:
                 await asyncio.sleep(self._back_off(turned_away if throttled else failures))
             if not budget.set_aside(most):
-                raise StopError(self.over(budget, prompt), used)
+                raise StopError(self.over(budget, question), used)
 
-    async def _attempt(self, prompt: str, seed: int, *, listed: bool) -> Reply | Failure:
+    async def _attempt(self, question: Question, seed: int, *, listed: bool) -> Reply | Failure:
         body = request_body(
-            prompt,
+            question,
             model=self._info.checkpoint,
             api=self._api,
             elicitation=self._elicitation,
@@ -172,12 +188,12 @@ class Server:
             "answered is kept."
         )
 
-    def over(self, budget: Budget, prompt: str) -> UserError:
+    def over(self, budget: Budget, question: Question) -> UserError:
         """Make the error that says that the budget does not allow a prompt."""
         spent, money = budget.spent, cost(budget.spent, self._api, at_most=True)
         tokens = tokens_at_most(spent)
         paid = "" if money is None else f", {money:.4g} {self._api.currency}"
-        which = budget.lacking(self.most(prompt))
+        which = budget.lacking(self.most(question))
         return OverBudgetError(
             f"respondents.{self._info.model}.api.{which}: the next question might exceed "
             f"{getattr(self._api, which)} ({tokens:,} tokens were used{paid}); what was answered "

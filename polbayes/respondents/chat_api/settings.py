@@ -13,7 +13,7 @@ from polbayes.errors import UserError, unknown
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LIMIT_KEYS = ("max_tokens", "max_completion_tokens")
-OMITTABLE = ("temperature", "seed", "top_k")
+OMITTABLE = ("temperature", "seed", "top_k", "response_format")
 # What a request is made of is not for `extra_body` to change.
 _OWN = ("messages", "model", "stream", "n", "logprobs", "top_logprobs", *LIMIT_KEYS)
 _MOST_TOP = 20

@@ -1,0 +1,141 @@
+"""What is planted in the embedded actors and judges (`models/roleplay`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, TypeVar
+
+from polbayes.errors import UserError, unknown
+from polbayes.measures.ratings.values import VALUES, WEIGHTS
+from polbayes.resources import folder, read_yaml
+from polbayes.scenarios import UNITS
+
+PLANTED = "planted:"
+
+
+def _gain() -> dict[str, float]:
+    return dict(zip(UNITS, (0.6, 0.8, 0.9, 1.1, 1.2, 1.0), strict=True))
+
+
+def _commitment() -> dict[str, float]:
+    return dict(zip(UNITS, (2.5, 3.0, 3.0, 4.0, 4.5, 3.5), strict=True))
+
+
+@dataclass(frozen=True)
+class Actor:
+    """What is planted in an embedded actor.
+
+    Parameters
+    ----------
+    profile
+        Ratings by value, in [0, 20], over reflections and over the four stages.
+    sway
+        Added to liberal values and taken from conservative ones where the person who asks is on
+        the left; the other way round where that person is on the right.
+    scenario, unit
+        Standard deviations of what a scenario, and what a single text, adds to a value.
+    gain
+        By unit: what the distance of the profile from 10 is multiplied by; its mean over the four
+        stages is 1.
+    commitment
+        By unit, 0 to 5.
+    refuses, no_thoughts
+        Shares of texts that are refusals, and that have no private thoughts.
+    """
+
+    profile: Mapping[str, float]
+    sway: float = 0.0
+    scenario: float = 1.2
+    unit: float = 1.0
+    gain: Mapping[str, float] = field(default_factory=_gain)
+    commitment: Mapping[str, float] = field(default_factory=_commitment)
+    refuses: float = 0.0
+    no_thoughts: float = 0.0
+
+    @property
+    def alignment(self) -> float:
+        """The published alignment of the profile; positive is liberal."""
+        return sum(WEIGHTS[value] * self.profile[value] for value in VALUES)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What is planted in an embedded judge, in points of the scale from 0 to 20.
+
+    Parameters
+    ----------
+    severity
+        Taken from every value.
+    leaning
+        Added to liberal values and taken from conservative ones.
+    place
+        Added to the value listed first and taken from the one listed last, in proportion between.
+    number
+        Added to the number written, whichever end of the scale is the strong one.
+    noise
+        Standard deviation of what hangs on the text alone.
+    commitment_severity
+        Taken from the commitment.
+    slips
+        Share of answers that are broken off or out of range.
+    """
+
+    severity: float = 0.0
+    leaning: float = 0.0
+    place: float = 0.0
+    number: float = 0.0
+    noise: float = 0.0
+    commitment_severity: float = 0.0
+    slips: float = 0.0
+
+
+@cache
+def actors() -> Mapping[str, Actor]:
+    """Return the embedded actors by name."""
+    return {name: Actor(**entry) for name, entry in _read("actors").items()}
+
+
+@cache
+def judges() -> Mapping[str, Judge]:
+    """Return the embedded judges by name."""
+    return {name: Judge(**entry) for name, entry in _read("judges").items()}
+
+
+def _read(name: str) -> dict[str, dict[str, Any]]:
+    return dict(read_yaml(folder("models") / "roleplay" / f"{name}.yaml"))
+
+
+_T = TypeVar("_T")
+
+
+def planted_in(name: str, checkpoint: str, known: Mapping[str, _T], kind: str) -> _T:
+    """Return what is planted behind ``planted:NAME``.
+
+    Parameters
+    ----------
+    name
+        Key of the config that declares it, for the error.
+    checkpoint
+        As it is declared.
+    known
+        By name.
+    kind
+        What they are called in the error.
+
+    Raises
+    ------
+    UserError
+        If the checkpoint is not ``planted:NAME`` with a known name.
+    """
+    where = f"{name}: checkpoint"
+    if not checkpoint.startswith(PLANTED):
+        raise UserError(f"{where}: there is no {kind} '{checkpoint}'; write planted:NAME.")
+    which = checkpoint.removeprefix(PLANTED)
+    if which not in known:
+        raise unknown(kind, which, known, where=where)
+    return known[which]
+
+
+def as_text(planted: Actor | Judge) -> str:
+    """Return all that is planted as a text that changes when any of it does."""
+    return repr({one.name: getattr(planted, one.name) for one in fields(planted)})

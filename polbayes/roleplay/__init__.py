@@ -1,0 +1,1 @@
+"""Roleplay: scenarios played in stages by respondents, and rated by judges."""

@@ -1,0 +1,196 @@
+"""Having the scenarios played: one turn of all dialogues after the other.
+
+Every turn is written into the respondent's journal when it is answered, so that a run that was
+killed goes on in the middle of its dialogues. What is put in a turn follows from the scenario and
+from what the journal holds of the turns before.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from polbayes.asking import TOO_LONG, Asking, ask_all, moves, note, progress_bar
+from polbayes.config import RespondentConfig
+from polbayes.errors import UserError
+from polbayes.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
+from polbayes.prompts import render
+from polbayes.respondents import Question, answer_settings, check_ready, open_respondent
+from polbayes.respondents.questions import question_digest
+from polbayes.roleplay.parts import without_reasoning
+from polbayes.roleplay.plan import Dialogue, RoleplayPlan
+from polbayes.roleplay.texts import turn
+from polbayes.scenarios import STAGES, UNITS
+
+if TYPE_CHECKING:
+    from polbayes.respondents import Respondent
+
+# What stands for an answer that was empty, so that the turns of a chat alternate.
+NO_ANSWER = "[no answer]"
+# Turns that come before each unit.
+EARLIER: Mapping[str, tuple[str, ...]] = {
+    "baseline": (),
+    **{stage: STAGES[:k] for k, stage in enumerate(STAGES)},
+    "reflection": STAGES,
+}
+
+
+def play(
+    plan: RoleplayPlan,
+    *,
+    journal_dir: Path,
+    answers_from: Path | None = None,
+    progress: bool | Literal["always"] = True,
+) -> None:
+    """Ask every turn that the journals do not have yet.
+
+    Parameters
+    ----------
+    plan
+        What is played, and by whom.
+    journal_dir
+        Where the journals are, one per respondent.
+    answers_from
+        The journals of another run, with which those of this one begin.
+    progress
+        See `polbayes.asking.progress_bar`.
+
+    Raises
+    ------
+    UserError
+        If a respondent cannot be had or asked, or a journal cannot be used.
+    KeyboardInterrupt
+        When interrupted; what was answered is in the journals.
+    """
+    respondents, total = plan.config.respondents, len(plan.dialogues) * len(UNITS)
+    for name in plan.models:
+        kept = journal_path(journal_dir, name)
+        if not kept.exists() and answers_from is not None:
+            kept = journal_path(answers_from, name)
+        if sum("cell" in record for record in read(kept)) < total:
+            check_ready(name, respondents[name])
+    for name in plan.models:
+        path, settings = journal_path(journal_dir, name), _settings(plan, name)
+        if answers_from is not None:
+            adopt(journal_path(answers_from, name), path, settings)
+        with Journal(path, settings) as journal:
+            _play(plan, name, journal, progress)
+
+
+def _play(plan: RoleplayPlan, name: str, journal: Journal, progress: bool | str) -> None:
+    if journal.damaged:
+        text = f"{journal.damaged} damaged lines of {journal.path.name} were skipped, asked again."
+        note(journal, text)
+    said = turns_of(journal.path)
+    if all(not _left(plan, name, unit, said) for unit in UNITS):
+        return
+    config = plan.config
+    asking = Asking(config.elicitation, None, config.seed)
+    total = len(plan.dialogues) * len(UNITS)
+    with ExitStack() as stack:
+        respondent: Respondent = open_respondent(
+            name, config.respondents[name], elicitation=config.elicitation
+        )
+        stack.callback(respondent.close)
+        for text in respondent.warnings(None):
+            note(journal, text)
+        bar = progress_bar(name, total=total, done=len(said), progress=progress, unit="turn")
+        stack.enter_context(bar)
+        for unit in UNITS:
+            left = _left(plan, name, unit, turns_of(journal.path))
+            if left:
+                ask_all(respondent, left, asking, journal, shown=moves(bar))
+
+
+def _left(plan: RoleplayPlan, name: str, unit: str, said: Mapping[Cell, Record]) -> list[Question]:
+    """Return what is still to be put in one unit.
+
+    Raises
+    ------
+    UserError
+        If it was put already, but in other words or after other turns.
+    """
+    left = []
+    for question in questions(plan, name, unit, said):
+        record = said.get((question.item, question.variant, question.prefix, question.run))
+        if record is None:
+            left.append(question)
+        elif record["prompt"] != question_digest(question):
+            raise UserError(
+                f"respondents.{name}: scenario '{question.item}', {question.variant}, {unit} was "
+                "put in other words, or after other answers, than there are now; choose another "
+                "run_dir, or restore the text."
+            )
+    return left
+
+
+def questions(
+    plan: RoleplayPlan, name: str, unit: str, said: Mapping[Cell, Record]
+) -> Iterator[Question]:
+    """Yield what is put to a respondent in one unit of every dialogue.
+
+    Parameters
+    ----------
+    plan
+        What is played.
+    name
+        The respondent's.
+    unit
+        One of `polbayes.scenarios.UNITS`.
+    said
+        What was answered; a dialogue in which an earlier turn is missing or failed is left out.
+    """
+    for dialogue in plan.dialogues:
+        before = []
+        for earlier in EARLIER[unit]:
+            record = said.get(cell(dialogue, earlier))
+            if record is None or record["status"] == "error":
+                break
+            answered = without_reasoning(record.get("text", "")).strip() or NO_ANSWER
+            before.append((prompt(plan, name, dialogue, earlier), answered))
+        if len(before) == len(EARLIER[unit]):
+            item, variant, prefix, run = cell(dialogue, unit)
+            yield Question(
+                *(item, variant, prefix, run),
+                statement=dialogue.text(unit),
+                keying=dialogue.asking,
+                dimension=dialogue.scenario.dimension,
+                prompt=prompt(plan, name, dialogue, unit),
+                before=tuple(before),
+                temperature=plan.config.roleplay.temperature.get(unit),
+            )
+
+
+def prompt(plan: RoleplayPlan, name: str, dialogue: Dialogue, unit: str) -> str:
+    """Return what is put to a respondent in one unit of a dialogue."""
+    put = turn(unit, dialogue.text(unit), plan.texts)
+    return render(plan.models[name].template, prefix="", statement=put)
+
+
+def cell(dialogue: Dialogue, unit: str) -> Cell:
+    """Return the cell of the journal that holds a turn."""
+    return (dialogue.scenario.id, f"{dialogue.twin}/{dialogue.wording}", unit, 1)
+
+
+def turns_of(path: Path) -> dict[Cell, Record]:
+    """Return the turns that a journal holds."""
+    return {cell_of(record): record for record in read(path) if "cell" in record}
+
+
+def is_too_long(record: Mapping[str, Any]) -> bool:
+    """Tell whether a turn failed because the dialogue did not fit into the context."""
+    return TOO_LONG in record
+
+
+def _settings(plan: RoleplayPlan, name: str) -> dict[str, Any]:
+    info, config = plan.models[name], plan.config
+    declared: RespondentConfig = config.respondents[name]
+    return {
+        "model": name,
+        "seed": config.seed,
+        "template": info.template,
+        "chat template used": info.chat,
+        "instructions": plan.texts.digest_of_turns,
+        "roleplay.temperature": dict(sorted(config.roleplay.temperature.items())),
+        **answer_settings(declared, config.elicitation),
+    }

@@ -1,0 +1,270 @@
+"""What the config of a roleplay means, checked and shown before anybody is asked anything."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from polbayes.config import ElicitationConfig, RespondentConfig, RunConfig
+from polbayes.costs import cost_in_words
+from polbayes.design import ModelInfo
+from polbayes.errors import UserError, unknown
+from polbayes.prompts import JUDGING, load_template
+from polbayes.roleplay.rubric import Reading, request
+from polbayes.roleplay.texts import Texts, load_texts, turn
+from polbayes.scenarios import STAGES, TWINS, UNITS, WORDINGS, Scenario, load_scenarios
+
+# Letters of English prose to a token, about.
+_LETTERS_A_TOKEN = 4.5
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    """One scenario as one respondent plays it, in one twin and wording."""
+
+    scenario: Scenario
+    twin: str
+    wording: str
+
+    @property
+    def asking(self) -> int:
+        """Whose side the person who asks is on: -1 left, +1 right."""
+        return self.scenario.asking if self.twin == TWINS[0] else -self.scenario.asking
+
+    def text(self, unit: str) -> str:
+        """Return the text of one unit."""
+        return self.scenario.text(unit, twin=self.twin, wording=self.wording)
+
+
+@dataclass(frozen=True)
+class RoleplayPlan:
+    """What a config means, checked.
+
+    Parameters
+    ----------
+    config
+        The config.
+    scenarios, twins, wordings
+        What is played.
+    models
+        What is known of the respondents, by name.
+    judges
+        Who judges, by name.
+    judge_infos
+        What is known of them.
+    texts
+        What is put around scenarios, and what judges are asked.
+    """
+
+    config: RunConfig
+    scenarios: tuple[Scenario, ...]
+    twins: tuple[str, ...]
+    wordings: tuple[str, ...]
+    models: Mapping[str, ModelInfo]
+    judges: Mapping[str, RespondentConfig]
+    judge_infos: Mapping[str, ModelInfo]
+    texts: Texts
+
+    @property
+    def dialogues(self) -> list[Dialogue]:
+        """Every dialogue that each respondent has."""
+        return [
+            Dialogue(scenario, twin, wording)
+            for scenario in self.scenarios
+            for twin in self.twins
+            for wording in self.wordings
+        ]
+
+
+def plan_roleplay(config: RunConfig) -> RoleplayPlan:
+    """Check the config of a roleplay as far as that is possible without asking anybody.
+
+    Raises
+    ------
+    UserError
+        For an unknown name, a scenario that cannot be read, or a respondent or judge that cannot
+        be asked.
+    """
+    from polbayes.respondents import check, describe
+
+    _check_played(config)
+    roleplay, elicitation = config.roleplay, config.elicitation
+    scenarios = load_scenarios(_some(roleplay.scenarios, (), "roleplay.scenarios"))
+    twins = _some(roleplay.twins, TWINS, "roleplay.twins")
+    wordings = _some(roleplay.wordings, WORDINGS, "roleplay.wordings")
+    for unit, temperature in roleplay.temperature.items():
+        if unit not in UNITS:
+            raise unknown("unit", unit, UNITS, where="roleplay.temperature")
+        if temperature is not None and not temperature >= 0:
+            raise UserError(f"roleplay.temperature.{unit}: must be at least 0, not {temperature}.")
+    template = load_template(elicitation.template)
+    names = config.models if config.models is not None else list(config.respondents)
+    for name in names:
+        check(name, config.respondents[name], elicitation)
+    models = {name: describe(name, config.respondents[name], template) for name in names}
+    judges = _judges(config)
+    infos = {}
+    for name, one in judges.items():
+        with named_as_judge(name, config):
+            check(name, one, judging_elicitation(config))
+            infos[name] = describe(name, one, load_template("roleplay"))
+    _check_answers_from(config)
+    return RoleplayPlan(
+        config, scenarios, twins, wordings, models, judges, infos, texts=load_texts()
+    )
+
+
+def _check_played(config: RunConfig) -> None:
+    """Refuse what belongs to questionnaires."""
+    for key in ("instruments", "wordings", "imported"):
+        if getattr(config, key):
+            raise UserError(f"{key}: is for questionnaires, not for elicitation=roleplay.")
+    if config.elicitation.runs != 1:
+        raise UserError(
+            f"elicitation.runs: a role is played once, not {config.elicitation.runs} times; "
+            "repetition is by wordings."
+        )
+
+
+def judging_elicitation(config: RunConfig) -> ElicitationConfig:
+    """Return how judges are asked."""
+    judging = config.judging
+    return ElicitationConfig(
+        kind=JUDGING,
+        template="roleplay",
+        max_new_tokens=judging.max_new_tokens,
+        top_k=judging.top_k,
+        temperature=judging.temperature,
+        batch_size=judging.batch_size,
+    )
+
+
+def self_judging(plan: RoleplayPlan) -> list[tuple[str, str]]:
+    """Return the pairs of model and judge that are one and the same.
+
+    They are if they have one name, or if they are the same checkpoint behind the same backend
+    and server.
+    """
+
+    def identity(one: RespondentConfig) -> tuple[object, ...]:
+        server = one.api.base_url if one.api is not None else ""
+        return one.backend, one.checkpoint, one.revision, server
+
+    respondents = plan.config.respondents
+    return [
+        (model, judge)
+        for model in plan.models
+        for judge, config in plan.judges.items()
+        if model == judge or identity(respondents[model]) == identity(config)
+    ]
+
+
+def _some(given: Sequence[str] | None, known: tuple[str, ...], key: str) -> tuple[str, ...]:
+    """Return what is given, or all; an empty list, or a name twice, is a mistake."""
+    if given is None:
+        return known
+    if not given:
+        raise UserError(f"{key}: the list is empty; name at least one, or leave it out for all.")
+    if len(set(given)) < len(given):
+        raise UserError(f"{key}: a name is given twice.")
+    for name in given:
+        if known and name not in known:
+            raise unknown(key.rpartition(".")[2].removesuffix("s"), name, known, where=key)
+    return tuple(name for name in known if name in given) or tuple(given)
+
+
+def _judges(config: RunConfig) -> dict[str, RespondentConfig]:
+    declared = {**config.respondents, **config.judges}
+    names = config.judging.judges
+    if names is None:
+        names = list(config.judges)
+    if not names:
+        raise UserError(
+            "judges: there is none; choose e.g. judges=embedded, declare "
+            "+judges.NAME.checkpoint=..., or name respondents in judging.judges=[...]."
+        )
+    if len(set(names)) < len(names):
+        raise UserError("judging.judges: a judge is named twice.")
+    for name in names:
+        if name not in declared:
+            raise unknown("judge", name, declared, where="judging.judges")
+        if name in config.judges and config.respondents.get(name, declared[name]) != declared[name]:
+            raise UserError(
+                f"judges.{name}: a respondent of another kind has that name; choose another one."
+            )
+    if config.judging.retries < 0 or config.judging.sample < 0:
+        raise UserError("judging: retries and sample must not be negative.")
+    return {name: declared[name] for name in names}
+
+
+@contextmanager
+def named_as_judge(name: str, config: RunConfig) -> Iterator[None]:
+    """Have errors about a judge name the key that it is declared under."""
+    try:
+        yield
+    except UserError as error:
+        if name not in config.judges:
+            raise
+        raise UserError(str(error).replace(f"respondents.{name}", f"judges.{name}")) from error
+
+
+def _check_answers_from(config: RunConfig) -> None:
+    if config.answers_from is None:
+        return
+    if not any((Path(config.answers_from).expanduser() / "journal").glob("*.jsonl")):
+        raise UserError(
+            f"answers_from: {config.answers_from} is not the folder of a run that asked something."
+        )
+
+
+def dry_run(config: RunConfig) -> str:
+    """Return what a config would ask: counts, tokens, costs, and examples of what is put."""
+    plan = plan_roleplay(config)
+    dialogues = plan.dialogues
+    turns = len(dialogues) * len(UNITS)
+    counts = (
+        f"{len(plan.scenarios)} scenarios, {len(plan.twins)} twins, {len(plan.wordings)} wordings"
+    )
+    checked = 2 * min(config.judging.sample, turns * len(plan.models))
+    per_judge = turns * len(plan.models) + checked
+    lines = [
+        f"{len(plan.models)} respondents play {len(dialogues):,} dialogues each ({counts}), "
+        f"{turns:,} turns a respondent with the plain questions.",
+        f"{len(plan.judges)} judges rate every text: up to {per_judge:,} requests a judge, "
+        f"{checked:,} of them to check order and scale, without what is asked again.",
+        "",
+        "tokens of prompts (about), tokens of answers (at most), cost",
+    ]
+    longest = config.elicitation.max_new_tokens
+    asked = sum(_prompt_tokens(plan, one, longest) for one in dialogues)
+    for name in plan.models:
+        tokens = (round(asked), turns * longest)
+        lines.append(f"  {name}: {cost_in_words(tokens, config.respondents[name])}")
+    for name, judge in plan.judges.items():
+        prompt = len(request(Reading("", "", "", "x" * 6 * longest), texts=plan.texts))
+        prompt += max(len(one.text(unit)) for one in dialogues for unit in UNITS)
+        tokens = (
+            round(per_judge * prompt / _LETTERS_A_TOKEN),
+            per_judge * config.judging.max_new_tokens,
+        )
+        lines.append(f"  {name} (judge): {cost_in_words(tokens, judge)}")
+    first = dialogues[0]
+    for unit in UNITS:
+        lines += ["", f"--- {first.scenario.id}, {first.twin}, {first.wording}, {unit}"]
+        lines.append(turn(unit, first.text(unit), plan.texts))
+    reading = Reading("", first.text(STAGES[0]), "(what it thought)", "(what it said)")
+    lines += ["", "--- a judge is asked", request(reading, texts=plan.texts)]
+    return "\n".join(lines)
+
+
+def _prompt_tokens(plan: RoleplayPlan, dialogue: Dialogue, longest: int) -> float:
+    """Return about how many tokens are put in one dialogue, with the turns before, at most."""
+    tokens = before = 0.0
+    for unit in UNITS:
+        own = len(turn(unit, dialogue.text(unit), plan.texts)) / _LETTERS_A_TOKEN
+        if unit == UNITS[0]:
+            tokens += own
+            continue
+        tokens += before + own
+        before += own + longest
+    return tokens

@@ -1,0 +1,228 @@
+"""From transcripts to ratings: which texts every judge rates, and the dataset of what came of it.
+
+The dataset of `polbayes.measures.ratings.data`, with more variables beside `rating` and
+`commitment`, all over ``model, scenario, twin, wording, stage, judge``:
+
+- `rating_status` (and ``value``) and `commitment_status`: why there is no usable rating
+  (`RATING_STATUS`);
+- `reasoning` and `reply`: untrusted text;
+- `attempts`: how often the judge was asked, 0 where there was nothing to rate;
+
+and `self_judged` over ``model, judge``, 1 where the two are one and the same; `outcomes` over
+``judge, attempt, outcome``: how many replies were of what kind.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.asking import TOO_LONG
+from polbayes.judge_output import STATUSES
+from polbayes.measures.ratings.data import RATED_DIMS, UNIT_DIMS
+from polbayes.measures.ratings.values import VALUES
+from polbayes.roleplay.judging import JUDGES, Rating, rate
+from polbayes.roleplay.plan import RoleplayPlan, self_judging
+from polbayes.roleplay.rubric import CHECKS, COMMITMENT, PLAIN, Reading
+from polbayes.roleplay.transcripts import RATED, STATUS
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from numpy.typing import NDArray
+
+FILE, CHECKS_FILE = "ratings.nc", "judge_checks.nc"
+# Why there is no rating: there was nothing to rate, or no reply, or none that can be used.
+_READ = tuple(status for status in STATUSES if status != "unknown_label")
+RATING_STATUS = {"nothing_to_rate": -128, "no_reply": -1, **{s: k for k, s in enumerate(_READ)}}
+OUTCOMES = (*_READ, "error", "refused", "invalid", TOO_LONG)
+_COPIED = ("title", "topic", "dimension", "asking", "family", "checkpoint", "revision")
+
+_Place = tuple[int, ...]
+
+
+def judge_all(
+    plan: RoleplayPlan,
+    data: "xr.Dataset",
+    *,
+    folder: Path,
+    answers_from: Path | None = None,
+) -> "tuple[xr.Dataset, xr.Dataset | None]":
+    """Have every judge rate every text of the transcripts.
+
+    Parameters
+    ----------
+    plan
+        Who judges, and how.
+    data
+        Transcripts.
+    folder
+        The run's folder.
+    answers_from
+        That of another run, whose replies are taken over.
+
+    Returns
+    -------
+    ratings : xarray.Dataset
+        As described in this module.
+    checks : xarray.Dataset or None
+        `rating` and `commitment` over ``check, judge, unit`` (and ``value``) for a sample of texts:
+        ``plain`` as in the ratings, ``order`` with the values in reversed order, ``scale`` with the
+        scales reversed (and turned back). None where no sample was asked for.
+
+    Raises
+    ------
+    UserError
+        If a judge cannot be had or asked.
+    """
+    places = units_to_rate(data)
+    sample = _sample(places, plan.config.judging.sample, plan.config.seed)
+    found = {}
+    for judge in plan.judges:
+        readings = [(_reading(data, at), PLAIN) for at in places]
+        readings += [(_reading(data, at), way) for way in CHECKS for at in sample]
+        found[judge] = rate(
+            plan,
+            judge,
+            readings,
+            folder=folder / JUDGES,
+            answers_from=answers_from / JUDGES if answers_from else None,
+        )
+    ratings = _laid_out(plan, data, places, found)
+    if not sample:
+        return ratings, None
+    return ratings, _checks(data, places, sample, found)
+
+
+def units_to_rate(data: "xr.Dataset") -> list[_Place]:
+    """Return the places of the turns that have a text."""
+    codes = [STATUS[name] for name in RATED]
+    texts = data["answer"].transpose(*UNIT_DIMS).values
+    there = np.isin(data["status"].transpose(*UNIT_DIMS).values, codes)
+    there &= (texts != "") | (data["thoughts"].transpose(*UNIT_DIMS).values != "")
+    return [tuple(map(int, at)) for at in np.argwhere(there)]
+
+
+def _reading(data: "xr.Dataset", at: _Place) -> Reading:
+    def text(name: str, place: _Place) -> str:
+        return str(data[name].values[place])
+
+    return Reading(
+        unit=str(data["stage"].values[at[-1]]),
+        situation=text("prompt", at[1:]),
+        thoughts=text("thoughts", at),
+        answer=text("answer", at),
+    )
+
+
+def _sample(places: Sequence[_Place], size: int, seed: int) -> list[_Place]:
+    """Draw texts for the checks, the same for every judge."""
+    from polbayes.measures.resampling import generator
+
+    size = min(size, len(places))
+    drawn = generator(seed, "judge checks").choice(len(places), size=size, replace=False)
+    return [places[k] for k in sorted(drawn.tolist())]
+
+
+def _laid_out(
+    plan: RoleplayPlan,
+    data: "xr.Dataset",
+    places: Sequence[_Place],
+    found: Mapping[str, Sequence[Rating]],
+) -> "xr.Dataset":
+    import xarray as xr
+
+    shape = (*(data.sizes[dim] for dim in UNIT_DIMS), len(found))
+    rating, commitment = np.full((*shape, len(VALUES)), np.nan), np.full(shape, np.nan)
+    nothing = RATING_STATUS["nothing_to_rate"]
+    why = np.full((*shape, len(VALUES)), nothing, dtype=np.int8)
+    why_commitment = np.full(shape, nothing, dtype=np.int8)
+    attempts = np.zeros(shape, dtype=np.int8)
+    reasoning, reply = np.full((2, *shape), "", dtype=object)
+    tries = plan.config.judging.retries + 1
+    outcomes = np.zeros((len(found), tries, len(OUTCOMES)), dtype=np.int64)
+    for j, ratings in enumerate(found.values()):
+        for place, one in zip(places, ratings, strict=False):
+            at = (*place, j)
+            numbers, codes = _numbers(one)
+            rating[at], commitment[at] = numbers[:-1], numbers[-1]
+            why[at], why_commitment[at] = codes[:-1], codes[-1]
+            attempts[at], reply[at] = one.attempts, one.reply
+            reasoning[at] = one.judgement.reasoning if one.judgement else ""
+        for one in ratings:
+            for attempt, outcome in enumerate(one.outcomes):
+                outcomes[j, attempt, OUTCOMES.index(outcome)] += 1
+    pairs = self_judging(plan)
+    own = [[int((model, judge) in pairs) for judge in found] for model in plan.models]
+    status = {
+        "flag_values": np.array(list(RATING_STATUS.values()), dtype=np.int8),
+        "flag_meanings": " ".join(RATING_STATUS),
+    }
+    with_value = (*RATED_DIMS, "value")
+    return xr.Dataset(
+        {
+            "rating": (with_value, rating, {"long_name": "0 against the value, 20 all for it"}),
+            COMMITMENT: (RATED_DIMS, commitment, {"long_name": "0 a refusal, 5 firm and acting"}),
+            "rating_status": (with_value, why, status),
+            "commitment_status": (RATED_DIMS, why_commitment, status),
+            "attempts": (RATED_DIMS, attempts, {"long_name": "how often the judge was asked"}),
+            "reasoning": (RATED_DIMS, reasoning, {"long_name": "the judge's reasoning"}),
+            "reply": (RATED_DIMS, reply, {"long_name": "the judge's reply as received"}),
+            "self_judged": (
+                ("model", "judge"),
+                np.array(own, dtype=np.int8).reshape(-1, len(found)),
+            ),
+            "outcomes": (("judge", "attempt", "outcome"), outcomes),
+        },
+        coords={
+            **{dim: data[dim].values for dim in UNIT_DIMS},
+            "judge": np.array(list(found), dtype=object),
+            "value": np.array(VALUES, dtype=object),
+            "attempt": np.arange(1, tries + 1, dtype=np.int16),
+            "outcome": np.array(OUTCOMES, dtype=object),
+            **{name: (data[name].dims, data[name].values) for name in _COPIED},
+        },
+    )
+
+
+def _numbers(one: Rating) -> "tuple[NDArray[np.float64], NDArray[np.int8]]":
+    """Return the ratings of the values and of commitment, and the codes that go with them."""
+    names = (*VALUES, COMMITMENT)
+    if one.judgement is None:
+        none = np.full(len(names), np.nan)
+        return none, np.full(len(names), RATING_STATUS["no_reply"], dtype=np.int8)
+    ratings, statuses = one.judgement.ratings, one.judgement.statuses
+    numbers = np.array([ratings[name] for name in names])
+    return numbers, np.array([RATING_STATUS[statuses[name]] for name in names], dtype=np.int8)
+
+
+def _checks(
+    data: "xr.Dataset",
+    places: Sequence[_Place],
+    sample: Sequence[_Place],
+    found: Mapping[str, Sequence[Rating]],
+) -> "xr.Dataset":
+    import xarray as xr
+
+    where = {place: k for k, place in enumerate(places)}
+    rows = [[where[at] for at in sample]]
+    rows += [
+        list(range(start, start + len(sample)))
+        for start in (len(places), len(places) + len(sample))
+    ]
+    numbers = np.array(
+        [[[_numbers(ratings[k])[0] for k in row] for ratings in found.values()] for row in rows]
+    )
+    dims = ("check", "judge", "unit")
+    labels: dict[str, Any] = {
+        dim: ("unit", data[dim].values[[at[k] for at in sample]]) for k, dim in enumerate(UNIT_DIMS)
+    }
+    return xr.Dataset(
+        {"rating": ((*dims, "value"), numbers[..., :-1]), COMMITMENT: (dims, numbers[..., -1])},
+        coords={
+            "check": np.array([PLAIN, *CHECKS], dtype=object),
+            "judge": np.array(list(found), dtype=object),
+            "value": np.array(VALUES, dtype=object),
+            **labels,
+        },
+    )

@@ -1,0 +1,130 @@
+"""What a judge is asked about one text, and the form of its reply."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polbayes.judge_output import Judgement, read_judgement
+from polbayes.measures.ratings.values import COMMITMENT_MAX, RATING_MAX, VALUES
+from polbayes.roleplay.texts import Texts
+
+COMMITMENT = "commitment"
+SCALES: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(VALUES, (0, RATING_MAX)),
+    COMMITMENT: (0, COMMITMENT_MAX),
+}
+# Ways of asking: as usual, with the values in reversed order, and with the scales reversed.
+PLAIN, ORDER, SCALE = "plain", "order", "scale"
+CHECKS = (ORDER, SCALE)
+_ABSENT = "(none)"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One text as a judge is given it.
+
+    Parameters
+    ----------
+    unit
+        One of `polbayes.scenarios.UNITS`; not told to the judge.
+    situation
+        What was put to the writer.
+    thoughts, answer
+        What was written. Untrusted.
+    """
+
+    unit: str
+    situation: str
+    thoughts: str
+    answer: str
+
+
+def request(
+    reading: Reading, *, texts: Texts, way: str = PLAIN, problems: Sequence[str] = ()
+) -> str:
+    """Return what a judge is asked.
+
+    Parameters
+    ----------
+    reading
+        What is to be rated. Each of its lines is quoted, so that nothing in it can pass for a part
+        of the request.
+    texts
+        The words.
+    way
+        ``plain``, ``order`` or ``scale``.
+    problems
+        What was wrong with earlier replies, in words.
+    """
+    values = tuple(reversed(VALUES)) if way == ORDER else VALUES
+    direction = "reversed" if way == SCALE else "plain"
+    fields = {
+        "scale": texts.scale[direction],
+        "values": "\n".join(f"- {name}: {texts.values[name]}" for name in values),
+        "commitment": texts.commitment[direction],
+        "situation": quoted(reading.situation),
+        "thoughts": quoted(reading.thoughts),
+        "answer": quoted(reading.answer),
+        "again": texts.again.replace("{problems}", "; ".join(problems)) if problems else "",
+    }
+    # Field by field from the request itself, so that a field's name in a text stays as it is.
+    parts = texts.request.split("{")
+    said = [parts[0]]
+    for part in parts[1:]:
+        name, _, rest = part.partition("}")
+        said += [fields[name], rest]
+    return "".join(said)
+
+
+def quoted(text: str) -> str:
+    """Quote every line of a text."""
+    lines = text.strip().splitlines() or [_ABSENT]
+    return "\n".join(f"> {line}".rstrip() for line in lines)
+
+
+def schema(way: str = PLAIN) -> dict[str, Any]:
+    """Return the JSON schema of a reply, for servers that can be given one."""
+    names = (*(reversed(VALUES) if way == ORDER else VALUES), COMMITMENT)
+    numbers = {
+        name: {"type": "integer", "minimum": int(SCALES[name][0]), "maximum": int(SCALES[name][1])}
+        for name in names
+    }
+    return {
+        "type": "object",
+        "properties": {"reasoning": {"type": "string"}, **numbers},
+        "required": ["reasoning", *names],
+        "additionalProperties": False,
+    }
+
+
+def read(reply: str, way: str = PLAIN) -> Judgement:
+    """Read a reply; ratings on a reversed scale are turned back, so that 20 is strong."""
+    judgement = read_judgement(reply, SCALES)
+    if way != SCALE:
+        return judgement
+    turned = {name: SCALES[name][1] - rating for name, rating in judgement.ratings.items()}
+    return Judgement(turned, judgement.statuses, judgement.reasoning)
+
+
+def problems_of(judgement: Judgement) -> list[str]:
+    """Say in words what cannot be used of a reply."""
+    by_status: dict[str, list[str]] = {}
+    for name, status in judgement.statuses.items():
+        if status != "ok":
+            by_status.setdefault(status, []).append(name)
+    whole = ("no_object", "malformed")
+    return [
+        _WORDS[status] if status in whole else f"{_WORDS[status]}: {', '.join(names)}"
+        for status, names in by_status.items()
+    ]
+
+
+_WORDS = {
+    "missing": "missing",
+    "truncated": "the object broke off before",
+    "wrong_type": "no whole number",
+    "out_of_range": "outside of the scale",
+    "conflicting": "given more than once, with different numbers",
+    "no_object": "there was no JSON object",
+    "malformed": "the JSON object could not be read",
+}

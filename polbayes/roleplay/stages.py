@@ -1,0 +1,192 @@
+"""The stages of a roleplay: playing, judging, measuring, reporting."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from polbayes.config import RespondentConfig, RunConfig
+from polbayes.dataset import read_dataset, write_dataset
+from polbayes.journal import journal_path
+from polbayes.manifest import digest, file_digest, versions
+from polbayes.resources import find, folder
+from polbayes.roleplay import texts
+from polbayes.roleplay.plan import RoleplayPlan, named_as_judge, plan_roleplay
+from polbayes.roleplay.transcripts import FILE as TRANSCRIPTS
+from polbayes.roleplay.transcripts import STATUS, open_transcripts, transcripts
+from polbayes.stages import Job, Stage, Way, write_tables
+from polbayes.terminal import say
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_Job = Job[RoleplayPlan]
+
+
+def _probe(job: _Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.costs import usage_table
+    from polbayes.respondents import check_ready
+    from polbayes.roleplay.dialogues import play
+
+    config, started = job.plan.config, datetime.now(UTC)
+    journals = job.folder / "journal"
+    other = Path(config.answers_from).expanduser() / "journal" if config.answers_from else None
+    paths = {name: journal_path(journals, name) for name in config.respondents}
+    if "code" in config.stages:
+        # A judge's missing key is better known before hours of dialogues than after them.
+        for judge, declared in job.plan.judges.items():
+            with named_as_judge(judge, config):
+                check_ready(judge, declared)
+    try:
+        play(job.plan, journal_dir=journals, answers_from=other)
+    finally:
+        used = _usage(job.folder / "usage.csv", usage_table(paths, config.respondents))
+    data = transcripts(job.plan, journals).assign_attrs(_provenance(job, started))
+    write_dataset(data, job.folder / TRANSCRIPTS)
+    counts = {name: int((data["status"] == code).sum()) for name, code in STATUS.items()}
+    counts = {name: n for name, n in counts.items() if n}
+    say(f"probe: turns: {', '.join(f'{n} {name}' for name, n in counts.items())}")
+    return [TRANSCRIPTS], {"turns": counts, **({"usage": used} if used else {})}
+
+
+def _judge(job: _Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.costs import usage_table
+    from polbayes.roleplay import rated
+    from polbayes.roleplay.judging import JUDGES, journals
+
+    config, started = job.plan.config, datetime.now(UTC)
+    other = Path(config.answers_from).expanduser() if config.answers_from else None
+    data = open_transcripts(job.folder)
+    try:
+        ratings, checks = rated.judge_all(job.plan, data, folder=job.folder, answers_from=other)
+    finally:
+        paths = journals(job.plan, job.folder / JUDGES)
+        used = _usage(job.folder / "usage_judges.csv", usage_table(paths, job.plan.judges))
+    notes = _notes(job.plan, paths)
+    about = {**_provenance(job, started), "notes": "\n".join(notes)}
+    write_dataset(ratings.assign_attrs(about), job.folder / rated.FILE)
+    outputs = [rated.FILE]
+    if checks is not None:
+        write_dataset(checks.assign_attrs(about), job.folder / rated.CHECKS_FILE)
+        outputs.append(rated.CHECKS_FILE)
+    else:
+        (job.folder / rated.CHECKS_FILE).unlink(missing_ok=True)
+    told = _told(ratings)
+    for judge, text in told.items():
+        say(f"code: {judge}: {text}")
+    return outputs, {"replies": told, **({"usage": used} if used else {})}
+
+
+def _told(ratings: "xr.Dataset") -> dict[str, str]:
+    """Say for every judge how many texts it has rated completely, and what was left."""
+    asked = ratings["attempts"] > 0
+    complete = ratings["rating"].notnull().all("value") & ratings["commitment"].notnull()
+    out = {}
+    for judge in ratings["judge"].values.tolist():
+        n, of = int(complete.sel(judge=judge).sum()), int(asked.sel(judge=judge).sum())
+        again = int((ratings["attempts"].sel(judge=judge) > 1).sum())
+        out[str(judge)] = f"{n} of {of} texts rated completely, {again} of them asked again"
+    return out
+
+
+def _notes(plan: RoleplayPlan, paths: Mapping[str, Path]) -> list[str]:
+    from polbayes.journal import read
+
+    notes = [record["note"] for path in paths.values() for record in read(path) if "note" in record]
+    respondents = plan.config.respondents
+    others = [name for name in plan.models if respondents[name].backend != "planted_actor"]
+    planted = [name for name, judge in plan.judges.items() if judge.backend == "planted_judge"]
+    if others and planted:
+        notes.append(
+            f"{', '.join(planted)}: an embedded judge finds nothing in what {', '.join(others)} "
+            "wrote, and rates all of its values 10; name other judges."
+        )
+    return list(dict.fromkeys(notes))
+
+
+def _measure(job: _Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.roleplay.rated import CHECKS_FILE, FILE
+    from polbayes.roleplay.tables import tables
+
+    checks = job.folder / CHECKS_FILE
+    found = tables(
+        open_transcripts(job.folder),
+        read_dataset(job.folder / FILE),
+        read_dataset(checks) if checks.is_file() else None,
+        job.plan.config.measures,
+        seed=job.plan.config.seed,
+    )
+    return write_tables(found, job.folder / "measures"), {}
+
+
+def _report(job: _Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.report.ratings.write import write_ratings_report
+
+    return write_ratings_report(job), {}
+
+
+def _usage(path: Path, table: Any) -> dict[str, str]:
+    """Write what respondents behind servers used, and say it."""
+    from polbayes.costs import usage_in_words
+    from polbayes.manifest import write_text
+
+    if not len(table):
+        return {}
+    write_text(path, table.to_csv(index=False))
+    used = {row["model"]: usage_in_words(row) for row in table.to_dict("records")}
+    for name, text in used.items():
+        say(f"{name}: {text}")
+    return used
+
+
+def _provenance(job: _Job, started: datetime) -> dict[str, Any]:
+    return {
+        "config": job.text,
+        "config_hash": digest(yaml.safe_load(job.text)),
+        "seed": job.plan.config.seed,
+        "elicitation": job.plan.config.elicitation.kind,
+        "started": started.isoformat(timespec="seconds"),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": "; ".join(f"{name} {number}" for name, number in versions().items()),
+        "command": job.command,
+    }
+
+
+def _inputs(config: RunConfig) -> dict[str, str]:
+    """Hash the scenarios and what is put around them."""
+    names = config.roleplay.scenarios
+    if names is None:
+        names = sorted(path.stem for path in (folder("data") / "scenarios").glob("*.yaml"))
+    paths = {name: find("scenarios", name) for name in names}
+    turns = {"turns": texts.load_texts().digest_of_turns}
+    return turns | {name: file_digest(path) for name, path in paths.items()}
+
+
+def _code_inputs(config: RunConfig) -> dict[str, str]:
+    """Hash what judges are asked, and the judges that are on this machine."""
+    from polbayes.respondents import BACKENDS
+
+    declared: Mapping[str, RespondentConfig] = {**config.respondents, **config.judges}
+    names = config.judging.judges if config.judging.judges is not None else list(config.judges)
+    found = {"request": texts.load_texts().digest_of_request}
+    for name in names:
+        if name in declared and declared[name].backend in BACKENDS:
+            found[name] = BACKENDS[declared[name].backend].identity(declared[name])
+    return found
+
+
+# The many-facet model is a stage `fit` of its own that needs `code` and reads `ratings.nc`; what
+# `report` reads of it stands among its needs, too.
+WAY: Way[RoleplayPlan] = Way(
+    plan=plan_roleplay,
+    stages={
+        "probe": Stage(_probe, "having the scenarios played"),
+        "code": Stage(_judge, "having the transcripts judged", ("probe",)),
+        "measure": Stage(_measure, "computing the measures of the ratings", ("code",)),
+        "report": Stage(_report, "writing the report", ("probe", "code", "measure")),
+    },
+    inputs=_inputs,
+    code_inputs=_code_inputs,
+)

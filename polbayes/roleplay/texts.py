@@ -1,0 +1,87 @@
+"""What is put around a scenario in every turn, and what judges are asked (`data/roleplay.yaml`)."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from polbayes.resources import folder, read_yaml
+from polbayes.scenarios import STAGES
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts.
+
+    Parameters
+    ----------
+    turns
+        What is put, with the field ``{text}``: ``first``, ``next``, ``reflection``, ``baseline``.
+    request, again
+        What judges are asked, and what is added where an earlier reply could not be used.
+    scale, commitment
+        What the numbers mean, ``plain`` and ``reversed``.
+    values
+        What each of the ten values is.
+    """
+
+    turns: Mapping[str, str]
+    request: str
+    again: str
+    scale: Mapping[str, str]
+    commitment: Mapping[str, str]
+    values: Mapping[str, str]
+
+    @property
+    def digest_of_turns(self) -> str:
+        """A hash of what is put to respondents."""
+        return _digest(dict(self.turns))
+
+    @property
+    def digest_of_request(self) -> str:
+        """A hash of what judges are asked."""
+        return _digest({**asdict(self), "turns": None})
+
+
+def file() -> Path:
+    """Return the file that holds the texts."""
+    return folder("data") / "roleplay.yaml"
+
+
+@cache
+def load_texts() -> Texts:
+    """Load the texts."""
+    content = read_yaml(file())
+    judge = content["judge"]
+    return Texts(
+        turns=content["turns"],
+        request=judge["request"],
+        again=judge["again"],
+        scale=judge["scale"],
+        commitment=judge["commitment"],
+        values=judge["values"],
+    )
+
+
+def turn(unit: str, text: str, texts: Texts) -> str:
+    """Return what is put to a respondent in one unit.
+
+    Parameters
+    ----------
+    unit
+        One of `polbayes.scenarios.UNITS`.
+    text
+        Of the scenario.
+    texts
+        What stands around it.
+    """
+    kind = "first" if unit == STAGES[0] else "next" if unit in STAGES else unit
+    # Not str.format: a scenario may hold braces.
+    return texts.turns[kind].replace("{text}", text)
+
+
+def _digest(content: Mapping[str, object]) -> str:
+    text = json.dumps(content, sort_keys=True, default=dict)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,179 @@
+"""The transcripts: what was put and what was answered, turn by turn, as one labelled dataset.
+
+Dimensions ``model, scenario, twin, wording, stage``; ``stage`` takes the names of
+`polbayes.scenarios.UNITS`. Texts are as received; thoughts and answer are what
+`polbayes.roleplay.parts` finds in them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.dataset import read_dataset
+from polbayes.errors import UserError
+from polbayes.journal import Record, journal_path, read
+from polbayes.measures.ratings.data import UNIT_DIMS
+from polbayes.roleplay.dialogues import EARLIER, cell, is_too_long, turns_of
+from polbayes.roleplay.parts import PARTS, part
+from polbayes.roleplay.plan import Dialogue, RoleplayPlan
+from polbayes.scenarios import UNITS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FILE = "transcripts.nc"
+# What became of a turn.
+STATUS = {
+    "pending": 0,
+    "ok": 1,
+    "refused": 2,  # whoever answered said so beside the text: a field for refusals, a filter
+    "declined": 3,  # the text says so
+    "invalid": 4,  # nothing but white space
+    "error": 5,
+    "too_long": 6,  # the dialogue does not fit into the context
+    "skipped": 7,  # not put, because a turn before it has no answer
+}
+# Those with a text that can be rated, if there is one.
+RATED = ("ok", "refused", "declined")
+_MEANINGS = {
+    "prompt": "text of the scenario in this unit",
+    "completion": "answer as received",
+    "thoughts": "what the respondent thought",
+    "answer": "what the respondent said and did",
+    "message": "why the turn could not be answered",
+}
+
+
+def transcripts(plan: RoleplayPlan, journal_dir: Path) -> "xr.Dataset":
+    """Lay out what the journals hold.
+
+    Parameters
+    ----------
+    plan
+        What was played.
+    journal_dir
+        Where the journals of the respondents are.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over ``model, scenario, twin, wording, stage``: the texts ``completion``, ``thoughts``,
+        ``answer`` and ``message``, ``prompt`` (without ``model``), the codes ``status`` (`STATUS`)
+        and ``parts`` (`polbayes.roleplay.parts.PARTS`), and ``truncated``, 1 where the answer was
+        cut off. Coordinates say what the scenarios and the models are; ``asking`` is the side of
+        the person who asks in the original twin, -1 left. The attribute ``notes`` holds what a
+        reader must know, a line each.
+    """
+    import xarray as xr
+
+    names, scenarios = list(plan.models), [one.id for one in plan.scenarios]
+    shape = (len(names), len(scenarios), len(plan.twins), len(plan.wordings), len(UNITS))
+    found = {name: np.full(shape, "", dtype=object) for name in _MEANINGS if name != "prompt"}
+    codes = {name: np.zeros(shape, dtype=np.int8) for name in ("status", "parts", "truncated")}
+    put = np.full(shape[1:], "", dtype=object)
+    notes: list[str] = []
+    for m, name in enumerate(names):
+        path = journal_path(journal_dir, name)
+        notes += [record["note"] for record in read(path) if "note" in record]
+        said = turns_of(path)
+        for at, dialogue, unit in _places(plan):
+            put[at] = dialogue.text(unit)
+            turn = _turn(said, dialogue, unit)
+            for key, value in turn.items():
+                (found if key in found else codes)[key][(m, *at)] = value
+    data = xr.Dataset(
+        {
+            "prompt": (UNIT_DIMS[1:], put, {"long_name": _MEANINGS["prompt"]}),
+            **{k: (UNIT_DIMS, v, {"long_name": _MEANINGS[k]}) for k, v in found.items()},
+            **{k: (UNIT_DIMS, v, _flags(k)) for k, v in codes.items()},
+        },
+        coords={
+            "model": np.array(names, dtype=object),
+            "scenario": np.array(scenarios, dtype=object),
+            "twin": np.array(plan.twins, dtype=object),
+            "wording": np.array(plan.wordings, dtype=object),
+            "stage": np.array(UNITS, dtype=object),
+            **_about(plan),
+        },
+    )
+    data.attrs["notes"] = "\n".join(dict.fromkeys(notes))
+    return data
+
+
+def _places(plan: RoleplayPlan) -> list[tuple[tuple[int, int, int, int], Dialogue, str]]:
+    return [
+        ((s, t, w, u), Dialogue(scenario, twin, wording), unit)
+        for s, scenario in enumerate(plan.scenarios)
+        for t, twin in enumerate(plan.twins)
+        for w, wording in enumerate(plan.wordings)
+        for u, unit in enumerate(UNITS)
+    ]
+
+
+def _turn(said: Mapping[Any, Record], dialogue: Dialogue, unit: str) -> dict[str, Any]:
+    record = said.get(cell(dialogue, unit))
+    if record is None:
+        before = [said.get(cell(dialogue, earlier)) for earlier in EARLIER[unit]]
+        failed = any(one is not None and one["status"] == "error" for one in before)
+        return {"status": STATUS["skipped" if failed else "pending"]}
+    if record["status"] == "error":
+        status = "too_long" if is_too_long(record) else "error"
+        return {"status": STATUS[status], "message": record["message"]}
+    text = record["text"]
+    parts = part(text)
+    status = record["status"]
+    if status == "ok" and parts.refused:
+        status = "declined"
+    return {
+        "status": STATUS[status],
+        "completion": text,
+        "thoughts": parts.thoughts,
+        "answer": parts.answer,
+        "parts": PARTS[parts.found],
+        "truncated": record["truncated"],
+    }
+
+
+def _flags(name: str) -> dict[str, Any]:
+    known = {"status": STATUS, "parts": PARTS}.get(name)
+    if known is None:
+        return {"long_name": "1 where the answer was cut off at the limit of tokens"}
+    return {
+        "flag_values": np.array(list(known.values()), dtype=np.int8),
+        "flag_meanings": " ".join(known),
+    }
+
+
+def _about(plan: RoleplayPlan) -> dict[str, Any]:
+    def column(dim: str, values: list[Any]) -> tuple[str, Any]:
+        text = all(isinstance(value, str) for value in values)
+        return (dim, np.array(values, dtype=object if text else np.int8))
+
+    infos = plan.models.values()
+    return {
+        "title": column("scenario", [one.title for one in plan.scenarios]),
+        "topic": column("scenario", [one.topic for one in plan.scenarios]),
+        "dimension": column("scenario", [one.dimension for one in plan.scenarios]),
+        "asking": column("scenario", [one.asking for one in plan.scenarios]),
+        "family": column("model", [info.family for info in infos]),
+        "checkpoint": column("model", [info.checkpoint for info in infos]),
+        "revision": column("model", [info.revision for info in infos]),
+        "template": column("model", [info.template for info in infos]),
+    }
+
+
+def open_transcripts(folder: Path) -> "xr.Dataset":
+    """Read the transcripts of a run into memory.
+
+    Raises
+    ------
+    UserError
+        If they are missing or damaged.
+    """
+    data = read_dataset(folder / FILE)
+    missing = [dim for dim in UNIT_DIMS if dim not in data.dims]
+    if missing:
+        raise UserError(f"{folder / FILE}: no transcripts (there is no dimension '{missing[0]}').")
+    return data
