@@ -1,5 +1,5 @@
-"""The server, and asking it."""
+"""Asking the server."""
 
-from launched import asked, loopback
+from launched import asked
 
-__all__ = ["asked", "loopback"]
+__all__ = ["asked"]

@@ -1,6 +1,5 @@
 """Runs on a server of this machine, and what their workers are."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -16,15 +15,6 @@ from polbayes.dataset import open_responses
 from polbayes.journal import cell_of, read
 
 ROOT = Path(__file__).resolve().parents[2]
-# The server that the tests of the respondents use.
-_spec = importlib.util.spec_from_file_location(
-    "loopback_server", ROOT / "tests" / "respondents" / "chat_api" / "conftest.py"
-)
-loopback_server = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = loopback_server
-_spec.loader.exec_module(loopback_server)
-loopback = loopback_server.loopback
-
 ITEMS = ["wvs-01", "wvs-02", "wvs-14", "wvs-15"]
 MODEL = "served"
 # Of the design below: items, wordings, prefixes, runs.

@@ -6,14 +6,12 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
-from launched import MODEL, QUESTIONS, journaled, loopback_server, same_answers, shards
+from launched import MODEL, QUESTIONS, journaled, same_answers, shards
 
 from polbayes.journal import Journal, read
 from polbayes.launch import engine as engines
 from polbayes.launch.merge import launch_path
 from polbayes.launch.shard import Ended, ask_shard
-
-Said = loopback_server.Said
 
 
 class Here:
