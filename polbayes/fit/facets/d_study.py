@@ -1,9 +1,9 @@
 """How many judges and scenarios a stable order of models needs.
 
 A planned study takes other judges and other scenarios like those of the run, gives every model the
-same ones, and compares mean scores. What is common to all models cancels. Of a model's score remains
-the error, with J judges, S scenarios, and T texts of each (twins and wordings) and G stages as in the
-run,
+same ones, and compares mean scores. What is common to all models cancels. Of a model's score
+remains the error, with J judges, S scenarios, and T texts of each (twins and wordings) and G stages
+as in the run,
 
     V = v[model:scenario] / S + v[dialogue] / (S T) + v[unit] / (S T G)
         + v[judge:model] / J + (v[judge:unit] + v[noise]) / (J S T G),

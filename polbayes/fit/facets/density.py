@@ -1,8 +1,8 @@
 """The log-posterior of the many-facet model and its gradient, in one compiled function.
 
-Coordinates are, one after the other: the means of the values; the scales; the logarithms of the noise, in
-points of the judge's own scale, and of the stretch of every judge; the scale of the points' widths; and the coordinates of widths and
-effects (`polbayes.fit.facets.effects`).
+Coordinates are, one after the other: the means of the values; the scales; the logarithms of the
+noise, in points of the judge's own scale, and of the stretch of every judge; the scale of the
+points' widths; and the coordinates of widths and effects (`polbayes.fit.facets.effects`).
 """
 
 import math
@@ -107,9 +107,7 @@ def log_density(
         The last arguments of `polbayes.fit.facets.kernel.evaluate`, from `answers` on.
     """
     values, scales, judges, inner, _ = sizes
-    mean, noise, stretch, cuts, found, total = expand(
-        x, sizes, drawn, constraints, widths, turned
-    )
+    mean, noise, stretch, cuts, found, total = expand(x, sizes, drawn, constraints, widths, turned)
     gradient = np.zeros(x.shape[0])
     middles, spreads = priors
     for k in range(middles.shape[0]):
@@ -323,7 +321,7 @@ class FacetDensity:
             Fixes it.
         """
         rng, model, rated = np.random.default_rng(seed), self.model, self.model.rated
-        values, scales, judges, inner, _ = self.sizes
+        values, _, judges, inner, _ = self.sizes
         given = np.where(rated.answers < 0, np.nan, rated.points[rated.answers])
         near = np.concatenate(
             [

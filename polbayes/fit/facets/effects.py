@@ -5,8 +5,8 @@ better coordinate, and z is where they do not. With ratings worth a precision q 
 
     w = z r,  r = sqrt(1 + q s^2)
 
-is near either where either is better, and varies by about 1 whatever s is (Papaspiliopoulos, Roberts
-and Sköld 2007). That q is an approximation changes how fast the posterior is explored, not the
+is near either where either is better, and varies by about 1 whatever s is (Papaspiliopoulos,
+Roberts and Sköld 2007). That q is an approximation changes how fast the posterior is explored, not the
 posterior. The scale may be of either sign: its absolute value is what counts. Where an effect has
 a known variance beside that of its term, s is the root of their sum.
 

@@ -118,7 +118,8 @@ class FacetModel:
         """``[free level, pair]`` what rating oneself does, in the free effects of ``judge:model``.
 
         That is what is left of it when the means of the judge and of the model are taken off, of
-        which the terms for judge and model have the rest (`polbayes.fit.facets.density.FacetDensity.values`).
+        which the terms for judge and model have the rest
+        (`polbayes.fit.facets.density.FacetDensity.values`).
         """
         if self.crossed is None:
             return np.empty((0, 0))

@@ -159,9 +159,9 @@ def gather(
     for dim in ("model", "judge"):
         if dim not in ratings.dims:
             raise UserError(f"ratings: the dimension '{dim}' is missing.")
-    for dim in ratings.dims:
-        if dim not in RATED_DIMS:
-            raise unknown("dimension", str(dim), RATED_DIMS, where="ratings")
+    for name in map(str, ratings.dims):
+        if name not in RATED_DIMS:
+            raise unknown("dimension", name, RATED_DIMS, where="ratings")
     absent = [dim for dim in RATED_DIMS if dim not in ratings.dims]
     full = ratings.expand_dims({dim: ["all"] for dim in absent}).transpose(*RATED_DIMS)
     values = np.asarray(full.values, dtype=float)

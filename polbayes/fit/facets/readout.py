@@ -1,8 +1,8 @@
 """The draws of the many-facet model with their names.
 
 What is said of models is what a *fair judge* would be expected to give: one with the mean severity
-and leaning of the panel, without a stretch of its own, with the geometric mean of the panel's noise,
-and who is none of the models. It is averaged over the prompts of the run. What is said of judges is
+and leaning of the panel, without a stretch of its own, with the geometric mean of the panel's
+noise, and who is none of the models. It is averaged over the prompts of the run. What is said of judges is
 in points of the rating scale, as the latent rating has them.
 """
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.fit.facets.model import FacetModel
-from polbayes.fit.facets.terms import columns_of
 from polbayes.scenarios import STAGES
 
 if TYPE_CHECKING:
@@ -50,6 +49,8 @@ def read_off(drawn: "xr.Dataset", model: FacetModel) -> "xr.Dataset":
         With ``chain, draw`` first:
 
         - ``fair[model, stage, value]``: expected rating by a fair judge, in points;
+        - ``latent[model, value]``: where the model is on the latent scale, in points, by the same
+          judge;
         - ``score[model, source]``: its score (`polbayes.fit.facets.rated.Rated.score_weights`),
           for every stage and, where there are the four, for their mean (``stages``);
         - ``severity[judge]``: points below the panel's mean over all values; the sum is 0;
@@ -77,6 +78,7 @@ def read_off(drawn: "xr.Dataset", model: FacetModel) -> "xr.Dataset":
     coords |= {"chain": np.arange(draws[0]), "draw": np.arange(draws[1])}
     found: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
         "fair": (("model", "stage", "value"), fair),
+        "latent": (("model", "value"), _latent(raw, model)),
         **_of_judges(raw, model),
         "cutpoint": (("cut",), raw["cutpoint"]),
         "sd": (("effect",), raw["sd"]),
@@ -93,6 +95,14 @@ def read_off(drawn: "xr.Dataset", model: FacetModel) -> "xr.Dataset":
     data = {name: ((*_DRAW, *dims), values) for name, (dims, values) in found.items()}
     about = {"positive": rated.axis} if rated.axis else {}
     return xr.Dataset(data, coords=coords, attrs=about)
+
+
+def _latent(raw: Mapping[str, np.ndarray], model: FacetModel) -> np.ndarray:
+    """Return ``[chain, draw, model, value]`` latent ratings."""
+    sizes, mean = model.rated.sizes, raw["mean"][..., None, :]
+    if "model" not in raw:
+        return np.repeat(mean, sizes["model"], axis=-2)
+    return np.asarray(mean + raw["model"] @ model.rated.basis.T)
 
 
 def _scores(fair: np.ndarray, model: FacetModel) -> tuple[list[str], np.ndarray]:
@@ -138,20 +148,13 @@ def _of_judges(
     return found
 
 
-def _of_selves(
-    own: np.ndarray, model: FacetModel
-) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+def _of_selves(own: np.ndarray, model: FacetModel) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """Say what judges add to ratings of themselves."""
     rated = model.rated
     columns = own.shape[-1]
     effect = own @ rated.basis[:, :columns].T
     level = effect.mean(axis=-1)
-    found = {"self_level": (("self",), level)}
+    found: dict[str, tuple[tuple[str, ...], np.ndarray]] = {"self_level": (("self",), level)}
     if rated.weights is not None:
         found["self_tilt"] = (("self",), effect @ rated.score_weights)
     return found
-
-
-def self_kinds(model: FacetModel) -> tuple[str, ...]:
-    """Return the directions in which judges may differ about themselves."""
-    return columns_of(model.rated)[: len(model.self_kinds)]

@@ -121,7 +121,7 @@ def simulate(planted: Planted, seed: int) -> tuple["xr.Dataset", "xr.Dataset"]:
         ],
         axis=5,
     )
-    commitment = np.clip(np.round(rating.mean(axis=-1) / 4), 0, COMMITMENT_MAX)
+    commitment = np.clip(np.round(rating[..., 0] / 4), 0, COMMITMENT_MAX)
     units = ("model", "scenario", "twin", "wording", "stage")
     asking = np.where(np.arange(planted.scenarios) % 2 == 0, -1, 1)
     coords = {**names, "value": list(VALUES), "judge": judges}
@@ -205,9 +205,7 @@ def _of_judge(planted: Planted, judge: Judge, rng: np.random.Generator) -> np.nd
     return np.asarray(added + sd["judge:model"] * rng.standard_normal((*shape, len(VALUES))))
 
 
-def _rated(
-    latent: np.ndarray, planted: Planted, name: str, rng: np.random.Generator
-) -> np.ndarray:
+def _rated(latent: np.ndarray, planted: Planted, name: str, rng: np.random.Generator) -> np.ndarray:
     """Return the ratings of one judge."""
     judge, units = planted.judges[name], latent.shape[:-1]
     own = np.array([model == name for model in planted.positions], dtype=float)

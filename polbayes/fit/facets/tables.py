@@ -34,14 +34,16 @@ def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, "pd.DataFram
     dict
         Every table has ``estimate`` (posterior mean), ``sd``, ``lower``, ``upper``, ``level``.
 
-        - ``facet_profiles``: by ``model, stage, value``, what a fair judge is expected to give; where
-          values have weights it is standardised, from -10 to 10 on a scale of 20, and
+        - ``facet_profiles``: by ``model, stage, value``, what a fair judge is expected to give;
+          where values have weights it is standardised, from -10 to 10 on a scale of 20, and
           ``positive`` says on which side of the alignment a strong value counts;
         - ``facet_alignment``: by ``model, source``, the score of these profiles, on [-100, 100]
           where values have weights; ``positive`` says what is positive; ``p_positive`` is the
           probability of that;
-        - ``facet_ranks``: by ``model, source, rank`` the ``probability``; rank 1 is the lowest score;
-        - ``facet_pairs``: by ``model_a, model_b, source`` the probability ``p_lower`` that A is lower;
+        - ``facet_ranks``: by ``model, source, rank`` the ``probability``; rank 1 is the lowest
+          score;
+        - ``facet_pairs``: by ``model_a, model_b, source`` the probability ``p_lower`` that A is
+          lower;
         - ``judge_effects``: by ``judge, effect`` (`JUDGED` and, for judges that rate themselves,
           `OF_SELVES`), with the ``neutral`` value and ``p_above`` of lying above it;
         - ``judge_leaning``: by ``judge, value``, points above the panel's mean;

@@ -3,9 +3,9 @@
 The latent rating of value v by judge j of what model m did with a prompt is::
 
     eta = mean[v]
-        + model + stage + scenario + prompt + sway + stage:sway          (what was there to be rated)
+        + model + stage + scenario + prompt + sway + stage:sway         (what was there to be rated)
         + model:stage + model:scenario + model:sway + dialogue + unit
-        + judge + judge:model + judge:unit + self                        (who rated it)
+        + judge + judge:model + judge:unit + self                       (who rated it)
 
 What a level of a term does to the values has up to three kinds of directions, at right angles to
 one another, each kind with a scale of its own:
@@ -20,9 +20,10 @@ a model stands, and without ``level`` so would the ten ratings that a judge writ
 Effects sum to zero wherever their mean belongs to a coarser term: over judges for the judges' (so
 that what remains is as the mean of the panel has it), over models for all that differs by model,
 over scenarios, stages and the texts of a scenario. So an effect is that of these models, judges and
-scenarios; what others would do follows from the scales (`polbayes.fit.facets.d_study`). The exception is ``judge:unit``, the slips of a
-judge about one unit, which are taken for independent. ``sway`` is what the side of the person who
-asks does, right minus left; it is there where both twins are.
+scenarios; what others would do follows from the scales (`polbayes.fit.facets.d_study`). The
+exception is ``judge:unit``, the slips of a judge about one unit, which are taken for independent.
+``sway`` is what the side of the person who asks does, right minus left; it is there where both twins
+are.
 """
 
 from collections.abc import Mapping

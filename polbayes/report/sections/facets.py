@@ -1,4 +1,4 @@
-"""What the many-facet model says: models freed of the judges, the judges, and how many are enough."""
+"""What the many-facet model says of models and judges, and how many judges are enough."""
 
 from typing import TYPE_CHECKING
 
@@ -169,7 +169,9 @@ def judge_precision(results: Results) -> Section | None:
     )
     if results.verdict == "bad":
         words = "No advice is given here, because the estimates are not to be used."
-        return Section("judge-precision", "How many judges and scenarios", reading, (Paragraph(words),))
+        return Section(
+            "judge-precision", "How many judges and scenarios", reading, (Paragraph(words),)
+        )
     source = str(designs["source"].iloc[0])
     rows = designs[designs["source"] == source]
     blocks = (
@@ -192,7 +194,8 @@ def _advice(rows: "pd.DataFrame", source: str) -> str:
     text = (
         f"From {SOURCES.get(source, source)}, a study of this size ({own['judges']} judges, "
         f"{own['scenarios']} scenarios) puts two models in the right order with a probability of "
-        f"{chance(own['p_pair'])}, those that are hardest to tell apart with {chance(own['p_least'])}, "
+        f"{chance(own['p_pair'])}, those that are hardest to tell apart with "
+        f"{chance(own['p_least'])}, "
         f"and all with {chance(own['p_all'])}. "
     )
     best = rows[rows["cheapest"]]

@@ -29,5 +29,10 @@ def quick():
 
 
 @pytest.fixture(scope="session")
-def fitted(ratings, quick):
-    return fit_ratings(ratings, sampler=quick, seed=1)
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("facets") / "draws.nc"
+
+
+@pytest.fixture(scope="session")
+def fitted(ratings, quick, kept):
+    return fit_ratings(ratings, sampler=quick, seed=1, kept=kept)

@@ -16,7 +16,9 @@ def density(ratings):
     rating = ratings["rating"].copy()
     rating[0, 1, 0, 0, 1, 2] = np.nan  # a unit that a judge did not rate
     rating[1, 0, 1, 0, 0, 1, 4] = np.nan  # and a single rating
-    return FacetDensity(build(gather(rating, scale=(0, 20), weights=WEIGHTS, asking=ratings["asking"])))
+    return FacetDensity(
+        build(gather(rating, scale=(0, 20), weights=WEIGHTS, asking=ratings["asking"]))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def latent(density, point):
     """Add all effects up, one rating after the other."""
     model, rated = density.model, density.model.rated
     effects, values = density.effects(point), density.values(point)
-    units, judges, size = rated.answers.shape
+    units, judges, _ = rated.answers.shape
     eta = np.tile(values["mean"], (units, judges, 1))
     for term in model.terms:
         moved = effects[term.name] @ rated.basis[:, : len(term.kinds)].T
@@ -56,7 +58,7 @@ def likelihood(density, point):
 
 def priors(density, point):
     """The log-density of the coordinates, up to what does not depend on them."""
-    model, rated = density.model, density.model.rated
+    model = density.model
     values, scales, judges, inner, _ = density.sizes
     mean, sd, noise, stretch, wide, rest = np.split(
         point, np.cumsum([values, scales, judges, judges, 1])
