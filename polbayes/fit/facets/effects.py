@@ -6,9 +6,9 @@ better coordinate, and z is where they do not. With ratings worth a precision q 
     w = z r,  r = sqrt(1 + q s^2)
 
 is near either where either is better, and varies by about 1 whatever s is (Papaspiliopoulos,
-Roberts and Sköld 2007). That q is an approximation changes how fast the posterior is explored, not the
-posterior. The scale may be of either sign: its absolute value is what counts. Where an effect has
-a known variance beside that of its term, s is the root of their sum.
+Roberts and Sköld 2007). That q is an approximation changes how fast the posterior is explored, not
+the posterior. The scale may be of either sign: its absolute value is what counts. Where an effect
+has a known variance beside that of its term, s is the root of their sum.
 
 Effects that sum to zero, n in a group, have n - 1 free ones x with the sum S, from which
 u_j = x_j - S / (n + sqrt(n)) and the last u_n = -S / sqrt(n): an isometry onto what sums to zero

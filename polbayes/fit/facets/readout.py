@@ -2,8 +2,8 @@
 
 What is said of models is what a *fair judge* would be expected to give: one with the mean severity
 and leaning of the panel, without a stretch of its own, with the geometric mean of the panel's
-noise, and who is none of the models. It is averaged over the prompts of the run. What is said of judges is
-in points of the rating scale, as the latent rating has them.
+noise, and who is none of the models. It is averaged over the prompts of the run. What is said of
+judges is in points of the rating scale, as the latent rating has them.
 """
 
 from collections.abc import Mapping

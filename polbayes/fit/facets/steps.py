@@ -13,9 +13,9 @@ counting as often as the points beside it were given, is what it would be with e
 the outermost cutpoints would hang the unit on what judges hardly ever use.)
 
 Points that attract judges, such as 5, 10 and 15, become wider; points that nobody uses do not
-occur. The widths are the same for all judges up to one number per judge: the cutpoints of judge j lie
-``stretch[j]`` times as far from their mean, which makes a judge who keeps to the middle (more than 1)
-or goes to the ends (less than 1).
+occur. The widths are the same for all judges up to one number per judge: the cutpoints of judge j
+lie ``stretch[j]`` times as far from their mean, which makes a judge who keeps to the middle (more
+than 1) or goes to the ends (less than 1).
 """
 
 import numpy as np

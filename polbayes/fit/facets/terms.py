@@ -22,8 +22,8 @@ that what remains is as the mean of the panel has it), over models for all that 
 over scenarios, stages and the texts of a scenario. So an effect is that of these models, judges and
 scenarios; what others would do follows from the scales (`polbayes.fit.facets.d_study`). The
 exception is ``judge:unit``, the slips of a judge about one unit, which are taken for independent.
-``sway`` is what the side of the person who asks does, right minus left; it is there where both twins
-are.
+``sway`` is what the side of the person who asks does, right minus left; it is there where both
+twins are.
 """
 
 from collections.abc import Mapping
