@@ -54,8 +54,11 @@ def tables():
                 "cheapest": (j, s) == (3, 40),
                 **dict.fromkeys(("se", "se_lower", "se_upper"), 10 / np.sqrt(j * s)),
                 "generalizability": 0.8,
-                "p_pair": 1 - 1 / np.sqrt(j * s), "p_least": 0.6, "p_all": 0.5,
-                "wanted": 0.9, "level": 0.9,
+                "p_pair": 1 - 1 / np.sqrt(j * s),
+                "p_least": 0.6,
+                "p_all": 0.5,
+                "wanted": 0.9,
+                "level": 0.9,
             }
             for j in (1, 3)
             for s in (10, 20, 40)

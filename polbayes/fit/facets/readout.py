@@ -63,7 +63,8 @@ def read_off(drawn: "xr.Dataset", model: FacetModel) -> "xr.Dataset":
         - ``range_use[judge]``: how far from the middle it rates, 1 as the panel does;
         - ``self_level[self]``, ``self_tilt[self]``: points that a judge adds to all values, and
           what it adds to the score, where it rates itself, beyond how it rates others;
-        - ``judge_model_tilt[judge, model]``: what a judge adds to a model's score, beyond all this;
+        - ``judge_model_tilt[judge, model]``: what a judge adds to a model's score beyond this,
+          its ratings of itself included;
         - ``sway[model]``: what the side of the person who asks does to the score, right minus left;
         - ``sd[effect]``: scales, ``term:kind``; ``cutpoint[cut]``.
     """
