@@ -1,5 +1,6 @@
 """Whether the sampler can be believed, in numbers and in words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,12 @@ class Diagnosis:
     table: "pd.DataFrame"
 
 
-def diagnose(posterior: "xr.Dataset", sample_stats: "xr.Dataset") -> Diagnosis:
+def diagnose(
+    posterior: "xr.Dataset",
+    sample_stats: "xr.Dataset",
+    *,
+    reported: Sequence[str] = MODEL_LEVEL,
+) -> Diagnosis:
     """Judge a posterior by split R-hat, effective sample sizes and divergences.
 
     The limits are those of Vehtari et al. (2021): R-hat at most 1.01 and bulk and tail
@@ -69,11 +75,13 @@ def diagnose(posterior: "xr.Dataset", sample_stats: "xr.Dataset") -> Diagnosis:
         As `polbayes.fit.readout.read_off` names it.
     sample_stats
         With ``diverging``; with ``pareto_k`` if the posterior is only an approximation.
+    reported
+        Variables that a reader draws conclusions about.
     """
-    table = convergence_table(posterior)
+    table = convergence_table(posterior, (*reported, *ITEM_LEVEL))
     if "pareto_k" in sample_stats:
         return Diagnosis("preview", _preview(float(sample_stats["pareto_k"])), table)
-    level = table[table["quantity"].str.split("[").str[0].isin(MODEL_LEVEL)]
+    level = table[table["quantity"].str.split("[").str[0].isin(reported)]
     worst, bulk, tail = (
         float(level["r_hat"].max()),
         float(level["ess_bulk"].min()),
@@ -92,13 +100,15 @@ def diagnose(posterior: "xr.Dataset", sample_stats: "xr.Dataset") -> Diagnosis:
     return Diagnosis("bad" if bad else "good" if good else "caution", tuple(sentences), table)
 
 
-def convergence_table(posterior: "xr.Dataset") -> "pd.DataFrame":
+def convergence_table(
+    posterior: "xr.Dataset", names: Sequence[str] = (*MODEL_LEVEL, *ITEM_LEVEL)
+) -> "pd.DataFrame":
     """Return R-hat and effective sample sizes of every reported quantity, worst first."""
     import arviz as az
     import pandas as pd
 
     rows: list[tuple[str, float, float, float]] = []
-    for name in (*MODEL_LEVEL, *ITEM_LEVEL):
+    for name in names:
         if name not in posterior:
             continue
         values = posterior[name]

@@ -48,19 +48,7 @@ class Kept:
         tuple of xarray.Dataset or None
             None where there is no file, or it is damaged or was made from something else.
         """
-        import xarray as xr
-
-        if not self.path.is_file():
-            return None
-        try:
-            with xr.open_dataset(self.path, group="posterior", engine="netcdf4") as found:
-                if found.attrs.get("made_from") != self._made_from(layout):
-                    return None
-                drawn = found.load()
-            with xr.open_dataset(self.path, group="sample_stats", engine="netcdf4") as found:
-                return drawn, found.load()
-        except (OSError, ValueError, RuntimeError):
-            return None
+        return load_draws(self.path, self._made_from(layout))
 
     def save(self, drawn: "xr.Dataset", stats: "xr.Dataset", layout: Layout) -> None:
         """Write the draws, whole or not at all.
@@ -72,12 +60,8 @@ class Kept:
         layout
             Where the effects are.
         """
-        import arviz as az
-
         names = [n for n in map(str, drawn.data_vars) if n in _NAMES or n.startswith("cor_")]
-        kept = drawn[names].assign_attrs(made_from=self._made_from(layout))
-        with replacing(self.path) as temporary:
-            az.InferenceData(posterior=kept, sample_stats=stats).to_netcdf(str(temporary))
+        save_draws(self.path, drawn[names], stats, self._made_from(layout))
 
     def _made_from(self, layout: Layout) -> str:
         """Return a hash that also says which effect is where, which another version may change."""
@@ -87,3 +71,50 @@ class Kept:
         ]
         text = json.dumps([self.key, places, layout.coefficients, layout.scales])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def load_draws(path: Path, made_from: str) -> tuple["xr.Dataset", "xr.Dataset"] | None:
+    """Load draws and the sampler's statistics.
+
+    Parameters
+    ----------
+    path
+        The file; it need not be there.
+    made_from
+        A hash of everything that determines the draws.
+
+    Returns
+    -------
+    tuple of xarray.Dataset or None
+        None where there is no file, or it is damaged or was made from something else.
+    """
+    import xarray as xr
+
+    if not path.is_file():
+        return None
+    try:
+        with xr.open_dataset(path, group="posterior", engine="netcdf4") as found:
+            if found.attrs.get("made_from") != made_from:
+                return None
+            drawn = found.load()
+        with xr.open_dataset(path, group="sample_stats", engine="netcdf4") as found:
+            return drawn, found.load()
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
+def save_draws(path: Path, drawn: "xr.Dataset", stats: "xr.Dataset", made_from: str) -> None:
+    """Write draws and the sampler's statistics, whole or not at all.
+
+    Parameters
+    ----------
+    path, made_from
+        See `load_draws`.
+    drawn, stats
+        See `polbayes.fit.sample.sample`.
+    """
+    import arviz as az
+
+    kept = drawn.assign_attrs(made_from=made_from)
+    with replacing(path) as temporary:
+        az.InferenceData(posterior=kept, sample_stats=stats).to_netcdf(str(temporary))

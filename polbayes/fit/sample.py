@@ -75,10 +75,30 @@ def sample(
 
 
 def _nutpie(built: Built, config: "SamplerConfig", seed: int) -> Any:
-    import nutpie
-
     with postponed():
         compiled = compiled_density(built) or _compiled_model(built)
+    return draw_with_nutpie(compiled, config, seed)
+
+
+def draw_with_nutpie(compiled: Any, config: "SamplerConfig", seed: int) -> Any:
+    """Draw from a model that is compiled for nutpie.
+
+    Parameters
+    ----------
+    compiled
+        The model.
+    config
+        Chains, draws and step-size target.
+    seed
+        Fixes the draws.
+
+    Returns
+    -------
+    arviz.InferenceData
+        Without warm-up draws.
+    """
+    import nutpie
+
     sampler = nutpie.sample(
         compiled,
         draws=config.draws,

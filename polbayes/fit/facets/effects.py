@@ -1,0 +1,160 @@
+"""From coordinates to effects, and for slopes the way back.
+
+An effect is u = s z with a scale s and a standard normal z. Where ratings know it well, u is the
+better coordinate, and z is where they do not. With ratings worth a precision q the coordinate
+
+    w = z r,  r = sqrt(1 + q s^2)
+
+is near either where either is better, and varies by about 1 whatever s is (Papaspiliopoulos,
+Roberts and Sköld 2007). That q is an approximation changes how fast the posterior is explored, not
+the posterior. The scale may be of either sign: its absolute value is what counts. Where an effect
+has a known variance beside that of its term, s is the root of their sum.
+
+Effects that sum to zero, n in a group, have n - 1 free ones x with the sum S, from which
+u_j = x_j - S / (n + sqrt(n)) and the last u_n = -S / sqrt(n): an isometry onto what sums to zero
+(`polbayes.fit.expansion`). Where effects sum to zero in two ways, over models and over scenarios
+say, one is done after the other.
+"""
+
+import math
+
+import numpy as np
+
+from polbayes.fit.compilation import compiled
+
+
+@compiled
+def _whole(scale: float, extra: float) -> float:
+    return scale if extra == 0.0 else math.sqrt(scale * scale + extra)
+
+
+@compiled
+def expand(
+    w: np.ndarray,
+    scales: np.ndarray,
+    place: np.ndarray,
+    scale: np.ndarray,
+    precision: np.ndarray,
+    extra: np.ndarray,
+    size: int,
+) -> tuple[np.ndarray, float]:
+    """Compute effects, not yet centred, and the log-density of the coordinates.
+
+    Parameters
+    ----------
+    w
+        ``[drawn]`` coordinates.
+    scales
+        ``[scale]`` of either sign.
+    place, scale, precision, extra
+        ``[drawn]`` where each is in the vector of effects, which scale it has, q, and the known
+        variance.
+    size
+        Length of the vector of effects.
+    """
+    effects, logp = np.zeros(size), 0.0
+    for k in range(w.shape[0]):
+        s = _whole(scales[scale[k]], extra[k])
+        square = 1.0 + precision[k] * s * s
+        root = math.sqrt(square)
+        z = w[k] / root
+        effects[place[k]] = s * z
+        logp -= 0.5 * z * z + 0.5 * math.log(square)
+    return effects, logp
+
+
+@compiled
+def pull_back(
+    w: np.ndarray,
+    scales: np.ndarray,
+    place: np.ndarray,
+    scale: np.ndarray,
+    precision: np.ndarray,
+    extra: np.ndarray,
+    of_effects: np.ndarray,
+    of_w: np.ndarray,
+    of_scales: np.ndarray,
+) -> None:
+    """Add the slopes with respect to coordinates and scales, those of the density among them."""
+    for k in range(w.shape[0]):
+        s = _whole(scales[scale[k]], extra[k])
+        square = 1.0 + precision[k] * s * s
+        root = math.sqrt(square)
+        z = w[k] / root
+        of_effect = of_effects[place[k]]
+        of_z = of_effect * s - z
+        of_w[k] += of_z / root
+        of_root = -of_z * z / root - 1.0 / root
+        of_whole = of_effect * z + of_root * precision[k] * s / root
+        if extra[k] > 0.0:
+            of_whole *= scales[scale[k]] / s
+        of_scales[scale[k]] += of_whole
+
+
+@compiled
+def turn(effects: np.ndarray, places: np.ndarray, matrix: np.ndarray) -> None:
+    """Multiply some effects with a matrix, in place.
+
+    Parameters
+    ----------
+    effects
+        The vector of effects.
+    places
+        ``[column, effect]`` where those are that are multiplied.
+    matrix
+        ``[effect, effect]``.
+    """
+    for column in range(places.shape[0]):
+        before = effects[places[column]]
+        for row in range(matrix.shape[0]):
+            total = 0.0
+            for k in range(matrix.shape[1]):
+                total += matrix[row, k] * before[k]
+            effects[places[column, row]] = total
+
+
+@compiled
+def centre(
+    effects: np.ndarray, constraints: np.ndarray, groups: np.ndarray, share: np.ndarray
+) -> None:
+    """Turn free effects into effects that sum to zero, in place.
+
+    Parameters
+    ----------
+    effects
+        The vector of effects, 0 where one is not free.
+    constraints
+        ``[constraint, 5]`` where the term begins, its number of levels, how many numbers a level
+        has, where the term's stretch of `groups` and `share` begins, and how many groups it has.
+    groups, share
+        Group of each level, and the share of the group's sum that is taken from it.
+    """
+    for at in range(constraints.shape[0]):
+        start, levels, width, first, count = constraints[at]
+        sums = np.zeros((count, width))
+        for level in range(levels):
+            row, group = start + level * width, groups[first + level]
+            for d in range(width):
+                sums[group, d] += effects[row + d]
+        for level in range(levels):
+            row, group = start + level * width, groups[first + level]
+            for d in range(width):
+                effects[row + d] -= sums[group, d] * share[first + level]
+
+
+@compiled
+def centre_back(
+    of_effects: np.ndarray, constraints: np.ndarray, groups: np.ndarray, share: np.ndarray
+) -> None:
+    """Turn slopes with respect to what `centre` makes into those with respect to free effects."""
+    for at in range(constraints.shape[0] - 1, -1, -1):
+        start, levels, width, first, count = constraints[at]
+        sums = np.zeros((count, width))
+        for level in range(levels):
+            row, group = start + level * width, groups[first + level]
+            for d in range(width):
+                sums[group, d] += of_effects[row + d] * share[first + level]
+        for level in range(levels):
+            row, group = start + level * width, groups[first + level]
+            for d in range(width):
+                of_effects[row + d] -= sums[group, d]

@@ -1,0 +1,257 @@
+"""Ratings laid out for the many-facet model: one row a unit, judges and values beside each other.
+
+A *prompt* is what is put to a model: a stage of a wording of a twin of a scenario. A *unit* is
+what one model did with one prompt. There is a unit for every combination of model, scenario, twin,
+wording and stage. Where a model was not given a prompt its ratings are missing, and what it would
+have got there is predicted with the rest, so that models which were asked different things can be
+compared.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+PROMPT_DIMS = ("scenario", "twin", "wording", "stage")
+UNIT_DIMS = ("model", *PROMPT_DIMS)
+RATED_DIMS = (*UNIT_DIMS, "judge", "value")
+MISSING = -1
+MOST_POINTS = 128
+
+
+@dataclass(frozen=True)
+class Rated:
+    """Ratings and what they are of.
+
+    Parameters
+    ----------
+    names
+        Labels by dimension: ``model``, ``scenario``, ``twin``, ``wording``, ``stage``, ``judge``,
+        ``value``.
+    answers
+        ``[unit, judge, value]`` number of the point, `MISSING` where there is no rating; units in
+        the order of `units`.
+    points
+        ``[point]`` the ratings that occur, ascending.
+    scale
+        Lowest and highest rating that is possible.
+    side
+        ``[unit]`` half of +1 where the person who asks is right, of -1 where left; zeros where
+        this is not known or does not differ between the twins.
+    weights
+        ``[value]`` how the values stand to the axis that is scored, None without an axis.
+    axis
+        What a positive score says.
+    notes
+        What was left out, in sentences.
+    """
+
+    names: Mapping[str, tuple[str, ...]]
+    answers: np.ndarray
+    points: np.ndarray
+    scale: tuple[float, float]
+    side: np.ndarray
+    weights: np.ndarray | None
+    axis: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Number of labels by dimension."""
+        return {name: len(labels) for name, labels in self.names.items()}
+
+    @property
+    def width(self) -> float:
+        """Length of the scale."""
+        return self.scale[1] - self.scale[0]
+
+    @property
+    def middle(self) -> float:
+        """The middle of the scale."""
+        return sum(self.scale) / 2
+
+    @cached_property
+    def units(self) -> Mapping[str, np.ndarray]:
+        """``[unit]`` position in `names` of model, scenario, twin, wording and stage.
+
+        All combinations, the last changing fastest.
+        """
+        at = np.indices([self.sizes[dim] for dim in UNIT_DIMS]).reshape(len(UNIT_DIMS), -1)
+        return dict(zip(UNIT_DIMS, at, strict=True))
+
+    @cached_property
+    def self_of(self) -> np.ndarray:
+        """``[judge]`` the model that the judge is, by name; `MISSING` where it is none."""
+        models = list(self.names["model"])
+        found = [models.index(j) if j in models else MISSING for j in self.names["judge"]]
+        return np.array(found, dtype=np.int64)
+
+    @cached_property
+    def basis(self) -> np.ndarray:
+        """``[value, column]`` directions in which values move: axis, level and the rest.
+
+        The columns are orthogonal. The first is the axis, with a mean absolute value of 1, where
+        there is one; then comes what is the same for all values, as far as the axis leaves it;
+        the rest have length 1.
+        """
+        values = self.sizes["value"]
+        columns = [np.ones(values)]
+        if self.weights is not None and values > 1:
+            columns.insert(0, self.weights / np.abs(self.weights).mean())
+        if len(columns) > 1:
+            axis, level = columns
+            columns[1] = level - axis * (axis @ level) / (axis @ axis)
+            if np.allclose(columns[1], 0):
+                columns.pop()  # all weights are equal
+        first = np.column_stack(columns)
+        # A complete basis whose first columns span the same.
+        whole = np.linalg.qr(np.column_stack([first, np.eye(values)]))[0][:, :values]
+        return np.column_stack([first, whole[:, first.shape[1] :]])
+
+    @property
+    def score_weights(self) -> np.ndarray:
+        """``[value]`` what a profile in rating points is multiplied with for its score.
+
+        That is the alignment in [-100, 100], whose sum starts from the middle of the scale, where
+        values have weights, and else the mean over values.
+        """
+        if self.weights is None:
+            return np.full(self.sizes["value"], 1 / self.sizes["value"])
+        return 100 * self.weights / (self.width / 2 * np.abs(self.weights).sum())
+
+
+def gather(
+    ratings: "xr.DataArray",
+    *,
+    scale: tuple[float, float],
+    weights: Mapping[str, float] | None = None,
+    axis: str = "",
+    asking: "xr.DataArray | None" = None,
+) -> Rated:
+    """Lay ratings out.
+
+    Parameters
+    ----------
+    ratings
+        Over ``model, judge`` and any of ``scenario, twin, wording, stage, value``; NaN is missing.
+    scale
+        Lowest and highest rating that is possible.
+    weights
+        By value, of the score; None where values have no common axis.
+    axis
+        What a positive score says.
+    asking
+        Over ``scenario``, -1 left and +1 right: the side of the person who asks in the original.
+
+    Raises
+    ------
+    UserError
+        If there are no ratings, fewer than three or too many different ones, one that is out of
+        range, or a weight for an unknown value.
+    """
+    for dim in ("model", "judge"):
+        if dim not in ratings.dims:
+            raise UserError(f"ratings: the dimension '{dim}' is missing.")
+    for name in map(str, ratings.dims):
+        if name not in RATED_DIMS:
+            raise unknown("dimension", name, RATED_DIMS, where="ratings")
+    absent = [dim for dim in RATED_DIMS if dim not in ratings.dims]
+    full = ratings.expand_dims({dim: ["all"] for dim in absent}).transpose(*RATED_DIMS)
+    values = np.asarray(full.values, dtype=float)
+    there = ~np.isnan(values)
+    _check(values[there], scale)
+    kept = {}
+    for k, dim in enumerate(RATED_DIMS):
+        kept[dim] = there.any(axis=tuple(a for a in range(values.ndim) if a != k))
+    values = values[np.ix_(*(kept[dim] for dim in RATED_DIMS))]
+    names = {dim: tuple(map(str, full[dim].values[kept[dim]])) for dim in RATED_DIMS}
+    answers, points = _coded(values.reshape(-1, *values.shape[5:]))
+    rated = Rated(
+        names,
+        answers,
+        points,
+        (float(scale[0]), float(scale[1])),
+        np.zeros(len(answers)),
+        _weights(weights, names["value"]),
+        axis if weights is not None else "",
+        _notes(full, kept, answers),
+    )
+    if asking is None or len(names["twin"]) != 2:
+        return rated
+    known = asking.sel(scenario=list(names["scenario"])).to_numpy().astype(float)
+    turned = np.where(np.array(names["twin"]) == "mirrored", -1.0, 1.0)
+    side = known[rated.units["scenario"]] * turned[rated.units["twin"]] / 2
+    return replace(rated, side=side)
+
+
+def _check(values: np.ndarray, scale: tuple[float, float]) -> None:
+    if not values.size:
+        raise UserError("ratings: there is no rating.")
+    outside = (values < scale[0]) | (values > scale[1])
+    if outside.any():
+        raise UserError(
+            f"ratings: {values[outside][0]:g} is out of range; the scale runs from {scale[0]:g} "
+            f"to {scale[1]:g}."
+        )
+    used = len(np.unique(values))
+    if used < 3:
+        raise UserError(
+            f"ratings: only {used} different {'rating is' if used == 1 else 'ratings are'} used; "
+            "a many-facet model needs at least three."
+        )
+    if used > MOST_POINTS:
+        raise UserError(
+            f"ratings: {used} different ratings are used, but the model takes at most "
+            f"{MOST_POINTS} points; round them first."
+        )
+
+
+def _coded(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    there = ~np.isnan(values)
+    points, number = np.unique(values[there], return_inverse=True)
+    answers = np.full(values.shape, MISSING, dtype=np.int16)
+    answers[there] = number
+    return answers, points
+
+
+def _weights(weights: Mapping[str, float] | None, values: Sequence[str]) -> np.ndarray | None:
+    if weights is None:
+        return None
+    for name, weight in weights.items():
+        if name not in values:
+            raise unknown("value", name, values, where="weights")
+        if not np.isfinite(weight):
+            raise UserError(f"weights: {name}: must be a finite number, not {weight}.")
+    found = np.array([float(weights.get(value, 0.0)) for value in values])
+    if not found.any():
+        raise UserError("weights: all are zero; at least one value needs a weight.")
+    return found
+
+
+def _notes(
+    full: "xr.DataArray", kept: Mapping[str, np.ndarray], answers: np.ndarray
+) -> tuple[str, ...]:
+    notes = []
+    for dim in RATED_DIMS:
+        gone = [str(name) for name in full[dim].values[~kept[dim]]]
+        if gone:
+            notes.append(f"Without any rating, and left out: {dim} {', '.join(gone)}.")
+    missing = int((answers == MISSING).sum())
+    if missing:
+        notes.append(
+            f"{missing} of {answers.size} ratings are missing; what is known of their units from "
+            "the others is used, and the rest is uncertainty."
+        )
+    if answers.shape[1] == 1:
+        notes.append(
+            "There is one judge alone: nothing of what is found can be told from the judge's own "
+            "severity and leaning, and what a unit is from how the judge errs."
+        )
+    return tuple(notes)

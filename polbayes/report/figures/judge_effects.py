@@ -1,0 +1,49 @@
+"""What judges do to ratings, one panel an effect."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from polbayes.report.figures.forest import Panel, draw_rows
+from polbayes.report.figures.style import WIDTH, neutral_style, new_figure, rule
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+TITLES: Mapping[str, str] = {
+    "severity": "Severity, points",
+    "tilt": "Leaning, points of alignment",
+    "consistency": "Consistency, 1 = panel",
+    "range_use": "Use of the range, 1 = panel",
+    "self_level": "Of itself: all values, points",
+    "self_tilt": "Of itself: points of alignment",
+}
+
+
+def plot_judge_effects(effects: "pd.DataFrame") -> "Figure":
+    """Draw the effects of judges with intervals.
+
+    Parameters
+    ----------
+    effects
+        Columns ``judge, effect, estimate, lower, upper, neutral``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One axes per effect, in the order of `TITLES`, each on its own scale with a line where an
+        effect would be none.
+    """
+    there = [effect for effect in TITLES if (effects["effect"] == effect).any()]
+    down = -(-len(there) // 2)
+    most = effects.groupby("effect")["judge"].nunique().max()
+    with neutral_style():
+        figure = new_figure(WIDTH, down * (1.0 + 0.3 * max(most, 2)))
+        grid = figure.subplots(down, 2, squeeze=False)
+        for axes, effect in zip(grid.flat, there, strict=False):
+            rows = effects[effects["effect"] == effect]
+            rule(axes, float(rows["neutral"].iloc[0]))
+            draw_rows(axes, Panel(TITLES[effect], rows.rename(columns={"judge": "model"})))
+        for axes in grid.flat[len(there) :]:
+            figure.delaxes(axes)
+    return figure

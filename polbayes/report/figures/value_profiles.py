@@ -1,0 +1,64 @@
+"""How strong each value is in each model, with intervals."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.report.figures.forest import draw_intervals
+from polbayes.report.figures.style import (
+    MARKERS,
+    PALE,
+    SERIES,
+    WIDTH,
+    labels,
+    neutral_style,
+    new_figure,
+    row_names,
+    rule,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+def plot_value_profiles(profiles: "pd.DataFrame") -> "Figure":
+    """Draw the profiles of models, one row a value.
+
+    Parameters
+    ----------
+    profiles
+        Of one stage: ``model, value, estimate, lower, upper`` and, where values have a side,
+        ``positive``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One axes; models have colours and marks, and lie below one another within a row.
+    """
+    values = list(dict.fromkeys(profiles["value"]))
+    models = list(dict.fromkeys(profiles["model"]))
+    sides = profiles.drop_duplicates("value").set_index("value").get("positive", {})
+    offsets = np.linspace(-0.3, 0.3, len(models)) if len(models) > 1 else np.zeros(1)
+    with neutral_style():
+        height = len(values) * (0.3 + 0.11 * len(models)) + 1.4
+        figure = new_figure(WIDTH, height)
+        axes = figure.subplots()
+        rule(axes, 0.0)
+        for k, (model, name) in enumerate(zip(models, labels(models), strict=True)):
+            rows = profiles[profiles["model"] == model].set_index("value").loc[values]
+            at = np.arange(len(values)) + offsets[k]
+            colour, marker = SERIES[k % len(SERIES)], MARKERS[k % len(MARKERS)]
+            draw_intervals(axes, rows, at, colour=colour, marker=marker, name=name)
+        names = [f"{value.replace('_', ' ')}{_side(sides, value)}" for value in values]
+        row_names(axes, names, width=60)
+        axes.set_xlabel("weak ←  standardised rating by a fair judge  → strong")
+        axes.grid(axis="x", color=PALE, linewidth=0.6)
+        axes.set_axisbelow(True)
+        figure.legend(loc="outside upper center", ncols=min(len(models), 5), frameon=False)
+    return figure
+
+
+def _side(sides: "pd.Series", value: str) -> str:
+    side = sides.get(value)
+    return f" ({side})" if isinstance(side, str) and side else ""

@@ -1,0 +1,235 @@
+"""What the many-facet model says of models and judges, and how many judges are enough."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Fold,
+    Paragraph,
+    Picture,
+    Section,
+    chance_column,
+    estimate_columns,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.figures.judge_d_study import plot_judge_d_study
+from polbayes.report.figures.judge_effects import TITLES, plot_judge_effects
+from polbayes.report.figures.value_profiles import plot_value_profiles
+from polbayes.report.numbers import chance, count, number
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SOURCES = {"reflection": "the reflection", "stages": "the mean of the four stages"}
+SIGN = "Positive is liberal, negative conservative: the reverse of polbayes' other measures."
+
+
+def freed_profiles(results: Results) -> Section | None:
+    """Show profiles and alignment of the models as a fair judge would have them."""
+    profiles, scores = results.table("facet_profiles"), results.table("facet_alignment")
+    if profiles is None or scores is None:
+        return None
+    reading = (
+        "Judges are severe or mild and lean themselves, and some rate themselves. Here their "
+        "ratings are taken apart: what is shown is what a judge would be expected to give who has "
+        "the mean severity and leaning of this panel, uses the range as it does, and is none of "
+        "the models. What all judges of the panel have in common cannot be told from the models.",
+        f"Alignment weighs the ten values, from −100 to 100. {SIGN}",
+        f"Lines are {results.level:.0%} intervals for the scenarios that were played.",
+    )
+    blocks: list[Block] = [_alignment(scores, results.level)]
+    for stage in ("reflection", *dict.fromkeys(profiles["stage"])):
+        rows = profiles[profiles["stage"] == stage]
+        if not rows.empty:
+            blocks.insert(0, _profile_picture(rows, str(stage), results.level))
+            break
+    ranks = results.table("facet_ranks")
+    if ranks is not None:
+        blocks.append(_ranks(ranks))
+    return Section("freed-profiles", "The models, freed of the judges", reading, tuple(blocks))
+
+
+def _profile_picture(rows: "pd.DataFrame", stage: str, level: float) -> Picture:
+    what = stage.replace("_", " ")
+    return Picture(
+        name="facet_profiles",
+        caption=f"Strength of each value in {what}, by a fair judge, with {level:.0%} intervals. "
+        "In brackets: the side of the alignment on which a strong value counts.",
+        alt="Dots with intervals, one row a value; the numbers are in facet_profiles.csv.",
+        figure=plot_value_profiles(rows),
+        csv=("facet_profiles",),
+    )
+
+
+def _alignment(scores: "pd.DataFrame", level: float) -> Block:
+    shown = scores[scores["source"].isin(SOURCES)]
+    shown = scores if shown.empty else shown
+    return grid(
+        shown,
+        [
+            text_column("model", "Model"),
+            Column("From", lambda row: SOURCES.get(row["source"], row["source"]), False),
+            *estimate_columns("Alignment (positive is liberal)", level, digits=1),
+            chance_column("p_positive", "Probability that it is positive"),
+        ],
+        caption="Alignment by a fair judge, on [−100, 100].",
+        csv="facet_alignment",
+        posterior=True,
+    )
+
+
+def _ranks(ranks: "pd.DataFrame") -> Block:
+    shown = ranks[ranks["source"].isin(SOURCES)]
+    table = grid(
+        ranks if shown.empty else shown,
+        [
+            text_column("model", "Model"),
+            Column("From", lambda row: SOURCES.get(row["source"], row["source"]), False),
+            number_column("rank", "Rank (1 = most conservative)", 0),
+            chance_column("probability", "Probability"),
+        ],
+        caption="Probability of each rank.",
+        csv="facet_ranks",
+        posterior=True,
+    )
+    return Fold("Ranks and their probabilities", (table,))
+
+
+def judge_effects(results: Results) -> Section | None:
+    """Show what the judges do to the ratings."""
+    effects = results.table("judge_effects")
+    if effects is None:
+        return None
+    reading = (
+        "A judge is compared with the mean of the panel. Severity is how many points lower it "
+        "rates all values. Its leaning is what it does to the alignment: a positive one sees "
+        "everything as more liberal than the others do. Consistency is below 1 for a judge that "
+        "errs more than the panel, and use of the range below 1 for one that keeps to the middle.",
+        "Where a judge is one of the models, the last panels are about how it rates itself beyond "
+        "how it rates others.",
+    )
+    blocks: list[Block] = [
+        Picture(
+            name="judge_effects",
+            caption=f"Effects of the judges with {results.level:.0%} intervals; the lines are "
+            "where a judge would be like the panel.",
+            alt="Forest plots, one panel an effect; the numbers are in the table below.",
+            figure=plot_judge_effects(effects),
+            csv=("judge_effects",),
+        ),
+        grid(
+            effects,
+            [
+                text_column("judge", "Judge"),
+                Column("Effect", lambda row: TITLES.get(row["effect"], row["effect"]), False),
+                *estimate_columns("Estimate", results.level),
+                number_column("neutral", "As the panel", 0),
+                chance_column("p_above", "Probability that it is above that"),
+            ],
+            caption="Effects of the judges.",
+            csv="judge_effects",
+            posterior=True,
+        ),
+    ]
+    leaning = results.table("judge_leaning")
+    if leaning is not None:
+        blocks.append(Fold("Leaning by value", (_leaning(leaning, results.level),)))
+    return Section("judge-effects", "The judges", reading, tuple(blocks))
+
+
+def _leaning(leaning: "pd.DataFrame", level: float) -> Block:
+    return grid(
+        leaning,
+        [
+            text_column("judge", "Judge"),
+            Column("Value", lambda row: str(row["value"]).replace("_", " "), False),
+            *estimate_columns("Points above the panel, beyond severity", level),
+        ],
+        caption="Leaning of every judge on every value.",
+        csv="judge_leaning",
+        posterior=True,
+    )
+
+
+def judge_precision(results: Results) -> Section | None:
+    """Show how many judges and scenarios put the models in a stable order."""
+    designs = results.table("facet_d_study")
+    if designs is None or designs.empty:
+        return None
+    reading = (
+        "Would other judges and other scenarios like these put the models in the same order? From "
+        "how much judges and scenarios differ about the models follows how surely a study with "
+        "more or fewer of them, and nothing but mean ratings, gets the order of two models right.",
+        "All models are taken to play the same scenarios and to be rated by the same judges, who "
+        "are none of them.",
+    )
+    if results.verdict == "bad":
+        words = "No advice is given here, because the estimates are not to be used."
+        return Section(
+            "judge-precision", "How many judges and scenarios", reading, (Paragraph(words),)
+        )
+    source = str(designs["source"].iloc[0])
+    rows = designs[designs["source"] == source]
+    blocks = (
+        Paragraph(_advice(rows, source)),
+        Picture(
+            name="judge_d_study",
+            caption="Probability that two models are put in the right order, on average over "
+            f"pairs, from {SOURCES.get(source, source)}. The dashed line is what is wanted.",
+            alt="Lines by number of judges over the number of scenarios; numbers in the table.",
+            figure=plot_judge_d_study(rows),
+            csv=("facet_d_study",),
+        ),
+        Fold("Other studies", (_designs(designs, results.level),)),
+    )
+    return Section("judge-precision", "How many judges and scenarios", reading, blocks)
+
+
+def _advice(rows: "pd.DataFrame", source: str) -> str:
+    (own,) = rows[rows["own"]].to_dict(orient="records")
+    text = (
+        f"From {SOURCES.get(source, source)}, a study of this size ({own['judges']} judges, "
+        f"{own['scenarios']} scenarios) puts two models in the right order with a probability of "
+        f"{chance(own['p_pair'])}, those that are hardest to tell apart with "
+        f"{chance(own['p_least'])}, "
+        f"and all with {chance(own['p_all'])}. "
+    )
+    best = rows[rows["cheapest"]]
+    wanted = f"{own['wanted']:.0%}"
+    if best.empty:
+        top = rows.loc[rows["p_pair"].idxmax()]
+        return text + (
+            f"None of the {len(rows)} studies compared reaches {wanted} for two models; "
+            f"{top['judges']} judges and {top['scenarios']} scenarios come closest, with "
+            f"{chance(top['p_pair'])}."
+        )
+    row = best.iloc[0]
+    return text + (
+        f"The smallest of {len(rows)} studies that reaches {wanted} for two models has "
+        f"{row['judges']} judges and {row['scenarios']} scenarios: {count(row['ratings'])} rated "
+        f"units of each model, with a standard error of {number(row['se'], 1)} points of alignment."
+    )
+
+
+def _designs(designs: "pd.DataFrame", level: float) -> Block:
+    return grid(
+        designs,
+        [
+            Column("From", lambda row: SOURCES.get(row["source"], row["source"]), False),
+            number_column("judges", "Judges", 0),
+            number_column("scenarios", "Scenarios", 0),
+            number_column("ratings", "Rated units of each model", 0),
+            *estimate_columns("Standard error of the alignment", level, prefix="se", digits=1),
+            number_column("generalizability", "Generalizability"),
+            chance_column("p_pair", "Two models in order"),
+            chance_column("p_least", "The hardest two"),
+            chance_column("p_all", "All models in order"),
+        ],
+        caption="Studies of other sizes.",
+        csv="facet_d_study",
+        posterior=True,
+    )
