@@ -27,7 +27,6 @@ from polbayes.respondents import (
     setting_defaults,
 )
 from polbayes.respondents.questions import PendingQuestions, question_digest
-from polbayes.respondents.usage import Usage
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -405,7 +404,7 @@ def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> boo
 
 
 def _settings(
-    questions: PendingQuestions, config: RespondentConfig, asking: _Asking
+    questions: PendingQuestions, config: RespondentConfig, asking: Asking
 ) -> dict[str, Any]:
     lexicon = asking.lexicon
     return {

@@ -64,7 +64,7 @@ def test_a_shard_counts_until_it_is_merged_and_only_once(folder):
     assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % usable, 2 shards"
     kept = part.read_bytes()
     with Journal(path, {}) as journal:
-        merge(part, journal, {}, set())
+        merge(part, journal, set())
     assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % usable, 1 shards"
     part.write_bytes(kept)  # merged, and not yet taken away
     assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % usable, 1 shards"

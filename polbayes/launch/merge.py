@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError
-from polbayes.journal import Journal, remove
+from polbayes.journal import Journal, read, remove
 from polbayes.respondents.usage import used
 
 if TYPE_CHECKING:
@@ -73,13 +73,11 @@ def absorb(path: Path, settings: Mapping[str, Any], asking: "Asking") -> None:
     with asking.open_journal(path, settings) as journal:
         noted = {str(record["note"]) for record in journal.read() if "note" in record}
         for one in left:
-            merge(one, journal, asking, settings, noted)
+            merge(one, journal, noted)
     tidy(path.parent)
 
 
-def merge(
-    path: Path, journal: Journal, asking: "Asking", settings: Mapping[str, Any], noted: set[str]
-) -> list[dict[str, Any]]:
+def merge(path: Path, journal: Journal, noted: set[str]) -> list[dict[str, Any]]:
     """Move what is in a shard's journal into its respondent's, and return the answers.
 
     A remark at the end says that it was done, with the tokens that belong to no answer, so that a
@@ -91,15 +89,12 @@ def merge(
         The shard's journal, which nobody writes any more.
     journal
         The respondent's, open for writing.
-    asking, settings
-        How journals are opened, and the settings of both.
     noted
         Remarks that are in the respondent's already; added to.
     """
     cells: list[dict[str, Any]] = []
     if path.is_file() and not any(r.get("merged") == path.name for r in journal.read()):
-        with asking.open_journal(path, settings) as shard:
-            records = shard.records
+        records = list(read(path))
         cells = [record for record in records if "cell" in record]
         others = [record for record in records if "cell" not in record]
         new = [r for r in others if "note" in r and r["note"] not in noted]

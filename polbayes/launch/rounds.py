@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
+from polbayes.asking import Before, before
 from polbayes.config import LauncherConfig
 from polbayes.errors import UserError
-from polbayes.asking import Before, before
 from polbayes.journal import Journal
 from polbayes.launch.limits import part_of
 from polbayes.launch.merge import launch_path, merge, shard_folder
@@ -52,8 +52,7 @@ class Round:
 
     def merge(self, shard: Shard) -> None:
         """Merge the journal of a shard that has ended into the respondent's."""
-        asking, settings = self.work.asking, self.work.settings
-        cells = merge(shard.path, self.journal, asking, settings, self.known.notes)
+        cells = merge(shard.path, self.journal, self.known.notes)
         self.answered += len(cells)
         works = any(record["status"] != "error" for record in cells)
         self.known.works = self.known.works or works
@@ -97,7 +96,9 @@ def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
         Shard(
             questions=work.questions,
             places=one.left[first:end],
-            config=part_of(work.config, one.known.spent, share=(end - first) / total, at_once=at_once),
+            config=part_of(
+                work.config, one.known.spent, share=(end - first) / total, at_once=at_once
+            ),
             asking=work.asking,
             path=(shard_folder(work.path) / f"{token}-{one.number}-{number}.jsonl").absolute(),
             settings=work.settings,

@@ -53,14 +53,14 @@ class Question:
     temperature: float | None = None
     schema: Mapping[str, Any] | None = field(default=None, hash=False)
 
-
-class TooLongError(ValueError):
-    """A question that does not fit into the context of a respondent."""
-
     @property
     def cell(self) -> tuple[str, str, str, int]:
         """Its labels, as a journal names it."""
         return self.item, self.variant, self.prefix, self.run
+
+
+class TooLongError(ValueError):
+    """A question that does not fit into the context of a respondent."""
 
 
 @dataclass(frozen=True)

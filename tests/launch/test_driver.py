@@ -300,7 +300,9 @@ def test_what_all_used_is_added_up(here, loopback, asked, tmp_path):
 
 
 def test_a_shard_is_merged_once_even_if_the_merging_was_cut_short(tmp_path):
-    from polbayes.launch.merge import merge, shard_folder
+    from polbayes.asking import Asking
+    from polbayes.config import ElicitationConfig
+    from polbayes.launch.merge import absorb, merge, shard_folder
     from polbayes.respondents.usage import used
 
     path, settings = tmp_path / "m.jsonl", {"a": 1}
@@ -315,11 +317,11 @@ def test_a_shard_is_merged_once_even_if_the_merging_was_cut_short(tmp_path):
     kept = part_path.read_bytes()
     with Journal(path, settings) as journal:
         journal.extend(answers[:2])  # what a merging that was killed may have written
-        merge(part_path, journal, settings, set())
+        merge(part_path, journal, set())
     assert not part_path.exists()
     part_path.write_bytes(kept)  # killed before the file was taken away
-    with Journal(path, settings) as journal:
-        merge(part_path, journal, settings, set())
+    absorb(path, settings, Asking(ElicitationConfig(), None, 1))
+    assert not part_path.parent.exists()
     records = list(read(path))
     assert [r["cell"][3] for r in records if "cell" in r] == [0, 1, 2, 3]
     assert [r["note"] for r in records if "note" in r] == ["so"]
