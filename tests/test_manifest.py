@@ -219,7 +219,7 @@ def test_keys_that_there_were_not_always_change_nothing_at_their_defaults(tmp_pa
     assert stage_keys(before, {}) == stage_keys(after, {})
     other = {**after, "elicitation": {**after["elicitation"], "decoding": "greedy"}}
     assert stage_keys(other, {})["probe"] != stage_keys(before, {})["probe"]
-    with pytest.raises(UserError, match=r"elicitation\.decoding=null, not greedy"):
+    with pytest.raises(UserError, match=r"elicitation\.decoding=sample, not greedy"):
         check_config(tmp_path, yaml.safe_dump(other), STAGES)
     shown = {**before, "report": {"study": "haller"}}
     old, new = stage_keys(before, {}), stage_keys(shown, {})
