@@ -10,7 +10,9 @@ and priors, and as many chains and draws:
   out there.
 
 What is compared is the smallest bulk-ESS of the quantities of the respondents that all three have
-(positions, acquiescence, scales), by seconds of sampling with warm-up, and with compilation too.
+(positions, acquiescence, scales), by seconds of processor time for sampling with warm-up, and with
+compilation too. Processor time does not depend on what else the machine does, nor on how many of
+the chains run at once.
 brms needs R with the packages brms and posterior; without them its line is left out.
 """
 
@@ -19,7 +21,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +33,22 @@ from polbayes.config import AnalysisConfig, SamplerConfig
 from polbayes.dataset import STATUS, to_frame
 
 SIZE = Size(models=4, wvs=24, pct=0, prefixes=4)
-CHAINS, TUNE, DRAWS = 4, 1000, 1000
+CHAINS, TUNE, DRAWS = 4, 500, 500
 
 _BRMS = r"""
 suppressMessages({library(brms); library(posterior)})
+if (!file.exists(rstan::rstan_options("boost_lib"))) {
+  # Debian's BH has its headers among the system's.
+  rstan::rstan_options(boost_lib = "/usr/include", boost_lib2 = "/usr/include")
+}
 args <- commandArgs(TRUE)
 d <- read.csv(args[1])
 d$stance <- ordered(d$stance)
 form <- bf(
-  stance ~ acq + word + s * (exp(disc) * (theta - diff) + steer + quirk),
-  theta ~ 0 + dimension + (0 + dimension | model),
+  stance ~ acq + word + s * (exp(lam) * (pos - diff) + steer + quirk),
+  pos ~ 0 + dimension + (0 + dimension | model),
   diff ~ 0 + (1 | item),
-  disc ~ 0 + (1 | item),
+  lam ~ 0 + (1 | item),
   acq ~ 0 + (1 | model) + (1 | gr(mp, by = model)),
   steer ~ 0 + (1 | gr(mp, by = model)),
   quirk ~ 0 + (1 | mi),
@@ -54,23 +59,30 @@ sd_half <- function(nlpar, group, scale) {
   set_prior(sprintf("normal(0, %g)", scale), class = "sd", nlpar = nlpar, group = group)
 }
 pri <- c(
-  set_prior("normal(0, 1)", class = "b", nlpar = "theta"),
-  sd_half("theta", "model", 1), sd_half("diff", "item", 1), sd_half("disc", "item", 0.3),
+  set_prior("normal(0, 1)", class = "b", nlpar = "pos"),
+  sd_half("pos", "model", 1), sd_half("diff", "item", 1), sd_half("lam", "item", 0.3),
   sd_half("acq", "model", 1), sd_half("acq", "mp", 0.5), sd_half("steer", "mp", 0.5),
   sd_half("quirk", "mi", 0.5), sd_half("word", "iv", 0.5), sd_half("word", "miv", 0.5),
   set_prior("lkj(2)", class = "cor")
 )
 fit <- brm(form, d, family = cumulative(), prior = pri, chains = 0, refresh = 0)
-t0 <- proc.time()[["elapsed"]]
+used <- function() sum(proc.time()[c("user.self", "sys.self")])
+t0 <- used()
 fit <- update(fit, chains = as.integer(args[2]), iter = as.integer(args[3]) + as.integer(args[4]),
-              warmup = as.integer(args[3]), cores = 2, seed = 1, refresh = 0, recompile = FALSE)
-seconds <- proc.time()[["elapsed"]] - t0
+              warmup = as.integer(args[3]), cores = 1, seed = 1, refresh = 0, recompile = FALSE)
+seconds <- used() - t0
 all <- as_draws_array(fit)
 names <- variables(all)
-keep <- grepl("^(sd_|cor_|b_theta|r_model__(theta|acq))", names)
+keep <- grepl("^(sd_|cor_|b_pos|r_model__(pos|acq))", names)
 s <- summarise_draws(subset_draws(all, variable = names[keep]), "rhat", "ess_bulk")
-write.csv(data.frame(seconds = seconds, ess = min(s$ess_bulk), r_hat = max(s$rhat)), args[5])
+write.csv(data.frame(seconds = seconds, ess = min(as.numeric(s$ess_bulk)),
+  r_hat = max(as.numeric(s$rhat))), args[5])
 """
+
+
+def used() -> float:
+    """Return the processor time of this process and of those that it has waited for, in seconds."""
+    return sum(os.times()[:4])
 
 
 def rows(data: Any) -> pd.DataFrame:
@@ -81,7 +93,7 @@ def rows(data: Any) -> pd.DataFrame:
 
 
 def by_polbayes(data: Any) -> tuple[float, float, Any]:
-    """Fit with polbayes; return seconds of sampling, seconds in all, and the posterior."""
+    """Fit with polbayes; return seconds of sampling and in all, and the posterior."""
     from polbayes.fit.cells import gather_cells
     from polbayes.fit.model import build
     from polbayes.fit.readout import read_off
@@ -89,14 +101,16 @@ def by_polbayes(data: Any) -> tuple[float, float, Any]:
     from polbayes.fit.spec import parse_spec
     from polbayes.fit.terms import bind
 
-    started = time.monotonic()
+    started = used()
     spec = parse_spec(AnalysisConfig(parts=PARTS))
     cells = gather_cells(data, spec)
     built = build(spec, cells, bind(spec, cells))
-    config = SamplerConfig(chains=CHAINS, tune=TUNE, draws=DRAWS)
-    drawn, stats = sample(built, config, seed=1)
-    whole = time.monotonic() - started
-    return float(stats.attrs["sampling_time"]), whole, read_off(built, drawn)
+    # A first few draws, so that compilation, if there is any, is not in the time of sampling.
+    sample(built, SamplerConfig(chains=2, tune=50, draws=50), seed=1)
+    ready = used()
+    drawn, _ = sample(built, SamplerConfig(chains=CHAINS, tune=TUNE, draws=DRAWS), seed=1)
+    done = used()
+    return done - ready, done - started, read_off(built, drawn)
 
 
 def by_rows(frame: pd.DataFrame) -> tuple[float, float, Any]:
@@ -104,12 +118,12 @@ def by_rows(frame: pd.DataFrame) -> tuple[float, float, Any]:
     import pymc as pm
     import pytensor.tensor as pt
 
-    started = time.monotonic()
+    started = used()
     code = {c: pd.factorize(frame[c], sort=True)[0] for c in ("model", "item", "variant", "prefix")}
     m, i, v, p = code.values()
     items = frame.drop_duplicates("item").sort_values("item")
     cultural = (items["dimension"] == "cultural").to_numpy().astype(int)
-    n_m, n_i, n_v, n_p = (c.max() + 1 for c in code.values())
+    n_m, n_i, n_v, n_p = (int(c.max()) + 1 for c in code.values())
     s = frame["keying"].to_numpy(dtype=float)
     sides = [np.flatnonzero(cultural == side) for side in (0, 1)]
 
@@ -157,8 +171,13 @@ def by_rows(frame: pd.DataFrame) -> tuple[float, float, Any]:
             observed=frame["stance"].to_numpy() + 1,
             compute_p=False,
         )
-        trace = pm.sample(DRAWS, tune=TUNE, chains=CHAINS, random_seed=1, progressbar=False)
-    return float(trace.posterior.attrs["sampling_time"]), time.monotonic() - started, trace
+        # The first few draws compile.
+        settings = {"chains": CHAINS, "cores": 1, "random_seed": 1, "progressbar": False}
+        pm.sample(1, tune=1, compute_convergence_checks=False, **settings)
+        ready = used()
+        trace = pm.sample(DRAWS, tune=TUNE, **settings)
+    done = used()
+    return done - ready, done - started, trace
 
 
 def by_brms(frame: pd.DataFrame) -> tuple[float, float, float, float] | None:
@@ -178,9 +197,9 @@ def by_brms(frame: pd.DataFrame) -> tuple[float, float, float, float] | None:
         table.to_csv(paths[1], index=False)
         numbers = [str(n) for n in (CHAINS, TUNE, DRAWS)]
         command = ["Rscript", str(paths[0]), str(paths[1]), *numbers, str(paths[2])]
-        started = time.monotonic()
+        started = used()
         done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False)
-        whole = time.monotonic() - started
+        whole = used() - started
         if done.returncode:
             return None
         found = pd.read_csv(paths[2]).iloc[0]

@@ -228,17 +228,56 @@ class ImportConfig:
 
 
 @dataclass
+class JudgeConfig:
+    """A language model that reads the stance of answers by a rubric (`polbayes.coding.judge`).
+
+    Parameters
+    ----------
+    backend
+        How it is asked, as of a respondent: ``chat_api`` or ``causal``.
+    chat, api
+        As of a respondent.
+    rubric
+        What it is told: a name in `data/rubrics/`, or a YAML file like those.
+    probabilities
+        Where the probabilities come from: ``stated`` by the judge, shares of ``votes``, or those
+        of the ``token`` that the label begins with.
+    votes
+        How often each answer is judged, for ``votes``.
+    attempts
+        How often a judgement that failed or cannot be read is asked for in all.
+    temperature
+        Null for 1 where there are votes, and 0 otherwise.
+    max_new_tokens
+        The longest output, but for ``token``.
+    schema
+        Whether JSON is asked for by its schema where the server takes one.
+    """
+
+    backend: str = "chat_api"
+    chat: bool | None = None
+    api: ApiConfig | None = None
+    rubric: str = "stance"
+    probabilities: str = "stated"
+    votes: int = 5
+    attempts: int = 3
+    temperature: float | None = None
+    max_new_tokens: int = 200
+    schema: bool = True
+
+
+@dataclass
 class CoderConfig:
-    """A coder that has to be declared: a checkpoint, or an ensemble of coders.
+    """A coder that has to be declared: a checkpoint, a judge, or an ensemble of coders.
 
     Parameters
     ----------
     kind
-        ``nli``, ``sentiment``, ``classifier`` or ``ensemble``; empty for what the coder's name
-        says.
+        ``nli``, ``sentiment``, ``classifier``, ``judge`` or ``ensemble``; empty for what the
+        coder's name says.
     checkpoint, revision
         Hub name (with a revision) or local folder; empty for the kind's own
-        (`polbayes.coding.registry.KINDS`).
+        (`polbayes.coding.registry.KINDS`). Of a judge behind a server what the server calls it.
     text, pair
         What the checkpoint is given, with the fields ``{statement}`` and ``{response}``: one
         text, or two where `pair` is not empty. Empty for what is usual for the kind.
@@ -250,6 +289,8 @@ class CoderConfig:
         ``entailment``, ``neutral`` or ``contradiction``), where its own names do not say it.
     weights
         For ``ensemble``: coders and their weights.
+    judge
+        For ``judge``: how it is asked; None for the defaults.
     threshold
         An answer whose likeliest class has a smaller probability is left to the next coder.
     batch_size
@@ -268,6 +309,7 @@ class CoderConfig:
     hypotheses: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     weights: dict[str, float] = field(default_factory=dict)
+    judge: JudgeConfig | None = None
     threshold: float = 0.0
     batch_size: int = 16
     dtype: str = "float32"
@@ -643,7 +685,8 @@ class MisclassificationConfig:
     prior
         Answers of every kind that are added to the counts (1/2: Jeffreys).
     pooled
-        Answers that those of the other models are worth to a model's own matrix.
+        Answers that those of the other models are worth to a model's own matrix, and those of
+        other errors to how sure the coder is of one kind of error.
     """
 
     confusion: str = "${run_dir}/validation/confusion.nc"

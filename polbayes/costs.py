@@ -1,4 +1,7 @@
-"""What asking costs: what was used, from the journals, and what will be, from the design."""
+"""What asking costs: what was used, from the journals, and what will be, from the design.
+
+What judges take (`polbayes.coding.judge`) is in `polbayes.coding.judge_costs`.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,19 +24,21 @@ if TYPE_CHECKING:
 
 USAGE = "usage.csv"
 # English prose has more than four bytes a token, and a chat some tokens around each turn.
-_BYTES_A_TOKEN = 4.5
-_AROUND_A_TURN = 8
+BYTES_A_TOKEN = 4.5
+AROUND_A_TURN = 8
 # Prompts whose length is looked at; more would take long and tell nothing.
 _SAMPLE = 2000
 
 
-def usage_table(journal_dir: Path, respondents: Mapping[str, RespondentConfig]) -> "pd.DataFrame":
+def usage_table(
+    journals: Mapping[str, Path], respondents: Mapping[str, RespondentConfig]
+) -> "pd.DataFrame":
     """Add up what each respondent behind a server has used.
 
     Parameters
     ----------
-    journal_dir
-        Of the run.
+    journals
+        By respondent.
     respondents
         By name.
 
@@ -49,7 +54,7 @@ def usage_table(journal_dir: Path, respondents: Mapping[str, RespondentConfig]) 
 
     rows = []
     for name, config in respondents.items():
-        path = journal_path(journal_dir, name)
+        path = journals[name]
         if config.backend != "chat_api" or not path.is_file():
             continue
         api, total, answers = api_of(config), Usage(), 0
@@ -84,7 +89,8 @@ def write_usage(folder: Path, respondents: Mapping[str, RespondentConfig]) -> "p
     UserError
         If the file cannot be written.
     """
-    table = usage_table(folder / "journal", respondents)
+    journals = {name: journal_path(folder / "journal", name) for name in respondents}
+    table = usage_table(journals, respondents)
     if len(table):
         write_text(folder / USAGE, table.to_csv(index=False))
     return table
@@ -140,16 +146,14 @@ def estimate(
         answered = min(sum(cells), len(questions))
         left = len(questions) - answered
         tokens = left * _mean_tokens(questions, config)
-        paid = cost(
-            Usage(round(tokens), left * _answer_tokens(elicitation, config)), api_of(config)
-        )
+        paid = cost(Usage(round(tokens), left * answer_tokens(elicitation, config)), api_of(config))
         rows.append(
             {
                 "model": name,
                 "questions": len(questions),
                 "answered": answered,
                 "input_tokens": round(tokens),
-                "output_tokens": left * _answer_tokens(elicitation, config),
+                "output_tokens": left * answer_tokens(elicitation, config),
                 "cost": paid if config.backend == "chat_api" else None,
                 "currency": api_of(config).currency,
             }
@@ -162,23 +166,25 @@ def _mean_tokens(questions: PendingQuestions, config: RespondentConfig) -> float
     places = np.linspace(0, len(questions) - 1, min(len(questions), _SAMPLE)).round().astype(int)
     sizes = [len(questions[int(n)].prompt.encode("utf-8", "surrogatepass")) for n in places]
     if config.backend != "chat_api":
-        return float(np.mean(sizes)) / _BYTES_A_TOKEN if sizes else 0.0
+        return float(np.mean(sizes)) / BYTES_A_TOKEN if sizes else 0.0
     system = api_of(config).system or ""
-    around = _AROUND_A_TURN * (2 if system else 1)
+    around = AROUND_A_TURN * (2 if system else 1)
     mean = float(np.mean(sizes)) if sizes else 0.0
-    return (mean + len(system.encode("utf-8", "surrogatepass"))) / _BYTES_A_TOKEN + around
+    return (mean + len(system.encode("utf-8", "surrogatepass"))) / BYTES_A_TOKEN + around
 
 
-def _answer_tokens(elicitation: ElicitationConfig, config: RespondentConfig) -> int:
+def answer_tokens(elicitation: ElicitationConfig, config: RespondentConfig) -> int:
     """Return the most tokens that are generated for one question."""
     if elicitation.kind == "open_ended":
         return elicitation.max_new_tokens
     return ANSWER_TOKENS if config.backend == "chat_api" else 0
 
 
-def estimate_in_words(table: "pd.DataFrame", respondents: Mapping[str, RespondentConfig]) -> str:
+def estimate_in_words(
+    table: "pd.DataFrame", respondents: Mapping[str, RespondentConfig], *, who: str = "respondent"
+) -> str:
     """Lay the table of `estimate` out as text, with a line for every budget that may not do."""
-    lines = ["respondent: questions, tokens of prompts (about), tokens of answers (at most), cost"]
+    lines = [f"{who}: questions, tokens of prompts (about), tokens of answers (at most), cost"]
     for row in table.to_dict("records"):
         before = f" ({row['answered']:,} answered before)" if row["answered"] else ""
         priced = row["cost"] is not None and not np.isnan(row["cost"])

@@ -1,15 +1,15 @@
-"""Reading what a judge wrote: a JSON object of ratings, in whatever state it arrives.
+"""Reading what a judge wrote: a JSON object of ratings or a label, in whatever state it arrives.
 
-A judge is asked for one JSON object with a number for each thing to be rated, and often adds a
-fence, a preface, an afterthought, or stops in the middle. What can be read for certain is read;
-everything else gets a status of its own and no number. Nothing is guessed, averaged or clipped:
-a rating of 25 on a scale to 20 is not a 20.
+A judge is asked for one JSON object with a number for each thing to be rated, or with a label, and
+often adds a fence, a preface, an afterthought, or stops in the middle. What can be read for certain
+is read; everything else gets a status of its own and no number. Nothing is guessed, averaged or
+clipped: a rating of 25 on a scale to 20 is not a 20.
 """
 
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ STATUSES = (
     "truncated",  # the object broke off before it
     "wrong_type",  # something else than a finite number
     "out_of_range",
+    "unknown_label",  # a text that is none of the labels
     "conflicting",  # given more than once, and differently
     "no_object",  # there is no JSON object at all
     "malformed",  # there is one that cannot be read
@@ -28,6 +29,8 @@ STATUSES = (
 _ATTEMPTS = 50
 _NUMBER = re.compile(r"\s*[+-]?\d{1,9}(\.\d{1,9})?\s*")
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
+# What may be around a label that stands alone: "**Agree**."
+_MARKS = re.compile(r"[^\w\s-]+")
 _HALVES = re.compile("[\ud800-\udfff]")
 _RATING_KEYS = ("rating", "score", "value")
 _REASON_KEYS = ("reasoning", "reason", "rationale", "explanation")
@@ -55,6 +58,48 @@ class Judgement:
     def complete(self) -> bool:
         """Whether every rating can be used."""
         return all(status == "ok" for status in self.statuses.values())
+
+
+def read_label(output: str, labels: Iterable[str], *, key: str) -> tuple[str, str]:
+    """Read a label from the output of a judge.
+
+    Parameters
+    ----------
+    output
+        As received: an object as for `read_judgement` with the label as a text, or nothing but a
+        label, whatever marks are around it. A label among other words is not looked for: "I
+        would not say agree" is no "agree".
+    labels
+        Those that there are.
+    key
+        Under which the label is to be.
+
+    Returns
+    -------
+    label, status
+        The label, ``""`` where the status, out of `STATUSES`, is not ``ok``.
+
+    Examples
+    --------
+    >>> read_label('{"stance": "Agree"}', ["agree", "disagree"], key="stance")
+    ('agree', 'ok')
+    """
+    known = {_folded(label): label for label in labels}
+    alone = known.get(_folded(_MARKS.sub(" ", output)))
+    if alone is not None:
+        return alone, "ok"
+    objects, fate = _objects(output)
+    found: dict[str, list[Any]] = {key: []}
+    for pairs in objects:
+        _collect(pairs, {_folded(key): key}, found, [])
+    if not found[key]:
+        return "", fate
+    named = [known.get(_folded(x)) if isinstance(x, str) else None for x in found[key]]
+    if len(set(named)) > 1:
+        return "", "conflicting"
+    if named[0] is None:
+        return "", "unknown_label" if isinstance(found[key][0], str) else "wrong_type"
+    return named[0], "ok"
 
 
 class _Pairs(list[tuple[str, Any]]):

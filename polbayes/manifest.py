@@ -27,6 +27,9 @@ from polbayes.files import replacing
 # Keys of the analysis that say how the posterior is reported, and not what it is.
 CONCLUDING = ("level", "rope", "precision")
 
+# Where specs are compared on a run's answers, within its folder.
+SPECS_TABLE = Path("comparisons") / "specs.csv"
+
 # How the keys of the stages are made. The first way hashed every key of the config, so that a key
 # that came with a later version changed all of them.
 _KEYS = 2
@@ -212,7 +215,20 @@ def _without_means(config: Any) -> Any:
         out["respondents"] = {name: _of_answers(r) for name, r in respondents.items()}
     if isinstance(asking := config.get("elicitation"), dict):
         out["elicitation"] = {key: v for key, v in asking.items() if key != "batch_size"}
+    if isinstance(coding := config.get("coding"), dict) and isinstance(coding.get("models"), dict):
+        models = {name: _of_codes(coder) for name, coder in coding["models"].items()}
+        out["coding"] = {**coding, "models": models}
     return out
+
+
+def _of_codes(coder: Any) -> Any:
+    """Return a coder's declaration without what judges alone have, unless it is one."""
+    if not isinstance(coder, dict):
+        return coder
+    others = {key: value for key, value in coder.items() if key != "judge"}
+    if not isinstance(judge := coder.get("judge"), dict):
+        return others
+    return {**others, "judge": _of_answers(judge)}
 
 
 def _of_answers(respondent: Any) -> Any:
@@ -240,6 +256,7 @@ def stage_keys(
     *,
     code_inputs: Mapping[str, str] = {},
     fit_inputs: Mapping[str, str] = {},
+    report_inputs: Mapping[str, str] = {},
     first_way: bool = False,
 ) -> dict[str, str]:
     """Return for every stage a hash of what determines its result.
@@ -257,6 +274,8 @@ def stage_keys(
         Hashes of the checkpoints that coders are.
     fit_inputs
         Hashes of those that only the analysis reads.
+    report_inputs
+        Hashes of those that only the report reads.
     first_way
         Whether every key of the config is hashed, as earlier versions did.
 
@@ -281,7 +300,8 @@ def stage_keys(
     )
     fitted = digest([keys["code"], dict(fit_inputs)])
     keys["draws"] = draws_key(fitted, config["analysis"], config["sampler"], seed)
-    keys["report"] = digest([keys["measure"], keys["fit"], own["report"]])
+    shown = [dict(report_inputs)] if report_inputs else []
+    keys["report"] = digest([keys["measure"], keys["fit"], own["report"], *shown])
     return keys
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.config import RunConfig
-from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS
+from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses
 from polbayes.design import design
 from polbayes.errors import UserError
 from polbayes.instruments import Instrument, load_instrument
@@ -27,6 +27,7 @@ from polbayes.wordings import with_wordings
 if TYPE_CHECKING:
     import xarray as xr
 
+    from polbayes.coding.judge_respondent import AskedJudge
     from polbayes.fit.mixed.spec import MixedSpec
     from polbayes.fit.spec import Spec
 
@@ -147,6 +148,38 @@ def _design(
     )
 
 
+def _judging(config: RunConfig, data: "xr.Dataset") -> list[str]:
+    """Say about what judging takes: of the answers that are there, or of all that will be."""
+    from polbayes.coding.judge_costs import estimate_judges
+    from polbayes.costs import estimate_in_words
+
+    asked = _judges(config)
+    if not asked:
+        return []
+    for folder in (config.run_dir, config.answers_from):
+        path = Path(folder).expanduser() if folder is not None else None
+        if config.imported is None and path and (path / "responses.nc").is_file():
+            data = open_responses(path)
+            break
+    table = estimate_judges(
+        data,
+        config.coding,
+        longest=config.elicitation.max_new_tokens,
+        journal_dir=Path(config.run_dir).expanduser() / CODING,
+    )
+    respondents = {name: judge.respondent for name, judge in asked.items()}
+    return ["", estimate_in_words(table, respondents, who="judge")]
+
+
+def _judges(config: RunConfig) -> "dict[str, AskedJudge]":
+    """Return the judges that are going to read answers."""
+    from polbayes.coding.judge_respondent import declared_judge
+    from polbayes.coding.registry import judges
+
+    found = judges(config.coding.coders, config.coding.models) if _is_text(config) else {}
+    return {name: declared_judge(name, one) for name, one in found.items()}
+
+
 def _only_models(data: "xr.Dataset", models: Sequence[str] | None) -> "xr.Dataset":
     from polbayes.errors import unknown
 
@@ -166,6 +199,8 @@ def _as_if_answered(data: "xr.Dataset") -> "xr.Dataset":
         status=data["status"].where(~asked, STATUS["ok"]),
         stance=asked.astype(np.int8),
         r_plus=asked.astype(np.float32) / 2,
+        p_agree=asked.astype(np.float32) / 3,
+        p_disagree=asked.astype(np.float32) / 3,
     )
 
 
@@ -174,7 +209,7 @@ def explain(config: RunConfig) -> str:
     from polbayes.fit.analysis import explain_analysis
 
     planned = plan(config)
-    return explain_analysis(planned.spec, _answers(planned), answered=config.imported is not None)
+    return explain_analysis(planned.spec, _answers(planned), answered=_has_answers(planned))
 
 
 def prior(config: RunConfig) -> str:
@@ -192,11 +227,19 @@ def prior(config: RunConfig) -> str:
     return prior_analysis(planned.spec, _answers(planned), level=level, seed=seed)
 
 
+def _has_answers(planned: Plan) -> bool:
+    """Tell whether there are answers that can be coded without asking anybody, judges included."""
+    from polbayes.coding.registry import judges
+
+    coding = planned.config.coding
+    return planned.config.imported is not None and not judges(coding.coders, coding.models)
+
+
 def _answers(planned: Plan) -> "xr.Dataset":
     """Return the imported answers, or a design in which every question was answered."""
     from polbayes.coding.responses import code_responses
 
-    if planned.config.imported is None:
+    if not _has_answers(planned):
         return _as_if_answered(planned.design)
     coding = planned.config.coding
     journal_dir = Path(planned.config.run_dir).expanduser() / CODING
@@ -218,11 +261,13 @@ def dry_run(config: RunConfig) -> str:
     asked = int((data["status"] != NOT_ASKED).sum())
     sizes = ", ".join(f"{n} {_PLURAL[str(d)]}" for d, n in data["status"].sizes.items())
     lines = [f"{asked:,} questions: {sizes}."]
+    judged = _judging(config, data)
     if config.imported is not None:
-        return "\n".join([*lines, "The answers are imported; nothing would be asked."])
+        lines.append("The answers are imported; no respondent would be asked.")
+        return "\n".join([*lines, *judged])
     journal = Path(config.run_dir).expanduser() / "journal"
     table = estimate(data, config.respondents, config.elicitation, journal)
-    lines += ["", estimate_in_words(table, config.respondents)]
+    lines += ["", estimate_in_words(table, config.respondents), *judged]
     item, variant = data["item"].values[0], data["variant"].values[0]
     for model in data["model"].values:
         api = config.respondents[model].api
@@ -231,4 +276,7 @@ def dry_run(config: RunConfig) -> str:
         for prefix in data["prefix"].values:
             prompt = rendered_prompt(data, model, item, variant, prefix)
             lines += ["", f"--- {model}, {prefix}, {item}, {variant}", prompt]
+    statement = str(data["statement"].sel(item=item, variant=variant).item())
+    for name, judge in _judges(config).items():
+        lines += ["", f"--- {name}, as judge", judge.prompt(statement, "(an answer)")]
     return "\n".join(lines)

@@ -80,6 +80,10 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         return
     _check_stages(todo, manifest, keys)
     planned = plan(config)
+    if "code" in todo:
+        from polbayes.coding.judge import check_judges_ready
+
+        check_judges_ready(config.coding, _coded_before(config, folder))
     with one_writer(folder):
         # Who had the folder until now may have done some of it.
         job = Job(planned, folder, manifest_of(config, text), keys, text, shlex.join(command))
@@ -108,6 +112,29 @@ def _do(job: "Job", todo: Sequence[str], command: Sequence[str]) -> None:
         say(f"{stage}: done in {seconds} s")
 
 
+def report_again(config: RunConfig, text: str) -> Path | None:
+    """Write the report of a finished run once more, since something was added to the run.
+
+    Parameters
+    ----------
+    config, text
+        The checked config of the run, and the same as YAML.
+
+    Returns
+    -------
+    pathlib.Path or None
+        The report; None where the run has none yet.
+    """
+    folder, keys = Path(config.run_dir).expanduser(), keys_of(config, text)
+    manifest = manifest_of(config, text)
+    if not manifest.is_done("report", keys["report"]):
+        return None
+    command = yaml.safe_load((folder / ".hydra" / "overrides.yaml").read_text(encoding="utf-8"))
+    job = Job(plan(config), folder, manifest, keys, text, shlex.join(["polbayes", *command]))
+    _report(job)
+    return folder / "report" / "index.html"
+
+
 def manifest_of(config: RunConfig, text: str) -> Manifest:
     """Return the record of a run's folder, whichever version of polbayes made it.
 
@@ -133,20 +160,30 @@ def keys_of(config: RunConfig, text: str, *, first_way: bool = False) -> dict[st
     first_way
         Whether keys are made as earlier versions did (`polbayes.manifest.stage_keys`).
     """
+    from polbayes.coding.rubric import rubric_digests
+    from polbayes.report.coder_errors import KEYING
     from polbayes.respondents.checkpoint import checkpoint_digest
 
     coders = {
         name: checkpoint_digest(Path(model.checkpoint).expanduser())
         for name, model in config.coding.models.items()
         if model.checkpoint
-    }
+    } | rubric_digests(config.coding.models)
+    validated = Path(config.run_dir).expanduser() / KEYING
     return stage_keys(
         yaml.safe_load(text),
         _inputs(config),
         code_inputs=coders,
         fit_inputs=fit_inputs(config),
+        report_inputs=_digests([validated] if validated.is_file() else []),
         first_way=first_way,
     )
+
+
+def _coded_before(config: RunConfig, folder: Path) -> list[Path]:
+    """Return where judges may have judged before."""
+    places = [folder, *([Path(config.answers_from).expanduser()] if config.answers_from else [])]
+    return [place / CODING for place in places]
 
 
 def _check_stages(todo: Sequence[str], manifest: Manifest, keys: Mapping[str, str]) -> None:
@@ -287,6 +324,7 @@ def _taken_over(config: RunConfig, folder: Path) -> Path | None:
 
 
 def _code(job: Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.coding.judge_costs import write_judges_usage
     from polbayes.coding.responses import code_with, decided, open_coders
 
     coding, read = job.plan.config.coding, Counter[str]()
@@ -299,10 +337,16 @@ def _code(job: Job) -> tuple[list[str], dict[str, Any]]:
             yield done
 
     path = job.folder / "responses.nc"
-    with opened(path) as whole:
-        write_by_model(whole, coded(), path, text_bytes=text_bytes(path))
+    try:
+        with opened(path) as whole:
+            write_by_model(whole, coded(), path, text_bytes=text_bytes(path))
+    finally:
+        usage = write_judges_usage(job.folder, coding.coders, coding.models)
+        for name, text in usage.items():
+            say(f"code: {name}: {text}")
     say(f"code: answers by what decided: {', '.join(f'{k} {n}' for k, n in read.items())}")
-    return ["responses.nc"], {"answers_by_coder": read}
+    about = {"usage": usage} if usage else {}
+    return ["responses.nc"], {"answers_by_coder": read, **about}
 
 
 def _measure(job: Job) -> tuple[list[str], dict[str, Any]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from loopback import loopback  # noqa: F401
 
 from polbayes.dataset import STANCE_CLASSES
 from polbayes.validation.coded import Coded, coded_from

@@ -57,7 +57,8 @@ def test_the_table_has_a_row_for_every_server_that_was_asked(tmp_path):
     names = {"a": api, "not asked": api, "near": RespondentConfig(backend="simulated")}
     written(tmp_path, "a", [{"tokens": [10, 5]}, cell(1, tokens=[1000, 500]), cell(2)])
     written(tmp_path, "near", [cell(1)])
-    (row,) = usage_table(tmp_path / "journal", names).to_dict("records")
+    journals = {name: journal_path(tmp_path / "journal", name) for name in names}
+    (row,) = usage_table(journals, names).to_dict("records")
     assert row == {
         "model": "a",
         "answers": 2,

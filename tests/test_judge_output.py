@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polbayes.judge_output import STATUSES, read_judgement
+from polbayes.judge_output import STATUSES, read_judgement, read_label
 
 SCALES = {"moral_certainty": (0, 20), "egalitarianism": (0, 20), "commitment": (0, 5)}
 GOOD = {"reasoning": "Firm. {so}", "moral_certainty": 12, "egalitarianism": 7, "commitment": 4}
@@ -186,3 +186,54 @@ def test_hostile_output_costs_no_time(output):
 def test_half_a_character_in_the_reasoning_can_be_written():
     found = read_judgement('{"reasoning": "a \\ud800 b"}', SCALES)
     assert found.reasoning.encode("utf-8").decode("utf-8") == "a \ufffd b"
+
+
+LABELS = ("agree", "disagree", "no stance")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        '{"stance": "disagree"}',
+        'Sure!\n```json\n{"reason": "It is \\"agree\\" at first.", "Stance": " Disagree "}\n```',
+        '{"stance": "disagree", "reason": "it goes on and',
+        '{"judgement": {"stance": "disagree"}} {"stance": "disagree"}',
+        "disagree",
+        "**Disagree**.",
+        '"DISAGREE"',
+    ],
+)
+def test_a_label(output):
+    assert read_label(output, LABELS, key="stance") == ("disagree", "ok")
+
+
+def test_a_label_of_two_words():
+    assert read_label('{"stance": "no_stance"}', LABELS, key="stance") == ("no stance", "ok")
+
+
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        ("", "no_object"),
+        ("I cannot say agree.", "no_object"),
+        ("agree or disagree", "no_object"),
+        ('{"reason": "I agree"}', "missing"),
+        ('{"reason": "I agree', "truncated"),
+        ('{"stance": "agre', "truncated"),
+        ('{"stance": "agreed"}', "unknown_label"),
+        ('{"stance": ["agree"]}', "wrong_type"),
+        ('{"stance": null}', "wrong_type"),
+        ('{"stance": "agree"} {"stance": "disagree"}', "conflicting"),
+        ('{"stance": "agree", "stance": 1}', "conflicting"),
+        ("{stance: agree}", "malformed"),
+    ],
+)
+def test_no_label(output, status):
+    assert read_label(output, LABELS, key="stance") == ("", status)
+    assert status in STATUSES
+
+
+@given(st.text(max_size=80))
+def test_any_text_has_at_most_a_label(output):
+    label, status = read_label(output, LABELS, key="stance")
+    assert (status == "ok") == (label in LABELS)

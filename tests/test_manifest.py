@@ -179,6 +179,31 @@ def test_how_many_are_asked_at_once_may_change(tmp_path):
         check_config(tmp_path, yaml.safe_dump(other), STAGES)
 
 
+def judged(**api):
+    """Return a config with a coder of an earlier kind and a judge."""
+    judge = {"backend": "chat_api", "votes": 5, "api": {"base_url": "http://x/v1", **api}}
+    models = {"sure": {"kind": "nli", "judge": None}, "gpt": {"kind": "judge", "judge": judge}}
+    return {**CONFIG, "coding": {"coders": ["sure", "gpt"], "models": models}}
+
+
+def test_what_a_judge_may_cost_may_change_and_who_it_is_may_not(tmp_path):
+    before, after, other = judged(budget=1), judged(budget=2, concurrency=3), judged(system="Hi")
+    write_text(tmp_path / ".hydra" / "config.yaml", yaml.safe_dump(before))
+    check_config(tmp_path, yaml.safe_dump(after), STAGES)
+    assert stage_keys(before, {}) == stage_keys(after, {}) != stage_keys(other, {})
+    with pytest.raises(UserError, match=r"coding\.models\.gpt\.judge\.api\.system=null, not Hi"):
+        check_config(tmp_path, yaml.safe_dump(other), STAGES)
+
+
+def test_a_coding_from_before_there_were_judges_is_the_same(tmp_path):
+    after = judged()
+    del after["coding"]["models"]["gpt"]
+    before = {**CONFIG, "coding": {"coders": ["sure", "gpt"], "models": {"sure": {"kind": "nli"}}}}
+    write_text(tmp_path / ".hydra" / "config.yaml", yaml.safe_dump(before))
+    check_config(tmp_path, yaml.safe_dump(after), STAGES)
+    assert stage_keys(before, {}) == stage_keys(after, {})
+
+
 @pytest.mark.parametrize(
     ("values", "redone"),
     [
@@ -203,6 +228,12 @@ def test_a_stage_is_done_again_when_what_it_is_made_from_changed(values, redone)
 def test_another_instrument_file_changes_everything():
     before, after = stage_keys(CONFIG, {"wvs.yaml": "1"}), stage_keys(CONFIG, {"wvs.yaml": "2"})
     assert all(before[stage] != after[stage] for stage in STAGES)
+
+
+def test_what_only_the_report_reads_makes_it_again():
+    before = stage_keys(CONFIG, {})
+    after = stage_keys(CONFIG, {}, report_inputs={"keying.csv": "1"})
+    assert {stage for stage in STAGES if before[stage] != after[stage]} == {"report"}
 
 
 def test_versions_name_what_results_depend_on():

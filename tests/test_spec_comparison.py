@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+import xarray as xr
 
 from polbayes.cli import _main
 
@@ -15,10 +16,20 @@ parts:
   acquiescence: "~ 1 + (1 | model)"
 level: 0.9
 """
+MIXED = """\
+response: agree
+family: bernoulli
+parts: {mu: "~ (1 | item)"}
+level: 0.9
+"""
 # As the guide has it: specs made from another one.
 SPECS = {
     "with_yes": WITH_YES,
     "tiny": 'defaults: [with_yes]\nparts: {acquiescence: "~ 1"}\n',
+    "by_item": MIXED,
+    "by_side": 'defaults: [by_item]\nparts: {mu: "~ keying + (1 | item)"}\n',
+    "added_up": "defaults: [by_item]\nfamily: binomial\n",
+    "other_family": "defaults: [by_item]\nresponse: stance\nfamily: cumulative\n",
     "agree": "defaults: [with_yes]\nresponse: agree\nfamily: bernoulli\n",
 }
 SMALL = [
@@ -96,7 +107,9 @@ def test_specs_are_compared_and_nothing_is_fitted_twice(folder, called):
         (["specs=[tiny]"], "specs: name at least two different files"),
         ([], "specs: name at least two different files"),
         (["specs=[tiny,tiny]"], "specs: name at least two different files"),
-        (["specs=[tiny,mixed_stance]"], "specs: mixed_stance is a mixed model"),
+        (["specs=[tiny,by_item]"], "specs: by_item is a mixed model"),
+        (["specs=[by_item,added_up]"], "specs: added_up has family binomial"),
+        (["specs=[by_item,other_family]"], "are not fitted to the same answers"),
         (["specs=[tiny,with_yes]", "seed=4"], "holds a run with seed=3, not 4"),
     ],
 )
@@ -106,6 +119,39 @@ def test_what_cannot_be_compared_is_one_sentence(folder, called, more, says):
     assert err.startswith("error: ")
     assert says in err
     assert err.count("\n") == 1
+
+
+def test_mixed_models_are_compared_by_their_rows(folder, called):
+    code, out, err = called(folder, "task=compare_specs", "specs=[by_item,by_side]")
+    assert code == 0, err
+    assert "cells" not in out.splitlines()[0]
+    table = pd.read_csv(folder / "comparisons" / "specs.csv")
+    assert set(table["spec"]) == {"by_item", "by_side"}
+    # Three models and wordings, four items and two prefixes, three runs, where there is a stance.
+    with xr.open_dataset(folder / "responses.nc") as data:
+        stances = int(data["stance"].isin([-1, 1]).sum())
+    assert (table["cells"] == stances).all()
+    kept = folder / "comparisons" / "fits"
+    assert len(list(kept.glob("*/loo_cells.csv"))) == 2
+
+
+def test_a_report_has_the_comparison(configs, called, tmp_path):
+    where = tmp_path / "reported"
+    assert called(where, "analysis=tiny")[0] == 0
+    page = where / "report" / "index.html"
+    assert "Several models of the same answers" not in page.read_text(encoding="utf-8")
+    code, out, err = called(where, "task=compare_specs", "specs=[tiny,with_yes]", "analysis=tiny")
+    assert code == 0, err
+    assert f"report: {page}" in out
+    text = page.read_text(encoding="utf-8")
+    assert "Several models of the same answers" in text
+    assert "with_yes predicts best" in text
+    assert (where / "report" / "tables" / "specs.csv").is_file()
+    # It is about these answers only.
+    table = pd.read_csv(where / "comparisons" / "specs.csv")
+    table.assign(answers="others").to_csv(where / "comparisons" / "specs.csv", index=False)
+    assert called(where, "analysis=tiny", "title=again", "stages=[report]")[0] == 0
+    assert "with_yes predicts best" not in page.read_text(encoding="utf-8")
 
 
 def test_a_run_that_was_not_made(called, tmp_path):

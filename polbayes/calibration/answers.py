@@ -4,7 +4,7 @@ With numpy and scipy and from the documentation alone: see `polbayes.calibration
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,11 +29,15 @@ class Answers:
         digits where the answer is nearly 0 or 1; empty for ordinal ones.
     asked
         ``[cell]`` answers, usable or not.
+    mass
+        ``[cell, 2]`` the same logarithms of the probability of all usable answers together; empty
+        where it is not modelled, and of ordinal ones.
     """
 
     counts: np.ndarray
     logs: np.ndarray
     asked: np.ndarray
+    mass: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
 
 
 def predictor(parameters: Parameters, frame: "pd.DataFrame") -> np.ndarray:
@@ -94,20 +98,14 @@ def draw_answers(
         Source of randomness.
     """
     eta, cells = predictor(parameters, frame), len(frame)
-    if spec.family == "logit_normal":
-        logit = eta + np.exp(parameters.parts["sigma"]) * rng.standard_normal(cells)
-        logs = -np.logaddexp(0, np.stack([-logit, logit], axis=1))
-        return Answers(np.empty((0, 0)), logs, np.ones(cells))
-    if spec.family == "beta":
-        phi = np.exp(parameters.parts["phi"])
-        # phi * logistic(eta) and phi * logistic(-eta)
-        shape = phi[:, None] * np.exp(-np.logaddexp(0, np.stack([-eta, eta], axis=1)))
-        logs = _log_gamma_draws(shape, rng)
-        return Answers(
-            np.empty((0, 0)),
-            logs - np.logaddexp.reduce(logs, axis=1, keepdims=True),
-            np.ones(cells),
-        )
+    if spec.family in _SPREAD:
+        parts, spread = parameters.parts, _SPREAD[spec.family]
+        logs = _draw_logs(spec.family, eta, parts[spread], rng)
+        mass = np.empty((0, 2))
+        if "validity" in parts:
+            valid = np.broadcast_to(parts["validity"], cells)
+            mass = _draw_logs(spec.family, valid, parts[f"validity_{spread}"], rng)
+        return Answers(np.empty((0, 0)), logs, np.ones(cells), mass)
     usable = np.full(cells, runs)
     if "validity" in parameters.parts:
         chance = 1 / (1 + np.exp(-np.broadcast_to(parameters.parts["validity"], cells)))
@@ -115,6 +113,24 @@ def draw_answers(
     chance = np.clip(point_probabilities(parameters, eta, spec.family), 0, 1)
     counts = rng.multinomial(usable, chance / chance.sum(axis=1, keepdims=True))
     return Answers(counts.astype(float), np.empty((0, 2)), np.full(cells, float(runs)))
+
+
+# Family of answers that are numbers -> the part with the logarithm of their spread.
+_SPREAD = {"logit_normal": "sigma", "beta": "phi"}
+
+
+def _draw_logs(
+    family: str, eta: np.ndarray, own: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw ``[cell, 2]`` logarithms of numbers in (0, 1) and of one minus them."""
+    if family == "logit_normal":
+        logit = eta + np.exp(own) * rng.standard_normal(len(eta))
+        return np.asarray(-np.logaddexp(0, np.stack([-logit, logit], axis=1)))
+    # phi * logistic(eta) and phi * logistic(-eta)
+    phi = np.broadcast_to(np.exp(own), eta.shape)[:, None]
+    shape = phi * np.exp(-np.logaddexp(0, np.stack([-eta, eta], axis=1)))
+    logs = _log_gamma_draws(shape, rng)
+    return np.asarray(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
 
 
 def _log_gamma_draws(shape: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -129,26 +145,33 @@ def log_likelihood(
     parameters: Parameters, frame: "pd.DataFrame", spec: Spec, answers: Answers
 ) -> float:
     """Return the log-likelihood of answers, without multinomial coefficients."""
-    from scipy import special, stats
+    from scipy import special
 
     eta = predictor(parameters, frame)
-    total = 0.0
+    total, parts = 0.0, parameters.parts
+    if spec.family in _SPREAD:
+        spread = _SPREAD[spec.family]
+        if "validity" in parts:
+            own = parts[f"validity_{spread}"]
+            total += _log_density(spec.family, parts["validity"], own, answers.mass)
+        return total + _log_density(spec.family, eta, parts[spread], answers.logs)
     if "validity" in parameters.parts:
         usable = answers.counts.sum(axis=1)
         valid = parameters.parts["validity"]
         total += float(np.sum(usable * special.log_expit(valid)))
         total += float(np.sum((answers.asked - usable) * special.log_expit(-valid)))
-    if spec.family == "logit_normal":
-        spread = np.exp(parameters.parts["sigma"])
-        logit = answers.logs[:, 0] - answers.logs[:, 1]
-        return total + float(stats.norm(eta, spread).logpdf(logit).sum())
-    if spec.family == "beta":
-        phi = np.exp(parameters.parts["phi"])
-        a, b = phi * special.expit(eta), phi * special.expit(-eta)
-        log_density = (a - 1) * answers.logs[:, 0] + (b - 1) * answers.logs[:, 1]
-        return total + float((log_density - special.betaln(a, b)).sum())
     chance = point_probabilities(parameters, eta, spec.family)
     return total + float(special.xlogy(answers.counts, chance).sum())
+
+
+def _log_density(family: str, eta: np.ndarray, own: np.ndarray, logs: np.ndarray) -> float:
+    """Return the log-likelihood of numbers in (0, 1), of their logits where those are normal."""
+    from scipy import special, stats
+
+    if family == "logit_normal":
+        return float(stats.norm(eta, np.exp(own)).logpdf(logs[:, 0] - logs[:, 1]).sum())
+    a, b = np.exp(own) * special.expit(eta), np.exp(own) * special.expit(-eta)
+    return float(((a - 1) * logs[:, 0] + (b - 1) * logs[:, 1] - special.betaln(a, b)).sum())
 
 
 def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapping[str, float]:
@@ -193,14 +216,25 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
     if ("wording", ("item", "variant")) in terms:
         add("wording", terms["wording", ("item", "variant")], ["item", "variant"])
     if "validity" in parts:
-        chance = 1 / (1 + np.exp(-np.broadcast_to(parts["validity"], len(frame))))
-        add("validity", chance, ["model"])
+        add("validity", _usable(parameters, spec.family, len(frame)), ["model"])
     out |= {f"coefficient[{label}]": value for label, value in parameters.coefficients.items()}
     out |= {f"scale[{label}]": value for label, value in parameters.scales.items()}
     out |= {f"gap[{k}]": float(gap) for k, gap in enumerate(parameters.gaps)}
     for (part, factors), matrix in parameters.correlations.items():
         out[f"cor_{part}_{'_'.join(factors)}"] = float(matrix[0, 1])
     return out | _bias(parameters, frame, spec)
+
+
+def _usable(parameters: Parameters, family: str, cells: int) -> np.ndarray:
+    """Return ``[cell]`` the expected share of usable answers, or of their probability."""
+    valid = np.broadcast_to(parameters.parts["validity"], cells)
+    if family == "logit_normal":
+        spread = np.broadcast_to(np.exp(parameters.parts["validity_sigma"]), cells)
+        # By the trapezoidal rule, which is exact to many digits for what vanishes at both ends.
+        z = np.linspace(-8, 8, 401)
+        weight = np.exp(-(z**2) / 2)
+        return 1 / (1 + np.exp(-(valid[:, None] + spread[:, None] * z))) @ weight / weight.sum()
+    return np.asarray(1 / (1 + np.exp(-valid)))
 
 
 def _bias(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str, float]:

@@ -66,6 +66,16 @@ CASES: Mapping[str, Case] = {
     "ideology_probabilities_one_model": Case(
         "ideology_probabilities_one_model", models=1, wordings=4, prefixes=1, runs=1
     ),
+    "probabilities_validity": Case(
+        "ideology_probabilities",
+        prefixes=1,
+        runs=1,
+        parts={
+            "validity": "~ 1 + (1 | model)",
+            "validity_sigma": "~ 1 + (1 | model)",
+            "discrimination": None,
+        },
+    ),
     "ideology_ratings": Case("ideology_ratings", wordings=1, runs=2),
     "beta": Case(
         "ideology_probabilities",
@@ -123,7 +133,8 @@ def lay_out_design(case: Case) -> "xr.Dataset":
     Returns
     -------
     xarray.Dataset
-        A coded response dataset with ``stance``, ``rating`` and ``r_plus``.
+        A coded response dataset with ``stance``, ``rating``, ``r_plus``, ``p_agree`` and
+        ``p_disagree``.
     """
     items = tuple(_item(k, case.wordings) for k in range(len(_ITEMS)))
     data = design(
@@ -137,6 +148,7 @@ def lay_out_design(case: Case) -> "xr.Dataset":
     data["stance"] = asked.astype(np.int8) * np.int8(STANCE["agree"])
     data["rating"] = asked.astype(np.int8).assign_attrs(rating_points=_RATING_POINTS)
     data["r_plus"] = asked.astype(np.float32) / 2
+    data["p_agree"] = data["p_disagree"] = asked.astype(np.float32) / 3
     return data
 
 

@@ -56,11 +56,14 @@ class Problem:
 
     def with_answers(self, answers: Answers) -> Cells:
         """Return the cells with these answers."""
-        value = np.empty(0)
-        if len(answers.logs):
-            # Not 1 to the last digit, which no density allows.
-            value = np.minimum(np.exp(answers.logs[:, 0]), np.nextafter(1, 0))
-        return replace(self.cells, counts=answers.counts, value=value, asked=answers.asked)
+        # Not 1 to the last digit, which no density allows.
+        value, mass = (
+            np.minimum(np.exp(logs[:, 0]), np.nextafter(1, 0))
+            for logs in (answers.logs, answers.mass)
+        )
+        return replace(
+            self.cells, counts=answers.counts, value=value, asked=answers.asked, mass=mass
+        )
 
 
 def pose(spec: Spec, data: "xr.Dataset", runs: int) -> Problem:

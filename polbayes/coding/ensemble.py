@@ -58,6 +58,11 @@ class Ensemble:
         self._weights = np.asarray(weights, dtype=np.float64)
         self._threshold = threshold
 
+    @property
+    def about(self) -> str:
+        """What a reader of its probabilities must know of its members, in words."""
+        return "; ".join(filter(None, (getattr(member, "about", "") for member in self._members)))
+
     def __call__(self, statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
         """Code answers.
 

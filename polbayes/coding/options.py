@@ -65,15 +65,16 @@ _LEAD = re.compile(
     r"(?:here is |here's )?(?:as such, )?"
     r"(?:(?:my |the |final )*(?:answer|response|choice|opinion|selection|option|label|stance"
     r"|position)(?: (?:is|would be|will be))? ?:? ?"
-    r"|i(?: would| will|'d| must|'ll| am going to)?(?: like to)? (?:choose|select|pick|answer|say"
-    r"|go with|argue for|label (?:it|myself|the proposition) as)(?: with)?(?: the)?"
-    r"(?: position(?: of)?)? ?:? ?)?"
+    r"|(?:let me|i(?: would| will|'d| must|'ll| am going to)?(?: like to)?) (?:choose|select|pick"
+    r"|answer|say|go with|argue for|label (?:it|myself|the proposition) as)(?: with)?(?: the)?"
+    r"(?: (?:position|option)(?: (?:of|as))?)? ?:? ?)?"
     r"(?:(?:the )?(?:option|answer|number|label)(?: is)? ?[:#]? ?)?",
     re.IGNORECASE,
 )
 _I = re.compile(
-    r"\bi (?:(?:would|must|do|will|personally|have to|like to|tend to|really|rather|still|also"
-    r"|as [^,]{1,60},|argue that i) )*"
+    r"\bi (?:, )?(?:(?:would|must|do|will|personally|have to|like to|tend to|really|rather|still"
+    r"|also|as [^,]{1,60},|argue that i|argue for(?: the position of)?"
+    r"|select(?: the option)?(?: :)?|express my (?:position|opinion|view) as) )*"
 )
 _NEGATED = re.compile(r"\b(?:not|never|neither|nor|opposite|contrary)\b|n't\b")
 _QUALIFIES = re.compile(
@@ -81,6 +82,17 @@ _QUALIFIES = re.compile(
     r"|although|though|except|if|in part|in theory|in principle|partial|to (?:some|a)|somewhat"
     r"|qualified|conditional|provided|on|for|only|when|unless|moderate|depend|while|yet)"
     r"|^ *\("
+)
+# "Somewhat agree" picks what it weakens, with a reservation.
+_WEAKENED = re.compile(
+    r"(?:somewhat|slightly|mildly|moderately|weakly|softly|partly|partially|mostly|largely"
+    r"|generally|conditional(?:ly)?|neutrally)[ -]+",
+    re.IGNORECASE,
+)
+_DECLINES = re.compile(
+    r"\b(?:can ?not|can't|unable to|not able to) (?:provide|give|express|offer|share|have)\b"
+    r"[^.\n]{0,30}\b(?:opinions?|views?|answer|stance)\b",
+    re.IGNORECASE,
 )
 _SPELLED = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
@@ -205,13 +217,16 @@ def _plain(text: str, options: Options, *, coded: bool = False) -> Reading | Non
     if code is not None and not after.strip(" .,;:!)'"):
         return Reading(code, "plain")
     picked, left = _with_degree(*_take_text(after, options), options)
+    weak = _WEAKENED.match(after) if picked is None else None
+    if weak:
+        picked, left = _take_text(after[weak.end() :], options)
     if picked is None or (coded and not begun) or (code is not None and picked != code):
         return None
     if any(point != picked for point in _named(left, options)):
         return None
     if _NEGATED.search(re.split(r"[.\n]", left)[0][:60].casefold()):
         return None
-    if _QUALIFIES.match(left.casefold()):
+    if weak or _QUALIFIES.match(left.casefold()) or _DECLINES.search(left):
         return Reading(picked, "qualified")
     ends = not left or left[0] in ".,;:!)\n'" or left[:2] in (" -", " –", " —")
     return Reading(picked, "plain" if ends or begun else "stated")
@@ -237,7 +252,9 @@ def _take_text(text: str, options: Options) -> tuple[int | None, str]:
     """Take an option's text from the front, the longest first."""
     for option in sorted(options.texts, key=len, reverse=True):
         pattern = r"[\W_]{1,3}".join(map(re.escape, option.split()))
-        found = re.match(rf"(?:{pattern})(?![^\W_])", text, re.IGNORECASE)
+        # "Agreed." is as good as "Agree."
+        ending = "[ds]?" if option.endswith("agree") else ""
+        found = re.match(rf"(?:{pattern}{ending})(?![^\W_])", text, re.IGNORECASE)
         if found:
             return options.texts[option], text[found.end() :]
     return None, text
@@ -263,7 +280,7 @@ def _named(text: str, options: Options) -> list[int]:
         out += [picked] if picked is not None else []
     first = re.split(r"[.!?\n]", text, maxsplit=1)[0]
     for part in re.split(r"[,/;|]|\b(?:or|and|but)\b", first)[:6]:
-        picked, _ = _take_text(part.strip(" ('\""), options)
+        picked, _ = _take_text(_WEAKENED.sub("", part.strip(" ('\"")), options)
         out += [picked] if picked is not None else []
     return out
 

@@ -1,7 +1,7 @@
 """The coders by name: rules, and those that are declared in the config."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -84,6 +84,10 @@ KINDS: dict[str, Kind] = {
         "distilbert/distilbert-base-uncased-finetuned-sst-2-english",
     ),
     "classifier": Kind(_FROM_CHECKPOINT, (*_CHECKPOINT_KEYS, "pair")),
+    "judge": Kind(
+        "polbayes.coding.judge:open_judge",
+        (*(key for key in _CHECKPOINT_KEYS if key not in ("text", "labels")), "judge"),
+    ),
     "ensemble": Kind("polbayes.coding.ensemble:open_ensemble", ("weights", "threshold")),
 }
 
@@ -203,6 +207,31 @@ def check_coders(coding: CodingConfig, *, used: bool) -> None:
             resolve(name, coding.models)
     for name in coding.coders if used else ():
         get_coder(name, coding.models)
+
+
+def judges(names: Iterable[str], models: Mapping[str, CoderConfig]) -> dict[str, CoderConfig]:
+    """Return the declarations of those coders that ask a language model, ensembles' members too.
+
+    Parameters
+    ----------
+    names
+        Of coders.
+    models
+        Declared coders by name.
+
+    Raises
+    ------
+    UserError
+        If there is no such coder, or its declaration cannot be used.
+    """
+    found: dict[str, CoderConfig] = {}
+    for name in names:
+        config = None if name in CODERS else resolve(name, models)
+        if config is not None and config.kind == "judge":
+            found[name] = config
+        elif config is not None:
+            found |= judges(config.weights, models)
+    return found
 
 
 def passed_on(probs: np.ndarray, threshold: float) -> np.ndarray:

@@ -119,7 +119,7 @@ def code_with(data: "xr.Dataset", opened: Mapping[str, Coder]) -> "xr.Dataset":
     stance = _stances(probs, r_plus, by_mass=coder == 1)
     out["stance"] = (dims, stance, flag_attributes("stance"))
     out["stance_prob"] = ((*dims, "stance_class"), probs)
-    out["coder"] = (dims, coder, _coder_flags(deciders))
+    out["coder"] = (dims, coder, _coder_flags(deciders) | _about(opened))
     status = np.where(answered, _statuses(data, stance), data["status"].values).astype(np.int8)
     out["status"] = (dims, status, data["status"].attrs)
     return out.assign_coords(stance_class=np.array(STANCE_CLASSES, dtype=object))
@@ -132,6 +132,23 @@ def decided(data: "xr.Dataset") -> dict[str, int]:
     names = zip(about["flag_values"], str(about["flag_meanings"]).split(), strict=True)
     counts = {name: int((codes == code).sum()) for code, name in names}
     return {name: n for name, n in counts.items() if n}
+
+
+def uncoded(data: "xr.Dataset", coders: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the different pairs of statement and answer that coders leave.
+
+    Parameters
+    ----------
+    data
+        A response dataset with answers.
+    coders
+        Names of rules.
+    """
+    coded = code_responses(data, coders)
+    left = (coded["coder"].values == MISSING) & _answered(data)
+    texts, statements = _over(data["completion"], data)[left], _over(data["statement"], data)[left]
+    pairs = zip(statements.tolist(), texts.tolist(), strict=True)
+    return [pair for pair in dict.fromkeys(pairs) if isinstance(pair[1], str) and pair[1].strip()]
 
 
 def _answered(data: "xr.Dataset") -> np.ndarray:
@@ -179,6 +196,13 @@ def _coder_flags(deciders: Sequence[str]) -> dict[str, object]:
         "flag_values": np.array([MISSING, *range(len(deciders))], dtype=np.int8),
         "flag_meanings": " ".join(("none", *deciders)),
     }
+
+
+def _about(opened: Mapping[str, Coder]) -> dict[str, str]:
+    """Return what coders say of themselves, such as where a judge's numbers are from."""
+    said = {name: getattr(coder, "about", "") for name, coder in opened.items()}
+    lines = [f"{name}: {text}" for name, text in said.items() if text]
+    return {"about": "\n".join(lines)} if lines else {}
 
 
 def _masses(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:

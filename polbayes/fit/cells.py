@@ -5,7 +5,7 @@ cells and not the number of answers.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from polbayes.fit.mixed.spec import MixedSpec
 
 _KEYS = ("model", "item", "variant", "prefix", "dimension", "direction", "keying")
+_MASS = "mass"
 _STANCE_POINTS = ("disagree", "neutral", "agree")
 # The squeeze towards the middle by which answers of exactly 0 or 1 get a finite logit:
 # (y (n - 1) + 1/2) / n with n = 1000 (Smithson & Verkuilen 2006 use the sample size as n;
@@ -43,7 +44,10 @@ class Cells:
         ``[cell, point]`` answers at each point from strongest disagreement to strongest
         agreement; empty for continuous answers.
     value
-        ``[cell]`` answers in (0, 1); empty for ordinal ones.
+        ``[cell]`` answers in (0, 1), NaN where there is none; empty for ordinal ones.
+    mass
+        ``[cell]`` probability of all usable answers together, in (0, 1), of answers that are
+        numbers; empty where it is not modelled.
     asked
         ``[cell]`` times the cell was asked and something came back, usable or not.
     points
@@ -64,11 +68,14 @@ class Cells:
     notes: tuple[str, ...]
     order: Mapping[str, list[str]]
     read: Readings | None = None
+    mass: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     @property
     def answered(self) -> np.ndarray:
         """``[cell]`` usable answers."""
-        return self.counts.sum(axis=1) if self.counts.size else np.ones(len(self.frame))
+        if self.counts.size:
+            return np.asarray(self.counts.sum(axis=1))
+        return np.isfinite(self.value).astype(float)
 
     @property
     def part(self) -> np.ndarray:
@@ -143,7 +150,9 @@ def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
     source = data
     if spec.response == "agree" and "stance" in data:
         source = data.assign(agree=data["stance"])
-    also = ("reading", "table") if spec.misclassification else ()
+    also: tuple[str, ...] = ("reading", "table") if spec.misclassification else ()
+    if _has_mass(spec):
+        source, also = _with_mass(source), (_MASS,)
     wanted = [v for v in (spec.response, "status", *also) if v in source.data_vars]
     frame = to_frame(source, wanted)
     frame = frame[frame["status"] != NOT_ASKED]
@@ -281,16 +290,43 @@ def _continuous(frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.D
             f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
             "measures/validity.csv shows what came back instead."
         )
+    kept, mass = usable, np.empty(0)
+    if _has_mass(spec):
+        mass = frame[_MASS].to_numpy(dtype=float)
+        kept = np.isfinite(mass)
+        mass = _squeezed(np.clip(mass[kept], 0.0, 1.0))
     keys = sorted(used_variables(spec) | {*_KEYS})
     return Cells(
-        frame=frame.loc[usable, keys].reset_index(drop=True),
+        frame=frame.loc[kept, keys].reset_index(drop=True),
         counts=np.empty((0, 0)),
-        value=(value[usable] * (_SQUEEZE - 1) + 0.5) / _SQUEEZE,
-        asked=np.ones(int(usable.sum())),
+        value=_squeezed(np.where(usable, value, np.nan)[kept]),
+        asked=np.ones(int(kept.sum())),
+        mass=mass,
         points=(),
         notes=tuple(notes),
         order=_order(data),
     )
+
+
+def _squeezed(value: np.ndarray) -> np.ndarray:
+    """Move numbers in [0, 1] off its ends."""
+    squeezed: np.ndarray = (value * (_SQUEEZE - 1) + 0.5) / _SQUEEZE
+    return squeezed
+
+
+def _has_mass(spec: Spec) -> bool:
+    """Whether the probability of all usable answers together is modelled."""
+    return spec.family in ("logit_normal", "beta") and "validity" in spec.parts
+
+
+def _with_mass(data: "xr.Dataset") -> "xr.Dataset":
+    for name in ("p_agree", "p_disagree"):
+        if name not in data:
+            raise UserError(
+                f"analysis.parts.validity: the data have no '{name}', and the validity of answers "
+                "that are probabilities is the sum of p_agree and p_disagree; leave the part out."
+            )
+    return data.assign({_MASS: data["p_agree"] + data["p_disagree"]})
 
 
 def levels(frame: "pd.DataFrame", names: Iterable[str]) -> tuple[np.ndarray, "pd.DataFrame"]:

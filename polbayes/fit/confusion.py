@@ -4,10 +4,10 @@ Shares with a Dirichlet(a) distribution are independent Gamma(a_k, 1) variables 
 sum, so that every one is a positive number with a prior of its own. The probability that an
 answer with latent point k is coded as class c with a confidence in bin b is
 
-    C[k, (c, b)] = P[k, c] Q[c, k = c, b]:
+    C[k, (c, b)] = P[k, c] Q[k, c, b]:
 
 the coder's confusion P, with a last row for answers that have no point and a last column for
-answers that are not coded as one, and the confidence Q of right and wrong readings of each class,
+answers that are not coded as one, and the confidence Q of readings of each point as each class,
 which is left out where there is one bin.
 """
 
@@ -44,8 +44,8 @@ def shares(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarr
     Parameters
     ----------
     numbers
-        Positive; ``[table, point, class]`` and, where there are several bins, ``[class, right,
-        bin]`` as one vector.
+        Positive; ``[table, point, class]`` and, where there are several bins, ``[point, class,
+        bin]`` without the last class, as one vector.
     tables
         How many confusion matrices are estimated.
     points, bins
@@ -55,7 +55,7 @@ def shares(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarr
     for row in range(tables * (points + 1)):
         _normalise(numbers, row * (points + 1), points + 1, out)
     rest = tables * (points + 1) ** 2
-    for row in range(2 * points if bins > 1 else 0):
+    for row in range((points + 1) * points if bins > 1 else 0):
         _normalise(numbers, rest + row * bins, bins, out)
     return out
 
@@ -79,7 +79,7 @@ def expand(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarr
             row = table * (points + 1) + k
             for c in range(points):
                 for b in range(bins):
-                    q = p[rest + (2 * c + (k == c)) * bins + b] if bins > 1 else 1.0
+                    q = p[rest + (k * points + c) * bins + b] if bins > 1 else 1.0
                     out[row * readings + c * bins + b] = p[row * (points + 1) + c] * q
     for k in range(points):
         out[(tables * (points + 1) + k) * readings + k * bins] = 1.0
@@ -113,11 +113,11 @@ def pull_back(
                     if bins == 1:
                         out[row * (points + 1) + c] += slope
                         continue
-                    at = rest + (2 * c + (k == c)) * bins + b
+                    at = rest + (k * points + c) * bins + b
                     out[row * (points + 1) + c] += slope * p[at]
                     out[at] += slope * p[row * (points + 1) + c]
     for row in range(tables * (points + 1)):
         _pull(numbers, row * (points + 1), points + 1, out)
-    for row in range(2 * points if bins > 1 else 0):
+    for row in range((points + 1) * points if bins > 1 else 0):
         _pull(numbers, rest + row * bins, bins, out)
     return out

@@ -16,7 +16,15 @@ _OWN = {
     "threshold": "log width: c[k] is multiplied with exp(threshold)",
     "sigma": "σ = exp(sigma)",
     "phi": "φ = exp(phi)",
-    "validity": "P(usable answer) = logistic(validity)",
+    "validity_sigma": "τ = exp(validity_sigma)",
+    "validity_phi": "κ = exp(validity_phi)",
+}
+_USABLE = "P(usable answer) = logistic(validity)"
+_VALIDITY = {
+    "cumulative": _USABLE,
+    "bernoulli": _USABLE,
+    "logit_normal": "logit(p_agree + p_disagree) ~ Normal(validity, τ)",
+    "beta": "p_agree + p_disagree ~ Beta(mean = logistic(validity), precision = κ)",
 }
 
 
@@ -38,12 +46,14 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
     lines = [_LINK[spec.family].format(response=spec.response), f"η = {_predictor(spec)}"]
     if spec.misclassification is not None:
         lines.insert(
-            1, f"P(read as c, confidence in bin b | {spec.response} = k) = P[k, c] · Q[c, k = c, b]"
+            1, f"P(read as c, confidence in bin b | {spec.response} = k) = P[k, c] · Q[k, c, b]"
         )
     if any(POSITIONS[part] == "believed" for part in spec.parts):
         lines.append("s = +1 where agreeing is right-leaning, −1 where it is left-leaning")
     lines += [f"theta[{model}, {dimension}] > 0" for dimension, model in spec.anchors.items()]
     lines += [_OWN[part] for part in spec.parts if part in _OWN]
+    if "validity" in spec.parts:
+        lines.append(_VALIDITY[spec.family])
     for name, formula in spec.parts.items():
         terms = [f"β[{formula.common}]"] if formula.common != "0" else []
         terms += [f"u[{_levels(group)}]" for group in formula.groups]

@@ -218,7 +218,9 @@ def _read(
 def _logit_normal(
     eta: float, ready: np.ndarray, answers: np.ndarray, cell: int, slopes: np.ndarray
 ) -> float:
-    """Return the log-density of logit(y) under a normal distribution."""
+    """Return the log-density of logit(y) under a normal distribution; 0 where there is no y."""
+    if math.isnan(answers[cell, 0]):
+        return 0.0
     z = (answers[cell, 0] - answers[cell, 1] - eta) / ready[0]
     slopes[_ETA] = z / ready[0]
     slopes[_OWN] = z * z - 1.0
@@ -229,7 +231,9 @@ def _logit_normal(
 def _beta(
     eta: float, ready: np.ndarray, answers: np.ndarray, cell: int, slopes: np.ndarray
 ) -> float:
-    """Return the log-density of a beta distribution with mean logistic(eta)."""
+    """Return the log-density of a beta distribution with mean logistic(eta); 0 without a number."""
+    if math.isnan(answers[cell, 0]):
+        return 0.0
     phi = ready[0]
     # Each share is computed by itself: 1 - mean would be 0 where the mean is nearly 1.
     mean, rest = 1.0 / (1.0 + math.exp(-eta)), 1.0 / (1.0 + math.exp(eta))

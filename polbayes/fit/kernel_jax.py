@@ -48,11 +48,12 @@ def log_likelihood(
         return _ordinal(eta, own, gaps, answers)
     if kind == kernel.READ:
         return _read(eta, own, gaps, confusion, answers)
-    if kind == kernel.LOGIT_NORMAL:
-        z = (answers[:, 0] - answers[:, 1] - eta) * jnp.exp(-own)
-        return jnp.sum(-own - 0.5 * jnp.log(2.0 * jnp.pi) - 0.5 * z * z)
-    if kind == kernel.BETA:
-        return _beta(eta, own, answers)
+    if kind in (kernel.LOGIT_NORMAL, kernel.BETA):
+        # Where there is no number a made-up one keeps the gradient free of NaN.
+        there = ~jnp.isnan(answers[:, 0])
+        logs = jnp.where(there[:, None], answers, jnp.log(0.5))
+        score = _logit_normal if kind == kernel.LOGIT_NORMAL else _beta
+        return jnp.sum(jnp.where(there, score(eta, own, logs), 0.0))
     return jnp.sum(answers[:, 1] * eta - answers.sum(axis=1) * jnp.logaddexp(0.0, eta))
 
 
@@ -85,12 +86,17 @@ def _read(eta: Any, own: Any, gaps: Any, confusion: Any, answers: Any) -> Any:
     return jnp.sum(counts * jnp.log(likely)) - jnp.sum(counts.sum(axis=1) * log_whole)
 
 
+def _logit_normal(eta: Any, own: Any, logs: Any) -> Any:
+    z = (logs[:, 0] - logs[:, 1] - eta) * jnp.exp(-own)
+    return -own - 0.5 * jnp.log(2.0 * jnp.pi) - 0.5 * z * z
+
+
 def _beta(eta: Any, own: Any, logs: Any) -> Any:
     phi = jnp.exp(own)
     a = jnp.maximum(phi * jax.nn.sigmoid(eta), 1e-300)
     b = jnp.maximum(phi * jax.nn.sigmoid(-eta), 1e-300)
     density = (a - 1.0) * logs[:, 0] + (b - 1.0) * logs[:, 1]
-    return jnp.sum(density + gammaln(phi) - gammaln(a) - gammaln(b))
+    return density + gammaln(phi) - gammaln(a) - gammaln(b)
 
 
 @jax_funcify.register(LogLikelihood)
@@ -159,13 +165,11 @@ def _confusion_in_jax(op: Confusion, node: Apply, **kwargs: Any) -> Any:
     def expand(numbers: Any) -> Any:
         rows = numbers[: tables * size**2].reshape(tables, size, size)
         p = (rows / rows.sum(axis=2, keepdims=True))[:, :, :points]
-        q = jnp.ones((points, 2, 1))
+        q = jnp.ones((size, points, 1))
         if bins > 1:
-            q = numbers[tables * size**2 :].reshape(points, 2, bins)
+            q = numbers[tables * size**2 :].reshape(size, points, bins)
             q = q / q.sum(axis=2, keepdims=True)
-        right = jnp.eye(size, points, dtype=int)
-        sure = q[jnp.arange(points)[None, :], right]
-        whole = (p[..., None] * sure).reshape(-1)
+        whole = (p[..., None] * q).reshape(-1)
         exact = jnp.eye(size, points)[..., None] * (jnp.arange(bins) == 0)
         return jnp.concatenate([whole, exact.reshape(-1)])
 

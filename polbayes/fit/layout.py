@@ -28,6 +28,8 @@ _ROLES: Mapping[str, tuple[int, float]] = {
     "sigma": (5, 1.0),
     "phi": (5, 1.0),
     "validity": (0, 1.0),
+    "validity_sigma": (5, 1.0),
+    "validity_phi": (5, 1.0),
 }
 
 # Where discriminations may have either sign: see `polbayes.fit.spec`.

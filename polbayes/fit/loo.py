@@ -4,8 +4,9 @@ Pareto-smoothed importance sampling (Vehtari, Gelman and Gabry 2017; Vehtari et 
 reweights the posterior's draws to what they would be without the cell.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,9 +30,12 @@ _BANDS: Mapping[str, tuple[float, float]] = {
     "k_very_bad": (K_VERY_BAD, np.inf),
 }
 # Of this many log-likelihoods at a time there are some five copies: 80 MB in all.
-_AT_ONCE = 2_000_000
+AT_ONCE = 2_000_000
 # Cells, evenly spread, from which the efficiency of the draws is taken.
 _FOR_EFFICIENCY = 200
+
+# Gives ``[cell, draw]`` the log-likelihoods of some of the cells.
+LogLikelihood = Callable[["slice | np.ndarray"], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ def _se(values: np.ndarray) -> float:
 
 
 def leave_one_out(
-    built: "Built", drawn: "xr.Dataset", *, integrate: bool = True, at_once: int = _AT_ONCE
+    built: "Built", drawn: "xr.Dataset", *, integrate: bool = True, at_once: int = AT_ONCE
 ) -> list[Loo]:
     """Compute PSIS-LOO of every cell, for each likelihood of a model.
 
@@ -156,15 +160,8 @@ def leave_one_out(
 def _of_part(part: "Likelihood", draws: "Draws", cells: Cells, *, chains: int, at_once: int) -> Loo:
     from polbayes.fit.pointwise import log_likelihood
 
-    size, count = len(part.at), len(draws.effects)
-    step = max(at_once // count, 1)
-    efficiency = _efficiency(part, draws, chains)
-    columns = {name: np.empty(size) for name in ("elpd", "p_loo", "pareto_k")}
-    for start in range(0, size, step):
-        here = slice(start, min(start + step, size))
-        found = psis_loo(log_likelihood(part, draws, here), efficiency=efficiency)
-        for name, values in zip(columns, found, strict=True):
-            columns[name][here] = values
+    logp = partial(log_likelihood, part, draws)
+    columns = left_out(logp, len(part.at), chains=chains, at_once=at_once)
     frame = cells.frame.iloc[part.at].reset_index(drop=True)
     observed = observations(cells, part.part)[part.at]
     counts = cells.asked if part.part == "validity" else cells.answered
@@ -172,8 +169,42 @@ def _of_part(part: "Likelihood", draws: "Draws", cells: Cells, *, chains: int, a
     return Loo(part.part, frame.assign(integrated=part.integrated))
 
 
+def left_out(
+    log_likelihood: LogLikelihood, size: int, *, chains: int, at_once: int = AT_ONCE
+) -> dict[str, np.ndarray]:
+    """Leave out each of some independent observations, a few at a time.
+
+    Parameters
+    ----------
+    log_likelihood
+        Gives ``[cell, draw]`` the log-likelihoods of some of the cells, chain after chain.
+    size
+        Number of cells.
+    chains
+        Number of chains.
+    at_once
+        Log-likelihoods in memory at a time.
+
+    Returns
+    -------
+    dict
+        ``elpd``, ``p_loo`` and ``pareto_k``, each ``[cell]``; see `Loo`.
+    """
+    few = log_likelihood(np.unique(np.linspace(0, size - 1, _FOR_EFFICIENCY).astype(int)))
+    efficiency, step = _efficiency(few, chains), max(at_once // few.shape[1], 1)
+    columns = {name: np.empty(size) for name in ("elpd", "p_loo", "pareto_k")}
+    for start in range(0, size, step):
+        here = slice(start, min(start + step, size))
+        found = psis_loo(log_likelihood(here), efficiency=efficiency)
+        for name, values in zip(columns, found, strict=True):
+            columns[name][here] = values
+    return columns
+
+
 def observations(cells: Cells, part: str) -> np.ndarray:
     """Return ``[cell]`` what was observed, as text: counts at each point, or the answer."""
+    if part == "validity" and cells.mass.size:
+        return np.array([f"{value:.9g}" for value in cells.mass], dtype=object)
     if part == "validity":
         rows = np.stack([cells.asked - cells.answered, cells.answered], axis=1)
     elif cells.read is not None:
@@ -185,14 +216,10 @@ def observations(cells: Cells, part: str) -> np.ndarray:
     return np.array([" ".join(f"{n:.0f}" for n in row) for row in rows], dtype=object)
 
 
-def _efficiency(part: "Likelihood", draws: "Draws", chains: int) -> float:
-    """Return the mean relative efficiency of the draws for the likelihood of a cell."""
+def _efficiency(logp: np.ndarray, chains: int) -> float:
+    """Return the mean relative efficiency of draws for likelihoods ``[cell, draw]``."""
     import arviz as az
 
-    from polbayes.fit.pointwise import log_likelihood
-
-    chosen = np.unique(np.linspace(0, len(part.at) - 1, _FOR_EFFICIENCY).astype(int))
-    logp = log_likelihood(part, draws, chosen)
     logp = logp[np.ptp(logp, axis=1) > _CONSTANT]
     if not len(logp):
         return 1.0

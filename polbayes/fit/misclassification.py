@@ -187,7 +187,10 @@ def load_coder(
     edges = tuple(float(edge) for edge in data["bin_start"].values[1:])
     if edges:
         sure = _confidences(data["confidence"].values, into, len(points))
-        shapes.append((sure + settings.prior).ravel())
+        error = 1.0 - np.eye(*sure.shape[:2])[..., None]
+        # How sure the coder is of one kind of error, the others with the same result say a little.
+        others = error * ((error * sure).sum(axis=0) - sure)
+        shapes.append((sure + _worth(others, settings)).ravel())
     return Coder(
         np.concatenate(shapes), tuple(tables), points, edges, bool(whole[len(points)].any())
     )
@@ -215,19 +218,19 @@ def _merged(counts: np.ndarray, into: np.ndarray, size: int) -> np.ndarray:
 
 
 def _worth(others: np.ndarray, settings: "MisclassificationConfig") -> np.ndarray:
-    """Return what a matrix's prior is worth in answers, from those of other models."""
-    total = others.sum(axis=1, keepdims=True)
+    """Return what the prior of shares is worth in answers, from answers like them."""
+    total = others.sum(axis=-1, keepdims=True)
     share = others / np.maximum(total, 1.0)
     return settings.prior + np.minimum(settings.pooled, total) * share
 
 
 def _confidences(counts: np.ndarray, into: np.ndarray, points: int) -> np.ndarray:
-    """Return ``[class, right, bin]`` how sure readings as each point were."""
-    out = np.zeros((points, 2, counts.shape[-1]))
+    """Return ``[point, class, bin]`` how sure readings were, none being the last point."""
+    out = np.zeros((points + 1, points, counts.shape[-1]))
     for label, k in enumerate(into):
         for coded, c in enumerate(into):
             if c < points:
-                out[c, int(k == c)] += counts[label, coded]
+                out[k, c] += counts[label, coded]
     return out
 
 

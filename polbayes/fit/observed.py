@@ -23,15 +23,22 @@ def answers_of(family: str, cells: Cells) -> np.ndarray:
     """Return ``[cell, column]`` the answers as the family's function takes them.
 
     For ordinal families the counts at each point; for continuous ones the logarithms of
-    the answer and of one minus the answer.
+    the answer and of one minus the answer, NaN where there is none.
     """
     if KINDS[family] == kernel.ORDINAL:
         return np.ascontiguousarray(cells.counts, dtype=float)
-    return np.stack([np.log(cells.value), np.log1p(-cells.value)], axis=1)
+    return _logs(cells.value)
+
+
+def _logs(numbers: np.ndarray) -> np.ndarray:
+    """Return ``[cell, 2]`` the logarithms of numbers in (0, 1) and of one minus them."""
+    return np.stack([np.log(numbers), np.log1p(-numbers)], axis=1)
 
 
 def validity_answers(cells: Cells) -> np.ndarray:
-    """Return ``[cell, 2]`` unusable and usable answers, for the binomial kernel."""
+    """Return ``[cell, 2]`` unusable and usable answers, or logarithms of the mass and the rest."""
+    if cells.mass.size:
+        return _logs(cells.mass)
     return np.stack([cells.asked - cells.answered, cells.answered], axis=1)
 
 
@@ -66,5 +73,6 @@ def likelihood_parts(
         kind, answers = kernel.READ, read_answers(cells.read)
     parts = [(kind, answers, layout.answers)]
     if layout.validity is not None:
-        parts.append((kernel.BINOMIAL, validity_answers(cells), layout.validity))
+        kind = KINDS[spec.family] if cells.mass.size else kernel.BINOMIAL
+        parts.append((kind, validity_answers(cells), layout.validity))
     return parts

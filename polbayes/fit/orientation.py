@@ -86,6 +86,6 @@ def first_discriminations(layout: Layout, spec: Spec, cells: Cells) -> np.ndarra
 def _scores(cells: Cells) -> np.ndarray:
     """Return ``[cell]`` the mean answer, from -1 to 1."""
     if cells.value.size:
-        return 2.0 * cells.value - 1.0
+        return np.nan_to_num(2.0 * cells.value - 1.0)
     points = np.linspace(-1.0, 1.0, cells.counts.shape[1])
     return np.asarray(cells.counts @ points / np.maximum(cells.counts.sum(axis=1), 1.0))

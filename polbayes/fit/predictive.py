@@ -32,13 +32,16 @@ class Answers:
     Parameters
     ----------
     agree, disagree
-        ``[cell]`` answers that agree and that disagree; for answer probabilities R+ and 1 - R+.
+        ``[cell]`` answers that agree and that disagree; for answer probabilities R+ and 1 - R+, 0
+        where there is none.
     extreme
         ``[cell]`` answers that leave hardly any doubt; of answer probabilities only.
     n
         ``[cell]`` answers with a stance.
     asked
         ``[cell]`` answers, usable or not.
+    usable
+        ``[cell]`` usable answers; of answer probabilities that of all usable answers together.
     """
 
     agree: np.ndarray
@@ -46,6 +49,7 @@ class Answers:
     extreme: np.ndarray
     n: np.ndarray
     asked: np.ndarray
+    usable: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ def evaluate(statistic: Statistic, answers: Answers, frame: "pd.DataFrame") -> n
     elif statistic.what == "extreme":
         part = answers.extreme
     elif statistic.what == "usable":
-        part, whole = answers.n, answers.asked
+        part, whole = answers.usable, answers.asked
     size = len(statistic.labels)
     with np.errstate(invalid="ignore"):  # 0 / 0 where nothing was answered
         share: np.ndarray = np.bincount(statistic.index, part, size) / np.bincount(
@@ -155,19 +159,21 @@ def observed_answers(cells: Cells) -> Answers:
     """Return the answers that were given."""
     if cells.counts.size:
         return _of_counts(cells.counts, cells.asked)
-    return _of_values(cells.value)
+    return _of_values(cells.value, cells.mass)
 
 
 def _of_counts(counts: np.ndarray, asked: np.ndarray) -> Answers:
     half = counts.shape[1] // 2
     agree, disagree = counts[:, -half:].sum(axis=1), counts[:, :half].sum(axis=1)
-    return Answers(agree, disagree, np.zeros(len(counts)), counts.sum(axis=1), asked)
+    n = counts.sum(axis=1)
+    return Answers(agree, disagree, np.zeros(len(counts)), n, asked, n)
 
 
-def _of_values(value: np.ndarray) -> Answers:
-    one = np.ones(len(value))
-    extreme = ((value < _EXTREME) | (value > 1 - _EXTREME)).astype(float)
-    return Answers(value, 1 - value, extreme, one, one)
+def _of_values(value: np.ndarray, mass: np.ndarray) -> Answers:
+    there, one = np.isfinite(value), np.ones(len(value))
+    agree, disagree = np.where(there, value, 0.0), np.where(there, 1 - value, 0.0)
+    extreme = (there & ((value < _EXTREME) | (value > 1 - _EXTREME))).astype(float)
+    return Answers(agree, disagree, extreme, there * one, one, mass if mass.size else one)
 
 
 def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
@@ -193,8 +199,11 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
     g, validity = built.layout.answers, built.layout.validity
     for effects, gaps, readings in zip(draws.effects, draws.gaps, draws.readings, strict=True):
         eta, own = forward(effects, *g.plain)
-        n = cells.answered.astype(int)
-        if validity is not None:
+        n, mass = cells.answered.astype(int), cells.mass
+        if validity is not None and mass.size:
+            valid, spread = forward(effects, *validity.plain)
+            mass = _continuous(family, valid, spread, rng)
+        elif validity is not None:
             usable = expit(forward(effects, *validity.plain)[0])
             n = rng.binomial(cells.asked.astype(int), usable)
         if family in ("cumulative", "bernoulli"):
@@ -203,7 +212,9 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
             counts = rng.multinomial(n, p / p.sum(axis=1, keepdims=True))
             yield _of_counts(counts.astype(float), cells.asked)
         else:
-            yield _of_values(_continuous(family, eta, own, rng))
+            # Where nothing was answered nothing is compared.
+            value = np.where(n > 0, _continuous(family, eta, own, rng), np.nan)
+            yield _of_values(value, mass)
 
 
 def _continuous(

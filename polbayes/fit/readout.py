@@ -17,6 +17,7 @@ from polbayes.fit.misclassification import Coder
 from polbayes.fit.model import Built
 from polbayes.fit.moments import net_agreement
 from polbayes.fit.pointwise import draws_of
+from polbayes.fit.spec import POSITIONS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,7 +42,8 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
         ``wording_scale[model]``, ``prefix_scale[model, prefix_effect]``,
         ``bias[model, dimension]`` and ``bias_total[model]`` on [-1, 1] (negative = left),
         where theta differs by instrument ``theta_instrument`` and ``bias_instrument[model,
-        dimension, instrument]``, ``validity[model]``, the probability of a usable answer,
+        dimension, instrument]``, ``validity[model]``, the probability of a usable answer (of
+        answer probabilities, that of all usable answers together),
         ``scale[scale_name]`` and ``gap[middle_point]``, ``confusion[coder_of, label, coded_as]``,
         how the coder reads answers with each stance or ``none``, and what
         `polbayes.fit.coefficients.read_coefficients` names; each where the spec has it.
@@ -133,7 +135,7 @@ def _present(cells: Cells, dim: str) -> list[str]:
 
 def _of_part(built: Built, name: str) -> Gathering:
     """Return the gathering of one part's terms alone."""
-    whole = built.layout.validity if name == "validity" else built.layout.answers
+    whole = built.layout.validity if POSITIONS[name] == "validity" else built.layout.answers
     assert whole is not None
     inside = np.zeros(whole.index.shape[1], dtype=bool)
     for block in built.layout.blocks:
@@ -222,20 +224,24 @@ def _confusion(coder: Coder, reader: _Reader) -> Any:
 
 def _share_usable(built: Built, reader: _Reader) -> Any:
     """Return ``[chain, draw, model]`` the probability of a usable answer to what was asked."""
-    from scipy.special import expit
-
     from polbayes.fit.kernel import forward
 
     g, cells = built.layout.validity, built.cells
     assert g is not None
     model, table = levels(cells.frame, ("model",))
+    family = built.spec.family if cells.mass.size else "bernoulli"
     weight = cells.asked / np.bincount(model, weights=cells.asked)[model]
     shape = reader.effects.shape
     shares = [
-        np.bincount(model, weights=weight * expit(forward(row, *g.plain)[0]))
+        np.bincount(model, weights=weight * _usable(family, *forward(row, *g.plain)))
         for row in draws_of(reader.drawn).effects
     ]
     return reader.unstack(np.stack(shares).reshape(*shape[:2], -1), table)
+
+
+def _usable(family: str, eta: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Return ``[cell]`` the expected share of usable answers, or of their probability."""
+    return (1.0 + net_agreement(family, eta, own, np.empty(0))) / 2.0
 
 
 def predictors(

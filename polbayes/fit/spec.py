@@ -36,6 +36,8 @@ POSITIONS: Mapping[str, str] = {
     "sigma": "sigma",
     "phi": "phi",
     "validity": "validity",
+    "validity_sigma": "validity",
+    "validity_phi": "validity",
 }
 
 # Where discriminations have either sign: the mean of theta is told from those of the other parts,
@@ -47,10 +49,12 @@ FAMILIES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "cumulative": (("threshold", "validity"), ("stance", "rating")),
     "bernoulli": (("validity",), ("agree",)),
     "binomial": (("validity",), ("agree",)),
-    "logit_normal": (("sigma",), ("r_plus",)),
-    "beta": (("phi",), ("r_plus",)),
+    "logit_normal": (("sigma", "validity", "validity_sigma"), ("r_plus",)),
+    "beta": (("phi", "validity", "validity_phi"), ("r_plus",)),
 }
-_OWN_PARTS = {"threshold", "sigma", "phi", "validity"}
+_OWN_PARTS = {"threshold", "sigma", "phi", "validity", "validity_sigma", "validity_phi"}
+# Family of answers that are numbers -> the part with the spread of their validity, a number too.
+_SPREAD = {"logit_normal": "validity_sigma", "beta": "validity_phi"}
 
 _DEFAULT_PRIORS = {
     "common": "Normal(0, 1)",
@@ -64,6 +68,8 @@ _DEFAULT_PRIORS = {
     "phi.common": "Normal(2, 1)",
     "validity.common": "Normal(0, 2)",
     "validity.sd": "HalfNormal(1)",
+    "validity_sigma.common": "Normal(0, 1)",
+    "validity_phi.common": "Normal(2, 1)",
     "cutpoints": "LogNormal(0, 0.7)",
 }
 
@@ -175,6 +181,7 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         parts[part] = parse_formula(str(text), where=f"analysis.parts.{part}")
     if "theta" not in parts:
         raise UserError("analysis.parts: the part 'theta' is missing; it is what is estimated.")
+    _check_spread(parts, config.family)
     if config.anchor and "discrimination" not in parts:
         raise UserError(
             "analysis.anchor: an anchor is needed where discriminations may have either sign, but "
@@ -215,6 +222,20 @@ def without_errors(spec: Spec) -> Spec:
         The spec.
     """
     return replace(spec, misclassification=None)
+
+
+def _check_spread(parts: dict[str, Formula], family: str) -> None:
+    """Give the validity of answers that are numbers a spread, and refuse one without it."""
+    spread = _SPREAD.get(family)
+    if spread is None:
+        return
+    if spread in parts and "validity" not in parts:
+        raise UserError(
+            f"analysis.parts.{spread}: is the spread of the part 'validity', which is missing; add "
+            "one, e.g. '~ 1 + (1 | model)'."
+        )
+    if "validity" in parts and spread not in parts:
+        parts[spread] = parse_formula("~ 1", where=f"analysis.parts.{spread}")
 
 
 def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) -> None:

@@ -3,13 +3,17 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polbayes.config import RunConfig
 from polbayes.dataset import open_responses
 from polbayes.errors import UserError
-from polbayes.manifest import versions
+from polbayes.manifest import SPECS_TABLE, versions
+from polbayes.report.coder_errors import coder_warnings
 from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _STUDIES = (
     "Bias measure, prefixes and design: Faulborn, Sen, Pellert, Spitz and Garcia (2025), Only a "
@@ -64,7 +68,7 @@ def assemble(
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         responses=responses,
-        tables=_tables(folder),
+        tables=_tables(folder) | _specs(folder, stages["code"]["key"]),
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
         exclusions=[*fit["notes"], *notes],
@@ -74,10 +78,27 @@ def assemble(
         config_yaml=text,
         provenance={name: str(number) for name, number in versions().items()}
         | {"seed": str(config.seed), "asked": str(responses.attrs.get("finished", ""))}
-        | {f"used by {m}": text for m, text in stages.get("probe", {}).get("usage", {}).items()},
+        | _used(stages)
+        | _coders(responses),
         citations=[*citations, *_STUDIES],
+        notes=coder_warnings(
+            folder, config.coding.coders, modelled=config.analysis.misclassification is not None
+        ),
         duration=_duration(stages),
     )
+
+
+def _used(stages: Mapping[str, Any]) -> dict[str, str]:
+    """Return what respondents and judges behind servers used, in words."""
+    used = [stages.get(stage, {}).get("usage", {}) for stage in ("probe", "code")]
+    return {f"used by {name}": text for one in used for name, text in one.items()}
+
+
+def _coders(responses: "xr.Dataset") -> dict[str, str]:
+    """Return what coders say of themselves."""
+    said = str(responses["coder"].attrs.get("about", "")) if "coder" in responses else ""
+    pairs = [line.split(": ", 1) for line in said.splitlines()]
+    return {f"coder {name}": text for name, text in pairs}
 
 
 def _tables(folder: Path) -> dict[str, Any]:
@@ -86,6 +107,19 @@ def _tables(folder: Path) -> dict[str, Any]:
     paths = [*(folder / "measures").glob("*.csv"), *(folder / "estimates").glob("*.csv")]
     # "null" and "NA" may be names of models; only empty fields are missing.
     return {p.stem: pd.read_csv(p, keep_default_na=False, na_values=[""]) for p in sorted(paths)}
+
+
+def _specs(folder: Path, coded: str) -> dict[str, Any]:
+    """Read how specs compared, unless that was on other answers than those there are now."""
+    import pandas as pd
+
+    path = folder / SPECS_TABLE
+    if not path.is_file():
+        return {}
+    table = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype={"spec": str})
+    if "answers" not in table or set(table["answers"]) != {coded}:
+        return {}
+    return {"specs": table.drop(columns="answers")}
 
 
 def _duration(stages: Mapping[str, Mapping[str, Any]]) -> str:

@@ -40,6 +40,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         *("k_good", "k_ok", "k_bad", "k_very_bad", "probability", "guess"),
     ),
     "loo_cells": ("model", "item", "variant", "prefix", "elpd", "pareto_k", "part"),
+    "specs": ("spec", "part", "elpd_loo", "difference", "se_difference", "reading", "verdict"),
     "by_instrument": ("model", "dimension", "instrument", "quantity", *_INTERVAL),
     "instrument_differences": ("model", "dimension", "first", "second", "quantity", *_INTERVAL),
     "instrument_correlations": ("dimension", "first", "second", "quantity", *_INTERVAL),

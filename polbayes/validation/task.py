@@ -10,6 +10,7 @@ import numpy as np
 
 from polbayes.annotation.task import LABELLED
 from polbayes.coding import get_coder
+from polbayes.coding.judge_costs import write_judges_usage
 from polbayes.config import CoderConfig, RunConfig
 from polbayes.dataset import write_dataset
 from polbayes.errors import UserError
@@ -65,9 +66,13 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
     path = Path(given).expanduser() if given else run / config.annotation.folder / LABELLED
     answers = read_labelled(path, columns=settings.columns, merge=settings.merge)
     read = []
-    for name in coders:
-        say(f"validate_coder: {name} reads {len(answers.labels)} answers")
-        read.append(code_labelled(answers, name, models, journal_dir=run / CODING))
+    try:
+        for name in coders:
+            say(f"validate_coder: {name} reads {len(answers.labels)} answers")
+            read.append(code_labelled(answers, name, models, journal_dir=run / CODING))
+    finally:
+        for name, used in write_judges_usage(run, coders, models).items():
+            say(f"validate_coder: {name}: {used}")
     if len(read) > 1:
         read.append(cascade(read))
     bootstrap = Bootstrap(config.measures.bootstrap, config.measures.level, config.seed)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from polbayes.calibration.answers import (
     Answers,
@@ -154,3 +154,23 @@ def test_every_case_can_be_posed_and_simulated(name):
         p, answers = problem.simulate(np.random.default_rng(seed))
         assert np.isfinite(list(estimands(p, frame, problem.spec).values())).all()
         assert np.isfinite(log_likelihood(p, frame, problem.spec, answers))
+
+
+def test_validity_of_numbers():
+    value, mass = np.array([0.2, 0.5, 0.9, 0.99]), np.array([0.7, 0.1, 0.5, 0.3])
+    logs, rest = (np.stack([np.log(v), np.log1p(-v)], axis=1) for v in (value, mass))
+    answers = Answers(np.empty((0, 0)), logs, np.ones(4), rest)
+    p = parameters(theta=0.3, sigma=-0.5, validity=0.4, validity_sigma=0.2)
+    spec = spec_named("probabilities_validity")
+    expected = stats.norm(predictor(p, FRAME), np.exp(-0.5)).logpdf(logit(value)).sum()
+    expected += stats.norm(0.4, np.exp(0.2)).logpdf(logit(mass)).sum()
+    assert log_likelihood(p, FRAME, spec, answers) == pytest.approx(expected)
+    usable = estimands(p, FRAME, spec)["validity[m]"]
+    assert usable == pytest.approx(stats.norm(0.4, np.exp(0.2)).expect(expit), abs=1e-8)
+    many = pd.concat([FRAME] * 500, ignore_index=True)
+    p = Parameters(
+        {k: np.resize(v, 2000) for k, v in p.parts.items()}, {}, {}, {}, np.array([]), {}
+    )
+    drawn = draw_answers(p, many, spec, 1, np.random.default_rng(2)).mass
+    assert np.exp(drawn[:, 0]).mean() == pytest.approx(usable, abs=0.02)
+    np.testing.assert_allclose(np.exp(drawn).sum(axis=1), 1.0)

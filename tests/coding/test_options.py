@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polbayes.coding.options import declare, fold, match_option, read_option, split_code
+from polbayes.coding.options import Reading, declare, fold, match_option, read_option, split_code
 from polbayes.errors import UserError
 
 POINTS = ["Strongly disagree", "Disagree", "Agree", "Strongly agree"]
@@ -70,6 +70,37 @@ def test_letters(answer, point):
 )
 def test_it_never_guesses(answer):
     assert match_option(answer, NUMBERED) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "point"),
+    [
+        ("Let me argue for the position of strongly disagree", 0),
+        ("I will argue for the position of Agree.", 2),
+        ("I come from Norway and I would select the option: Agree.", 2),
+        ("I, as a baker, strongly agree with the proposition.", 3),
+        ("Agreed.", 2),
+        ("I would like to express my view as Disagree.", 1),
+    ],
+)
+def test_talk_before_an_option(answer, point):
+    assert match_option(answer, NUMBERED) == point
+
+
+@pytest.mark.parametrize(
+    ("answer", "point"),
+    [
+        ("Somewhat agree", 2),
+        ("partially disagree, because it costs money", 1),
+        ("3) Agree with what it says of bread. However, I cannot give a personal opinion.", 2),
+    ],
+)
+def test_what_is_weakened_is_a_reservation(answer, point):
+    assert read_option(answer, NUMBERED) == Reading(point, "qualified")
+
+
+def test_halves_of_both_are_neither():
+    assert read_option("Partially agree, partially disagree", NUMBERED) is None
 
 
 def test_a_reservation_is_told_apart():
@@ -159,3 +190,7 @@ def test_messy_answers_with_a_label(shared_data):
     ]
     assert len(labelled) > 50
     assert sum(a == b for a, b in labelled) / len(labelled) >= 0.98
+    # Answers that mean no option are read as one with a reservation at most.
+    none = [r for r, label in zip(found, rows["label"], strict=True) if label == "None"]
+    assert len(none) > 100
+    assert {r.manner for r in none if r} <= {"qualified"}

@@ -39,7 +39,7 @@ def test_nominal_probabilities():
         (
             "nly",
             {},
-            "unknown coder 'nly'; did you mean 'nli'? known: classifier, ensemble, lexical",
+            "unknown coder 'nly'; did you mean 'nli'? known: classifier, ensemble, judge, lexical",
         ),
         ("mine", {"checkpoint": "x"}, "kind: is missing; choose one of nli, sentiment, classifier"),
         ("mine", {"kind": "nly"}, "unknown kind 'nly'; did you mean 'nli'?"),

@@ -2,6 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -274,3 +275,38 @@ def test_levels_are_the_combinations_that_occur():
     assert table.to_numpy().tolist() == [["x", 1], ["x", 3], ["y", 2]]
     assert index.tolist() == [2, 0, 2, 1]
     assert [label(row) for row in table.to_dict("records")] == ["x|1", "x|3", "y|2"]
+
+
+def with_masses(data, mass):
+    """Give half of the probability of usable answers to agreeing."""
+    dims = data["r_plus"].dims
+    half = (dims, np.broadcast_to(np.asarray(mass) / 2, data["r_plus"].shape))
+    return data.assign(p_agree=half, p_disagree=half)
+
+
+@pytest.mark.parametrize("family", ["logit_normal", "beta"])
+def test_the_probability_of_usable_answers_is_kept_where_it_is_modelled(coded, spec_of, family):
+    data = coded(1, items=TWO, models=("m",), r_plus=0.5)
+    first = {"item": data["item"].values[0]}
+    mass = xr.full_like(data["r_plus"], 0.8)
+    mass.loc[first] = 0.0  # and R+ cannot be had
+    data = with_masses(data, mass.values).assign(r_plus=data["r_plus"].where(mass > 0))
+    plain, modelled = THETA, {**THETA, "validity": "~ 1"}
+    settings = {"response": "r_plus", "family": family}
+    cells = gather_cells(data, spec_of(modelled, **settings))
+    empty = (cells.frame["item"] == first["item"]).to_numpy()
+    assert 0 < empty.sum() < len(empty)
+    # Moved off the ends as R+ is.
+    np.testing.assert_allclose(cells.mass, np.where(empty, 0.5, 0.8 * 999 + 0.5) / 1000, rtol=1e-6)
+    np.testing.assert_array_equal(np.isnan(cells.value), empty)
+    np.testing.assert_array_equal(cells.answered, (~empty).astype(float))
+    without = gather_cells(data, spec_of(plain, **settings))
+    assert len(without.frame) == (~empty).sum()
+    assert without.mass.size == 0
+
+
+def test_validity_of_numbers_needs_both_probabilities(coded, spec_of):
+    data = coded(1, items=TWO, models=("m",), r_plus=0.5)
+    spec = spec_of({**THETA, "validity": "~ 1"}, response="r_plus", family="logit_normal")
+    with pytest.raises(UserError, match=r"validity: the data have no 'p_agree'"):
+        gather_cells(data, spec)

@@ -9,17 +9,17 @@ from polbayes.fit.confusion import expand, pull_back
 
 
 def plain(numbers, tables, points, bins):
-    """Write P[k, c] Q[c, k = c, b] out."""
+    """Write P[k, c] Q[k, c, b] out."""
     size = points + 1
     p = numbers[: tables * size**2].reshape(tables, size, size)
     p = p / p.sum(axis=2, keepdims=True)
-    q = np.ones((points, 2, 1))
+    q = np.ones((size, points, 1))
     if bins > 1:
-        q = numbers[tables * size**2 :].reshape(points, 2, bins)
+        q = numbers[tables * size**2 :].reshape(size, points, bins)
         q = q / q.sum(axis=2, keepdims=True)
     out = np.zeros((tables + 1, size, points, bins))
     for t, k, c in np.ndindex(tables, size, points):
-        out[t, k, c] = p[t, k, c] * q[c, int(k == c)]
+        out[t, k, c] = p[t, k, c] * q[k, c]
     for k in range(points):
         out[tables, k, k, 0] = 1
     return out.ravel()
@@ -29,7 +29,7 @@ def plain(numbers, tables, points, bins):
 @given(st.integers(1, 3), st.integers(2, 4), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_values_and_slopes(tables, points, bins, seed):
     rng = np.random.default_rng(seed)
-    size = tables * (points + 1) ** 2 + (2 * points * bins if bins > 1 else 0)
+    size = tables * (points + 1) ** 2 + ((points + 1) * points * bins if bins > 1 else 0)
     numbers = rng.gamma(2.0, 1.0, size) + 0.1
     found = expand(numbers, tables, points, bins)
     np.testing.assert_allclose(found, plain(numbers, tables, points, bins), rtol=1e-12)
@@ -58,7 +58,7 @@ def test_through_pytensor(mode):
 
     from polbayes.fit.operation import Confusion
 
-    numbers, x = np.random.default_rng(2).gamma(2, 1, 32 + 18), pt.dvector()
+    numbers, x = np.random.default_rng(2).gamma(2, 1, 32 + 36), pt.dvector()
     slope = np.random.default_rng(3).normal(size=3 * 4 * 9)
     out = Confusion(2, 3, 3)(x)
     run = pytensor.function([x], [out, pytensor.grad((out * slope).sum(), x)], mode=mode)

@@ -45,6 +45,16 @@ def test_what_is_left_out_is_not_written(spec_of, parts, predictor):
             ["logit(r_plus) ~ Normal(η, σ)", "σ = exp(sigma)"],
         ),
         (
+            {"family": "logit_normal", "response": "r_plus"},
+            {"sigma": "~ 1", "validity": "~ 1"},
+            ["τ = exp(validity_sigma)", "logit(p_agree + p_disagree) ~ Normal(validity, τ)"],
+        ),
+        (
+            {"family": "beta", "response": "r_plus"},
+            {"phi": "~ 1", "validity": "~ 1"},
+            ["p_agree + p_disagree ~ Beta(mean = logistic(validity), precision = κ)"],
+        ),
+        (
             {"family": "beta", "response": "r_plus"},
             {"phi": "~ 1"},
             ["r_plus ~ Beta(mean = logistic(η), precision = φ)", "φ = exp(phi)"],

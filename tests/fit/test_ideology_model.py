@@ -10,6 +10,7 @@ Jacobian is taken by finite differences.
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import special, stats
 
 from polbayes.dataset import STANCE, to_frame
@@ -32,6 +33,7 @@ GROUPS = {
     ("sigma", ("model",)): lambda at: 0,
     ("phi", ("model",)): lambda at: 0,
     ("validity", ("model",)): lambda at: 0,
+    ("validity_sigma", ("model",)): lambda at: 0,
 }
 # Standard deviations of the half-normal priors; the defaults of the package.
 HALF_NORMAL = {
@@ -98,6 +100,9 @@ class Named:
         return asked + row.keying * belief
 
 
+FAMILY_SPREAD = {"logit_normal": "sigma", "beta": "phi"}
+
+
 def log_likelihood(named, answers, family):
     """Go through the answers one by one; the multinomial coefficients are left out."""
     total = 0.0
@@ -108,6 +113,10 @@ def log_likelihood(named, answers, family):
             total += special.log_expit(valid if usable else -valid)
         if family in ("cumulative", "bernoulli") and row.stance not in (-1, 0, 1):
             continue
+        if family in ("logit_normal", "beta") and "validity" in named.built.parts:
+            total += log_density(row.p_agree + row.p_disagree, "validity", named, row, family)
+            if np.isnan(row.r_plus):
+                continue
         eta = named.eta(row)
         if family == "cumulative":
             half = named.values["gap"][0] / 2 * np.exp(named.of("threshold", row))
@@ -115,15 +124,20 @@ def log_likelihood(named, answers, family):
             total += np.log(below[row.stance + 2] - below[row.stance + 1])
         elif family == "bernoulli":
             total += special.log_expit(eta if row.stance == 1 else -eta) if row.stance else 0.0
-        elif family == "logit_normal":
-            squeezed = (float(row.r_plus) * 999 + 0.5) / 1000
-            spread = np.exp(named.of("sigma", row))
-            total += stats.norm(eta, spread).logpdf(special.logit(squeezed))
         else:
-            squeezed = (float(row.r_plus) * 999 + 0.5) / 1000
-            phi, mean = np.exp(named.of("phi", row)), special.expit(eta)
-            total += stats.beta(mean * phi, (1 - mean) * phi).logpdf(squeezed)
+            total += log_density(row.r_plus, "", named, row, family)
     return total
+
+
+def log_density(value, part, named, row, family):
+    """Score one number in [0, 1], which is moved off the ends."""
+    squeezed = (float(value) * 999 + 0.5) / 1000
+    eta = named.of(part, row) if part else named.eta(row)
+    spread = named.of(f"{part}_" * bool(part) + FAMILY_SPREAD[family], row)
+    if family == "logit_normal":
+        return stats.norm(eta, np.exp(spread)).logpdf(special.logit(squeezed))
+    mean, phi = special.expit(eta), np.exp(spread)
+    return stats.beta(mean * phi, (1 - mean) * phi).logpdf(squeezed)
 
 
 def log_prior(named, *, coefficients):
@@ -262,6 +276,14 @@ CASES = {
     "bernoulli": {"threshold": None},
     "logit_normal": {"threshold": None, "sigma": "~ 1 + (1 | model)"},
     "beta": {"threshold": None, "phi": "~ 1 + (1 | model)"},
+    "logit_normal and validity": {
+        "threshold": None,
+        "sigma": "~ 1 + (1 | model)",
+        "validity": "~ 1 + (1 | model)",
+        "validity_sigma": "~ 1 + (1 | model)",
+    },
+    # The spread of validity is there by itself.
+    "beta and validity": {"threshold": None, "phi": "~ 1", "validity": "~ 1 + (1 | model)"},
 }
 SETTINGS = {
     "bernoulli": {"family": "bernoulli", "response": "agree"},
@@ -273,24 +295,35 @@ COEFFICIENTS = {
     ("sigma", "Intercept"): stats.norm(-1, 1),
     ("phi", "Intercept"): stats.norm(2, 1),
     ("validity", "Intercept"): stats.norm(0, 2),
+    ("validity_sigma", "Intercept"): stats.norm(0, 1),
+    ("validity_phi", "Intercept"): stats.norm(2, 1),
 }
 
 
-def answers_of(coded, seed=0, runs=RUNS):
+def answers_of(coded, seed=0, runs=RUNS, *, empty=False):
     rng = np.random.default_rng(seed)
     stance = rng.choice([-1, 0, 1, STANCE["unrelated"]], (2, 4, 4, 2, runs), p=[0.3, 0.2, 0.4, 0.1])
     r_plus = rng.uniform(0.05, 0.95, stance.shape)
     # One model agrees with everything under one prefix, so that some effects are well known.
     stance[1, :, :, 1] = np.where(rng.random(stance[1, :, :, 1].shape) < 0.8, 1, stance[1, :, :, 1])
-    return coded(stance, r_plus=r_plus, runs=runs)
+    data = coded(stance, r_plus=r_plus, runs=runs)
+    # Of some questions nothing is known but that no answer was usable.
+    mass = np.where(rng.random(stance.shape) < 0.1, 0.0, rng.uniform(0, 1, stance.shape))
+    dims = data["r_plus"].dims
+    return data.assign(
+        r_plus=data["r_plus"].where(xr.DataArray(mass > 0, dims=dims)) if empty else data["r_plus"],
+        p_agree=(dims, mass * r_plus),
+        p_disagree=(dims, mass * (1 - r_plus)),
+    )
 
 
 @pytest.fixture(scope="module", params=CASES)
 def case(request, coded, bound, full_parts):
     name = request.param
-    data = answers_of(coded, runs=1 if name in ("logit_normal", "beta") else RUNS)
+    numbers = name.startswith(("logit_normal", "beta"))
+    data = answers_of(coded, runs=1 if numbers else RUNS, empty="and validity" in name)
     parts = {**full_parts, **CASES[name]}
-    settings = SETTINGS.get(name, {})
+    settings = SETTINGS.get(name.split(" and ")[0], {})
     spec, cells, bound_parts = bound(
         parts, data, priors={"theta.dimension": "Normal(0.2, 2)"}, **settings
     )

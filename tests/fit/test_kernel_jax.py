@@ -34,6 +34,30 @@ def test_value_and_slopes_are_those_of_the_loop(name, by_cell):
     np.testing.assert_allclose(found[1][1], of_gaps, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("name", ["logit_normal", "beta"])
+def test_a_cell_without_a_number_is_left_out(name):
+    from polbayes.fit.kernel_jax import log_likelihood
+
+    effects, index, weight, roles, keying = case(3, terms=6)
+    _, answers = observed(KINDS[name], len(keying), 3)
+    answers[0] = np.nan
+    none = np.empty(0)
+    rest = (answers, *Gathering(index, weight, roles, keying).arrays.values())
+    total, slopes, *_ = evaluate(effects, none, none, KINDS[name], *rest)
+    assert np.isfinite(slopes).all()
+    without = (answers[1:], *Gathering(index[1:], weight[1:], roles, keying[1:]).arrays.values())
+    if len(weight) == 1:
+        without = (answers[1:], *Gathering(index[1:], weight, roles, keying[1:]).arrays.values())
+    expected = evaluate(effects, none, none, KINDS[name], *without)
+    assert total == pytest.approx(expected[0], rel=1e-12)
+    np.testing.assert_allclose(slopes, expected[1], rtol=1e-10, atol=1e-12)
+    found = jax.value_and_grad(lambda e: log_likelihood(KINDS[name], e, none, none, *rest))(
+        jax.numpy.asarray(effects)
+    )
+    assert float(found[0]) == pytest.approx(total, rel=1e-10)
+    np.testing.assert_allclose(found[1], slopes, rtol=1e-8, atol=1e-10)
+
+
 @pytest.mark.parametrize("points", [2, 3])
 def test_answers_that_a_coder_read(points):
     from polbayes.fit.kernel_jax import log_likelihood
@@ -61,7 +85,7 @@ def test_confusion_is_that_of_the_loop(bins):
     from polbayes.fit.confusion import expand
     from polbayes.fit.operation import Confusion
 
-    numbers = np.random.default_rng(1).gamma(2, 1, 2 * 16 + (6 * bins if bins > 1 else 0))
+    numbers = np.random.default_rng(1).gamma(2, 1, 2 * 16 + (12 * bins if bins > 1 else 0))
     op = Confusion(2, 3, bins)
     found = jax_funcify(op, op.make_node(pt.dvector()))(jax.numpy.asarray(numbers))
     np.testing.assert_allclose(found, expand(numbers, 2, 3, bins), rtol=1e-12)

@@ -89,7 +89,7 @@ def likelihood(named, answers, cells):
     numbers = named.values["reading"]
     p = numbers[:16].reshape(4, 4)
     p = p / p.sum(axis=1, keepdims=True)
-    q = numbers[16:].reshape(3, 2, 3)
+    q = numbers[16:].reshape(4, 3, 3)
     q = q / q.sum(axis=2, keepdims=True)
     odds = dict(zip(cells.frame["model"], cells.read.odds, strict=True))
     odds = {
@@ -108,7 +108,7 @@ def likelihood(named, answers, cells):
             continue
         b = bin_of(row.sure)
         joint = np.append(latent, odds[row.model])
-        read = sum(joint[k] * p[k, c] * q[c, int(k == c), b] for k in range(4))
+        read = sum(joint[k] * p[k, c] * q[k, c, b] for k in range(4))
         total += np.log(read / (joint @ p[:, :3].sum(axis=1)))
     return total
 
@@ -168,9 +168,11 @@ def test_counts_become_priors(validated):
     classes = coder.prior[:16].reshape(4, 4)
     expected = [[30, 2, 3, 5], [1, 20, 1, 3], [2, 1, 40, 2], [1, 2, 1, 22]]
     np.testing.assert_allclose(classes, np.array(expected) + 0.5)
-    sure = coder.prior[16:].reshape(3, 2, 3)
-    assert sure[:, :, :].sum() == pytest.approx(90 + 14 + 9)
-    np.testing.assert_allclose(sure[2, 1], [0.5, 14.5, 26.5])  # 40 read right as agreeing
+    sure = coder.prior[16:].reshape(4, 3, 3)
+    np.testing.assert_allclose(sure[2, 2], [0.5, 14.5, 26.5])  # 40 read right as agreeing
+    # Of 5 answers wrongly read as agreeing (3 disagree, 1 is neutral, 1 has no stance) 1 is at 0.6
+    # and 4 at 0.8. Fewer than ten, the others are worth as many as they are.
+    np.testing.assert_allclose(sure[[0, 1, 3], 2], [[1.5, 4.5, 0.5]] * 3)
     assert coder.edges == (0.7, 0.9)
     mean = coder.confusion()
     np.testing.assert_allclose(mean[0, 2], np.array([2.5, 1.5, 40.5, 2.5]) / 47)
@@ -257,7 +259,7 @@ def test_a_fit_from_end_to_end(coded, full_parts, validated, bound):
     spec = parse_analysis(config, sampler)
     check_analysis(spec, data.drop_vars(["stance_prob", "coder"]))
     text = explain_analysis(spec, data, answered=True)
-    assert "P(read as c, confidence in bin b | stance = k) = P[k, c] · Q[c, k = c, b]" in text
+    assert "P(read as c, confidence in bin b | stance = k) = P[k, c] · Q[k, c, b]" in text
     assert "rows of P and Q ~ Dirichlet(counts of" in text
     fitted = fit_analysis(spec, data, sampler, level=0.9, seed=1)
     matrix = fitted.posterior["confusion"]

@@ -47,11 +47,13 @@ def test_three_answers_by_hand():
     assert found.slope[0] == pytest.approx(2 * side * (1 - side))
 
 
-def test_answers_of_logit_normal_probabilities():
-    eta, sigma = 0.7, 0.6
+@pytest.mark.parametrize("sigma", [0.6, 3.0])
+def test_answers_of_logit_normal_probabilities(sigma):
+    eta = 0.7
     found = answer_moments("logit_normal", np.array([eta]), np.log([sigma]), np.empty(0))
     density = stats.norm(eta, sigma)
     moment = [density.expect(lambda x, k=k: (2 * special.expit(x) - 1) ** k) for k in (1, 2)]
+    assert found.net[0] == pytest.approx(moment[0], abs=2e-7)
     assert found.variance[0] == pytest.approx(moment[1] - moment[0] ** 2, rel=1e-6)
     assert found.noise[0] == pytest.approx(sigma**2)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from scipy import stats
+from scipy import special, stats
 
 from polbayes.dataset import STATUS
 from polbayes.fit.model import build
@@ -258,3 +258,46 @@ def test_coverage_counts():
     assert found.loc["a", ["groups", "inside_50", "inside"]].tolist() == [2, 0.5, 0.5]
     assert found.loc["b", ["groups", "inside_50", "inside"]].tolist() == [1, 0, 1]
     assert found.loc["all", "inside"] == pytest.approx(2 / 3)
+
+
+def test_usable_shares_of_probabilities(coded, bound):
+    """Masses of 0.2 and 0.6 for two models, and hardly any spread."""
+    items = ITEMS[:8]
+    data = coded(1, items=items, models=("m1", "m2"), prefixes=PREFIXES, r_plus=0.5)
+    mass = xr.full_like(data["r_plus"], 0.2)
+    mass.loc[{"model": "m2"}] = 0.6
+    gone = {"model": "m1", "item": items[0][0]}
+    r_plus = data["r_plus"].copy()
+    r_plus.loc[gone] = np.nan
+    data = data.assign(p_agree=mass / 2, p_disagree=mass / 2, r_plus=r_plus)
+    parts = {
+        "theta": "~ 0 + dimension + (0 + dimension | model)",
+        "sigma": "~ 1",
+        "validity": "~ 1 + (1 | model)",
+    }
+    spec, cells, bound_parts = bound(parts, data, response="r_plus", family="logit_normal")
+    built = build(spec, cells, bound_parts)
+    seen = observed_answers(cells)
+    wanted = {s.name: s for s in statistics(built)}
+    usable = evaluate(wanted["usable"], seen, cells.frame)
+    labels = wanted["usable"].labels["model"].tolist()
+    squeezed = {"m1": (0.2 * 999 + 0.5) / 1000, "m2": (0.6 * 999 + 0.5) / 1000}
+    np.testing.assert_allclose(usable, [squeezed[m] for m in labels], rtol=1e-6)
+    # What has no R+ is in no share of agreement, but in those of usable answers.
+    lost = (cells.frame["model"] == "m1") & (cells.frame["item"] == items[0][0])
+    assert seen.n[lost].sum() == 0
+    assert seen.n[~lost].all()
+    effects = np.zeros(built.layout.blocks[-1].stop)
+    for block in built.layout.blocks:
+        if block.part == "validity" and block.group is None:
+            effects[block.start] = -0.4
+        if block.part.endswith("sigma"):
+            effects[block.start] = -4.0
+    draws = draws_of(constant(built, effects, draws=20))
+    shares = [
+        evaluate(wanted["usable"], answers, cells.frame)
+        for answers in replicates(built, draws, seed=1)
+    ]
+    np.testing.assert_allclose(np.mean(shares, axis=0), special.expit(-0.4), atol=0.005)
+    for answers in replicates(built, draws, seed=2):
+        np.testing.assert_array_equal(answers.n, seen.n)

@@ -380,3 +380,29 @@ def test_net_agreement_of_a_beta_answer_is_that_of_its_mean():
     expected = 2 * stats.beta(mean * phi, (1 - mean) * phi).mean() - 1
     found = net_agreement("beta", ETA, np.full(5, np.log(phi)), np.empty(0))
     np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("family", ["logit_normal", "beta"])
+def test_the_expected_probability_of_a_usable_answer(coded, bound, family):
+    data = coded(1, items=UNEVEN, models=MODELS, r_plus=0.4)
+    half = xr.full_like(data["r_plus"], 0.3)
+    data = data.assign(p_agree=half, p_disagree=half)
+    parts = {
+        "theta": "~ 0 + dimension + (0 + dimension | model)",
+        "sigma" if family == "logit_normal" else "phi": "~ 1",
+        "validity": "~ 1 + (1 | model)",
+    }
+    built = build(*bound(parts, data, response="r_plus", family=family))
+    drawn = draws_of(built, seed=4)
+    found = read_off(built, drawn)["validity"]
+    spread = common(built, drawn, f"validity_{'sigma' if family == 'logit_normal' else 'phi'}")
+    for model in MODELS:
+        logit = common(built, drawn, "validity") + effect(
+            built, drawn, "validity", ("model",), (model,)
+        )
+        expected = special.expit(logit)
+        if family == "logit_normal":
+            expected = np.vectorize(
+                lambda at, log_sd: stats.norm(at, np.exp(log_sd)).expect(special.expit)
+            )(logit, spread)
+        np.testing.assert_allclose(found.sel(model=model), expected, atol=2e-4)

@@ -125,3 +125,18 @@ def test_common_terms_can_have_priors_of_their_own(spec_of, key):
 def test_an_intercept_that_is_not_written_has_a_prior_too(spec_of, text):
     spec = spec_of({"theta": text}, priors={"theta.Intercept": "Normal(0, 7)"})
     assert str(spec.prior("theta", "Intercept")) == "Normal(0, 7)"
+
+
+def test_validity_of_numbers_has_a_spread(spec_of):
+    numbers = {"response": "r_plus", "family": "logit_normal"}
+    spec = spec_of({**THETA, "validity": "~ 1 + (1 | model)"}, **numbers)
+    assert list(spec.parts)[-1] == "validity_sigma"
+    assert spec.parts["validity_sigma"].common == "1"
+    own = {**THETA, "validity": "~ 1", "validity_sigma": "~ 1 + (1 | model)"}
+    assert spec_of(own, **numbers).parts["validity_sigma"].groups
+    with pytest.raises(UserError, match=r"validity_sigma: is the spread of the part 'validity'"):
+        spec_of({**THETA, "validity_sigma": "~ 1"}, **numbers)
+    with pytest.raises(UserError, match="unknown part 'validity_phi'"):
+        spec_of({**THETA, "validity_phi": "~ 1"}, **numbers)
+    with pytest.raises(UserError, match="unknown part 'validity_sigma'"):
+        spec_of({**THETA, "validity_sigma": "~ 1"})

@@ -88,5 +88,32 @@ def test_each_half_stands_alone(make_results: Any) -> None:
     assert "probability of" not in text_of(section)
     section = checks(changed(make_results, predictive=None, predictive_coverage=None))
     assert not [b for b in section.blocks if isinstance(b, Picture)]
+    assert "were drawn" not in " ".join(section.reading)
     everything = dict.fromkeys(("loo", "loo_cells", "predictive", "predictive_coverage"))
     assert checks(changed(make_results, **everything)) is None
+
+
+def test_other_models_of_the_same_answers(make_results: Any) -> None:
+    specs = pd.DataFrame(
+        {
+            "spec": ["mine", "<b>ideology</b>"],
+            "elpd_loo": [-100.0, -112.5],
+            "se": [4.0, 5.0],
+            "p_loo": [7.0, 3.0],
+            "cells": [90, 90],
+            "unreliable": [0, 2],
+            "difference": [0.0, -12.5],
+            "se_difference": [0.0, 3.0],
+            "reading": ["predicts best", "predicts worse than the best"],
+            "part": "answers",
+            "verdict": ["good", "bad"],
+        }
+    )
+    section = checks(changed(make_results, specs=specs))
+    told = text_of(section)
+    assert "mine predicts best; <b>ideology</b> predicts worse than the best." in told
+    assert "The draws of <b>ideology</b> failed the diagnostics." in told
+    (table,) = [b for b in section.blocks if isinstance(b, Grid) and b.csv == "specs"]
+    assert table.rows[1][3:6] == ("−12.5", "3.0", "2")
+    alone = dict.fromkeys(("loo", "loo_cells", "predictive", "predictive_coverage"))
+    assert checks(changed(make_results, specs=specs, **alone)) is not None

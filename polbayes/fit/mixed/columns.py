@@ -49,9 +49,9 @@ def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.
     Returns
     -------
     pandas.DataFrame
-        The columns of the spec, ``model``, ``status`` and, where `answered`, the response
-        as `RESPONSE`. Beside the dataset's coordinates and numeric variables there are what
-        the table of the spec has, and the text features of the statement.
+        The columns of the spec, those that name the cell, ``status`` and, where `answered`, the
+        response as `RESPONSE`. Beside the dataset's coordinates and numeric variables there are
+        what the table of the spec has, and the text features of the statement.
 
     Raises
     ------
@@ -78,7 +78,8 @@ def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.
         frame = frame.assign(**{RESPONSE: _response(frame, spec, numeric)})
     elif spec.response not in _SOURCES and not _is_number(frame, spec.response):
         raise _unknown_response(frame, spec, {s for made in _SOURCES.values() for s in made})
-    kept = [*dict.fromkeys(("model", "status", *sorted(needed(spec))))]
+    cell = [name for name in CELL_DIMS if name in frame]
+    kept = [*dict.fromkeys((*cell, "status", *sorted(needed(spec))))]
     kept += [RESPONSE] if answered else []
     return _with_reference(_with_missing(frame[kept].reset_index(drop=True)))
 

@@ -39,22 +39,31 @@ _SIDES = {-1: "left-leaning", 1: "right-leaning"}
 _SLACK = 0.1
 # A share of cells above which LOO as a whole is not to be relied on.
 _MANY = 0.05
+# By whether answers were drawn from the model.
+_READING = {
+    True: (
+        "A model that fits would, asked the same questions again, give answers like those that "
+        "were given. Answers were drawn from the fitted model many times over, and the shares in "
+        "them are compared with the observed ones. In the figure the line is the {level} interval "
+        "of the drawn shares; where it crosses the diagonal, the model reproduces what was "
+        "observed. That does not make the model true, but what it cannot reproduce it has not "
+        "understood. Left and right do not enter, except that statements are grouped by side."
+    ),
+    False: (
+        "A model that has understood the answers predicts each of them from all others. How well "
+        "it does is said by the expected log predictive density (elpd), which is comparable only "
+        "between models of the same answers."
+    ),
+}
 
 
 def checks(results: Results) -> Section | None:
     """Compare what was observed with what the fitted model predicts."""
     predictive, coverage = results.table("predictive"), results.table("predictive_coverage")
     loo = results.table("loo")
-    if (predictive is None or coverage is None) and loo is None:
+    specs = results.table("specs")
+    if (predictive is None or coverage is None) and loo is None and specs is None:
         return None
-    reading = (
-        "A model that fits would, asked the same questions again, give answers like those that "
-        "were given. Answers were drawn from the fitted model many times over, and the shares in "
-        f"them are compared with the observed ones. In the figure the line is the {_level(results)}"
-        " interval of the drawn shares; where it crosses the diagonal, the model reproduces what "
-        "was observed. That does not make the model true, but what it cannot reproduce it has not "
-        "understood. Left and right do not enter, except that statements are grouped by side.",
-    )
     entries: list[tuple[str, str]] = []
     blocks: list[Block] = []
     if predictive is not None and coverage is not None:
@@ -66,7 +75,11 @@ def checks(results: Results) -> Section | None:
         if results.table("loo_cells") is not None:
             left_out += (Paragraph("The same, cell by cell.", csv="loo_cells"),)
         blocks.append(Fold("Leaving out one cell at a time, as a table", left_out))
-    return Section("fit", "Does the model fit?", reading, (Bullets(tuple(entries)), *blocks))
+    if specs is not None:
+        entries += _best_spec(specs)
+        blocks.append(_specs(specs))
+    reading = _READING[predictive is not None].format(level=_level(results))
+    return Section("fit", "Does the model fit?", (reading,), (Bullets(tuple(entries)), *blocks))
 
 
 def _level(results: Results) -> str:
@@ -208,6 +221,36 @@ def _group(row: Mapping[str, Any]) -> str:
     if row["keying"] == row["keying"]:
         parts.append(_SIDES.get(int(row["keying"]), ""))
     return ", ".join(part for part in parts if part)
+
+
+def _best_spec(specs: "pd.DataFrame") -> list[tuple[str, str]]:
+    """Say which of several specs predicts best, one sentence for each part."""
+    entries = []
+    for part, table in specs.groupby("part", sort=False):
+        what = "the answers" if part == "answers" else "whether answers are usable"
+        bad = table.loc[table["verdict"] == "bad", "spec"].astype(str).tolist()
+        said = "; ".join(f"{row['spec']} {row['reading']}" for row in table.to_dict("records"))
+        warned = f" The draws of {listed(bad)} failed the diagnostics." if bad else ""
+        entries.append((f"Other models of {what}. ", f"{said}.{warned}"))
+    return entries
+
+
+def _specs(specs: "pd.DataFrame") -> Grid:
+    return grid(
+        specs,
+        [
+            Column("Model", lambda row: str(row["spec"]), numeric=False),
+            Column("Of", lambda row: str(row["part"]), numeric=False),
+            number_column("elpd_loo", "elpd", 1),
+            number_column("difference", "Less than the best by", 1),
+            number_column("se_difference", "Standard error of that", 1),
+            Column("Cells with k above 0.7", lambda row: count(row["unreliable"])),
+            Column("Draws", lambda row: str(row["verdict"]), numeric=False),
+            Column("In words", lambda row: str(row["reading"]), numeric=False),
+        ],
+        caption="Several models of the same answers, the one that predicts them best first.",
+        csv="specs",
+    )
 
 
 def _loo(loo: "pd.DataFrame") -> Grid:

@@ -8,9 +8,14 @@ from email.utils import parsedate_to_datetime
 from enum import Enum, auto
 from typing import Any
 
+from polbayes.errors import UserError
 from polbayes.respondents.chat_api.reply import UnreadableReplyError
 
 _LONGEST = 300
+
+
+class RequestRejectedError(UserError):
+    """A server does not take what requests are made of, whatever the question is."""
 
 
 class Kind(Enum):

@@ -12,7 +12,7 @@ from polbayes.design import ModelInfo
 from polbayes.errors import UserError
 from polbayes.prompts import Lexicon, Template
 from polbayes.respondents.chat_api.budget import Budget
-from polbayes.respondents.chat_api.failures import Failure, Kind
+from polbayes.respondents.chat_api.failures import Failure, Kind, RequestRejectedError
 from polbayes.respondents.chat_api.options import option_masses
 from polbayes.respondents.chat_api.queue import Asked, Outcome, Queue
 from polbayes.respondents.chat_api.reply import Reply
@@ -105,7 +105,8 @@ class ChatApiRespondent:
         if isinstance(reply, Failure):
             where = f"respondents.{self.info.model}"
             hint = f"; what it does not take can be left out with {where}.api.omit"
-            raise UserError(
+            kind = RequestRejectedError if reply.kind is Kind.QUESTION else UserError
+            raise kind(
                 f"{where}: the server at {self._api.base_url} does not answer ({reply.message})"
                 f"{hint if reply.kind is Kind.QUESTION else ''}."
             )

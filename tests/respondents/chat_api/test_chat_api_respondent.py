@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import KEY, VARIABLE, Said, spread
+from loopback import KEY, VARIABLE, Said, spread
 
 from polbayes.config import ApiConfig, ElicitationConfig, RespondentConfig
 from polbayes.dataset import STATUS, to_frame

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import KEY, VARIABLE, Said
+from loopback import KEY, VARIABLE, Said
 
 from polbayes.cli import _main
 from polbayes.config import ElicitationConfig, RespondentConfig

@@ -1,0 +1,237 @@
+"""How likely every row is under the draws of a mixed model, and each row left out.
+
+Computed from the posterior under its public names, so that a saved fit is enough.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.dataset import CELL_DIMS
+from polbayes.fit.loo import AT_ONCE, Loo, left_out
+from polbayes.fit.mixed.columns import RESPONSE
+from polbayes.fit.mixed.fit import checked_strata
+from polbayes.fit.mixed.model import build
+from polbayes.fit.mixed.rows import TRIALS, Rows
+from polbayes.fit.mixed.spec import MixedSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """What the likelihood of every row depends on.
+
+    Parameters
+    ----------
+    family
+        Of the spec.
+    matrix
+        ``[row, coefficient]`` predictors, with a column of ones where there is an intercept.
+    coefficients
+        ``[draw, coefficient]``.
+    at
+        For every term of every group ``[row]`` the effect that enters.
+    times
+        And what it is multiplied with, ``[row]``.
+    effects
+        ``[draw, effect]``.
+    own
+        ``[draw]`` sigma or phi, or ``[draw, threshold]`` thresholds; empty for other families.
+    answers
+        ``[row]`` the response; for ordinal families the number of the point.
+    trials
+        ``[row]`` answers in the row.
+    """
+
+    family: str
+    matrix: np.ndarray
+    coefficients: np.ndarray
+    at: tuple[np.ndarray, ...]
+    times: tuple[np.ndarray, ...]
+    effects: np.ndarray
+    own: np.ndarray
+    answers: np.ndarray
+    trials: np.ndarray
+
+    def log_likelihood(self, rows: slice | np.ndarray) -> np.ndarray:
+        """Return ``[row, draw]`` the log-likelihood of some of the rows."""
+        eta = self.matrix[rows] @ self.coefficients.T
+        for at, times in zip(self.at, self.times, strict=True):
+            eta += times[rows, None] * self.effects[:, at[rows]].T
+        y, n = self.answers[rows, None], self.trials[rows, None]
+        return _LOG_DENSITIES[self.family](y, n, eta, self.own)
+
+
+def _gaussian(y: np.ndarray, n: np.ndarray, eta: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    found: np.ndarray = -0.5 * ((y - eta) / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
+    return found
+
+
+def _beta(y: np.ndarray, n: np.ndarray, eta: np.ndarray, phi: np.ndarray) -> np.ndarray:
+    from scipy.special import betaln, expit
+
+    a, b = expit(eta) * phi, expit(-eta) * phi
+    found: np.ndarray = (a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - betaln(a, b)
+    return found
+
+
+def _binomial(y: np.ndarray, n: np.ndarray, eta: np.ndarray, own: np.ndarray) -> np.ndarray:
+    from scipy.special import gammaln, log_expit
+
+    ways = gammaln(n + 1) - gammaln(y + 1) - gammaln(n - y + 1)
+    found: np.ndarray = ways + y * log_expit(eta) + (n - y) * log_expit(-eta)
+    return found
+
+
+def _cumulative(y: np.ndarray, n: np.ndarray, eta: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    from scipy.special import log_expit
+
+    # Beyond the last cutpoints there is one at infinity.
+    ends = np.full((len(cuts), 1), np.inf)
+    edges = np.concatenate([-ends, cuts, ends], axis=1)
+    point = y[:, 0].astype(int)
+    below, above = edges[:, point].T - eta, edges[:, point + 1].T - eta
+    # log(F(above) - F(below)) without cancellation in either tail: for the logistic distribution
+    # F(a) - F(b) = F(a) F(-b) (1 - exp(b - a)).
+    with np.errstate(invalid="ignore"):
+        gap = np.where(np.isfinite(below) & np.isfinite(above), below - above, -np.inf)
+    found: np.ndarray = log_expit(above) + log_expit(-below) + np.log(-np.expm1(gap))
+    return found
+
+
+_LOG_DENSITIES = {
+    "gaussian": _gaussian,
+    "beta": _beta,
+    "bernoulli": _binomial,
+    "binomial": _binomial,
+    "cumulative": _cumulative,
+}
+
+
+def pointwise(rows: Rows, spec: MixedSpec, posterior: "xr.Dataset") -> Pointwise:
+    """Lay out what the likelihood of every row depends on.
+
+    Parameters
+    ----------
+    rows
+        One stratum of the rows, checked.
+    spec
+        The spec.
+    posterior
+        Its posterior (`polbayes.fit.mixed.readout.read_off`), of this stratum.
+    """
+    model = build(rows, spec)
+    draws = posterior.stack(sample=("chain", "draw")).transpose("sample", ...)
+    count = draws.sizes["sample"]
+    matrix, names = model.matrix, [n for term in model.common for n in term.names]
+    if model.intercept:
+        matrix = np.column_stack([np.ones(len(matrix)), matrix])
+        names = ["Intercept", *names]
+    coefficients = draws["coefficient"].sel(term=names).values if names else np.empty((count, 0))
+    at, times = [], []
+    for group, term in zip(model.groups, model.mean.group_specific_terms.values(), strict=True):
+        varying = np.asarray(term.predictor, dtype=float).reshape(len(matrix), -1)
+        for column, name in enumerate(group.terms):
+            labels = [f"{group.group}: {name} [{level}]" for level in group.levels]
+            where = draws.indexes["group_level"].get_indexer(labels)
+            at.append(where[term.group_index])
+            times.append(varying[:, column])
+    return Pointwise(
+        family=spec.family,
+        matrix=matrix,
+        coefficients=coefficients,
+        at=tuple(at),
+        times=tuple(times),
+        effects=draws["group_effect"].values if model.groups else np.empty((count, 0)),
+        own=_own(draws, count),
+        answers=_answers(rows, spec),
+        trials=rows.frame[TRIALS].to_numpy() if TRIALS in rows.frame else np.ones(len(matrix)),
+    )
+
+
+def _own(draws: "xr.Dataset", count: int) -> np.ndarray:
+    for name in ("sigma", "phi", "threshold"):
+        if name in draws:
+            values: np.ndarray = draws[name].values
+            # A point that does not occur in this stratum has no threshold there.
+            return values if values.ndim == 1 else values[:, np.isfinite(values).all(axis=0)]
+    return np.empty(count)
+
+
+def _answers(rows: Rows, spec: MixedSpec) -> np.ndarray:
+    answers = rows.frame[RESPONSE].to_numpy(dtype=float)
+    if spec.family != "cumulative":
+        return answers
+    return np.unique(answers, return_inverse=True)[1].astype(float)
+
+
+def leave_out_rows(
+    data: "xr.Dataset", spec: MixedSpec, posterior: "xr.Dataset", *, at_once: int = AT_ONCE
+) -> Loo:
+    """Compute PSIS-LOO of every row of a mixed model.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset.
+    spec
+        The spec.
+    posterior
+        Its posterior, as `polbayes.fit.mixed.fit.fit_mixed` returns it.
+    at_once
+        Log-likelihoods in memory at a time.
+
+    Returns
+    -------
+    Loo
+        A cell is a row of the data; for family binomial, one of the distinct combinations of
+        predictors.
+
+    Raises
+    ------
+    UserError
+        If the data cannot identify the spec.
+    """
+    import pandas as pd
+
+    parts = []
+    for name, rows in checked_strata(data, spec):
+        own = posterior if spec.by is None else posterior.sel({spec.by: name})
+        likelihood = pointwise(rows, spec, own)
+        size, chains = len(likelihood.answers), posterior.sizes["chain"]
+        found = left_out(likelihood.log_likelihood, size, chains=chains, at_once=at_once)
+        parts.append(_labelled(rows).assign(**found))
+    return Loo("answers", pd.concat(parts, ignore_index=True).assign(integrated=False))
+
+
+def rows_to_leave_out(data: "xr.Dataset", spec: MixedSpec) -> "pd.DataFrame":
+    """Return the rows of `leave_out_rows`, without what leaving them out comes to.
+
+    Raises
+    ------
+    UserError
+        If the data cannot identify the spec.
+    """
+    import pandas as pd
+
+    parts = [_labelled(rows) for _, rows in checked_strata(data, spec)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _labelled(rows: Rows) -> "pd.DataFrame":
+    """Return what tells a row from others, what was observed in it, and how many answers it has."""
+    import pandas as pd
+
+    frame = rows.frame
+    labels: dict[str, Any] = {
+        name: frame[name].astype(str) if name in frame else "" for name in CELL_DIMS
+    }
+    observed = frame[RESPONSE].map("{:.9g}".format)
+    if TRIALS in frame:
+        labels["n"] = frame[TRIALS].astype(int)
+        observed = (labels["n"] - frame[RESPONSE].astype(int)).astype(str) + " " + observed
+    return pd.DataFrame({"n": 1} | labels | {"observed": observed}, index=frame.index)
