@@ -277,7 +277,7 @@ class _Outputs:
         at = row, run
         if self._declined[at]:
             return Verdict(None, DECLINED)
-        if self._status[at] == STATUS["invalid"]:
+        if self._status[at] in (STATUS["invalid"], STATUS["empty"]):
             return Verdict(None, "no_object")
         if self._status[at] != STATUS["ok"]:
             return Verdict(None, FAILED)
