@@ -23,7 +23,7 @@ import xarray as xr
 
 from polbayes.config import SamplerConfig
 from polbayes.files import replacing
-from polbayes.fit.facets.fit import FacetFit, fit_rated, fit_ratings
+from polbayes.fit.facets.fit import fit_rated, fit_ratings
 from polbayes.fit.facets.rated import gather
 from polbayes.fit.facets.simulated import Judge, Planted, simulate
 from polbayes.measures.ratings.values import VALUES, WEIGHTS, alignment_score
@@ -31,6 +31,7 @@ from polbayes.measures.ratings.values import VALUES, WEIGHTS, alignment_score
 SWISSBENCH = Path("../shared/data/swissbench/judge_scores.parquet")
 JUDGED = ("severity", "tilt", "consistency", "range_use", "self_level", "self_tilt")
 LEVEL = 0.9
+LONG = SamplerConfig(chains=2, tune=400, draws=800, target_accept=0.8)
 SMALL = SamplerConfig(chains=2, tune=300, draws=400, target_accept=0.8)
 
 
@@ -176,14 +177,20 @@ def speed(scenarios: int) -> dict[str, Any]:
     }
 
 
-def judges_of_swissbench(path: Path) -> FacetFit:
-    """Fit scores in [0, 1] as whole hundredths; items are scenarios and months stages."""
+def panels_of_swissbench(path: Path) -> dict[str, xr.DataArray]:
+    """Return ratings by panel: the months in which the same judges rated one another.
+
+    Scores in [0, 1] are taken as whole hundredths; items are scenarios and months stages.
+    """
     table = pd.read_parquet(path)
     table = table.assign(rating=(100 * table["score"]).round())
     table = table.rename(columns={"item_id": "scenario", "month": "stage"})
-    keys = ["model", "scenario", "stage", "judge"]
-    ratings = table.set_index(keys)["rating"].to_xarray()
-    return fit_rated(gather(ratings, scale=(0, 100)), sampler=SMALL)
+    judges = table.groupby("stage")["judge"].agg(lambda names: ", ".join(sorted(set(names))))
+    panel, keys = table["stage"].map(judges), ["model", "scenario", "stage", "judge"]
+    return {
+        str(names): rows.set_index(keys)["rating"].to_xarray()
+        for names, rows in table.groupby(panel)
+    }
 
 
 def swissbench(path: Path) -> dict[str, Any]:
@@ -192,13 +199,14 @@ def swissbench(path: Path) -> dict[str, Any]:
 
     if not path.is_file():
         raise SystemExit(f"{path}: not here, and not shipped with polbayes; nothing was done.")
-    started = time.process_time()
-    fit = judges_of_swissbench(path)
-    tables = facet_tables(fit, level=LEVEL)
-    print(tables["judge_effects"].round(2).to_string(index=False))
-    print(fit.diagnosis.verdict, *fit.diagnosis.sentences)
-    print(f"{time.process_time() - started:.0f} s of CPU time")
-    return {"judge_effects": tables["judge_effects"].to_dict(orient="records")}
+    found = {}
+    for names, ratings in panels_of_swissbench(path).items():
+        fit = fit_rated(gather(ratings, scale=(0, 100)), sampler=LONG)
+        effects = facet_tables(fit, level=LEVEL)["judge_effects"]
+        print(names, fit.diagnosis.verdict, *fit.diagnosis.sentences, sep="\n")
+        print(effects.round(2).to_string(index=False), flush=True)
+        found[names] = effects.to_dict(orient="records")
+    return found
 
 
 def main() -> None:
