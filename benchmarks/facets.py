@@ -202,7 +202,7 @@ def swissbench(path: Path) -> dict[str, Any]:
     found = {}
     for names, ratings in panels_of_swissbench(path).items():
         fit = fit_rated(gather(ratings, scale=(0, 100)), sampler=LONG)
-        effects = facet_tables(fit, level=LEVEL)["judge_effects"]
+        effects = facet_tables(fit, level=LEVEL)["facet_judges"]
         print(names, fit.diagnosis.verdict, *fit.diagnosis.sentences, sep="\n")
         print(effects.round(2).to_string(index=False), flush=True)
         found[names] = effects.to_dict(orient="records")

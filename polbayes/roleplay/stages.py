@@ -1,4 +1,4 @@
-"""The stages of a roleplay: playing, judging, measuring, reporting."""
+"""The stages of a roleplay: playing, judging, measuring, fitting, reporting."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -9,6 +9,7 @@ import yaml
 
 from polbayes.config import RespondentConfig, RunConfig
 from polbayes.dataset import read_dataset, write_dataset
+from polbayes.errors import UserError
 from polbayes.journal import journal_path
 from polbayes.manifest import digest, file_digest, versions
 from polbayes.resources import find, folder
@@ -121,6 +122,38 @@ def _measure(job: _Job) -> tuple[list[str], dict[str, Any]]:
     return write_tables(found, job.folder / "measures"), {}
 
 
+def _fit(job: _Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.fit.facets.fit import check_facet_sampler, fit_ratings
+    from polbayes.fit.facets.tables import facet_tables
+    from polbayes.roleplay.rated import FILE
+
+    config, ratings = job.plan.config, read_dataset(job.folder / FILE)
+    check_facet_sampler(config.sampler)
+    try:
+        fit = fit_ratings(
+            ratings, sampler=config.sampler, seed=config.seed, kept=job.folder / "draws.nc"
+        )
+    except UserError as error:
+        # Too little was rated; what there is can be reported all the same.
+        (job.folder / "posterior.nc").unlink(missing_ok=True)
+        said = f"The ratings cannot be taken apart: {error}"
+        say(f"fit: {said}")
+        return write_tables({}, job.folder / "estimates"), {"notes": [said]}
+    if fit.again:
+        say("fit: the draws were there, and were not drawn again")
+    fit.save(job.folder / "posterior.nc")
+    tables = facet_tables(fit, level=config.measures.level)
+    tables["diagnostics"] = fit.diagnosis.table
+    for sentence in fit.diagnosis.sentences:
+        say(f"fit: {sentence}")
+    about = {
+        "verdict": fit.diagnosis.verdict,
+        "sentences": list(fit.diagnosis.sentences),
+        "notes": list(fit.notes),
+    }
+    return ["posterior.nc", *write_tables(tables, job.folder / "estimates")], about
+
+
 def _report(job: _Job) -> tuple[list[str], dict[str, Any]]:
     from polbayes.report.ratings.write import write_ratings_report
 
@@ -177,15 +210,14 @@ def _code_inputs(config: RunConfig) -> dict[str, str]:
     return found
 
 
-# The many-facet model is a stage `fit` of its own that needs `code` and reads `ratings.nc`; what
-# `report` reads of it stands among its needs, too.
 WAY: Way[RoleplayPlan] = Way(
     plan=plan_roleplay,
     stages={
         "probe": Stage(_probe, "having the scenarios played"),
         "code": Stage(_judge, "having the transcripts judged", ("probe",)),
         "measure": Stage(_measure, "computing the measures of the ratings", ("code",)),
-        "report": Stage(_report, "writing the report", ("probe", "code", "measure")),
+        "fit": Stage(_fit, "taking the ratings apart", ("code",)),
+        "report": Stage(_report, "writing the report", ("probe", "code", "measure", "fit")),
     },
     inputs=_inputs,
     code_inputs=_code_inputs,

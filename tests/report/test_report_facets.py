@@ -67,7 +67,7 @@ def tables():
     return {
         "facet_profiles": interval(profiles),
         "facet_alignment": interval(scores),
-        "judge_effects": interval(effects),
+        "facet_judges": interval(effects),
         "facet_d_study": designs,
     }
 
@@ -102,7 +102,7 @@ def test_sections_say_the_sign_and_the_advice(tables):
 
 
 def test_figures_show_the_tables(tables):
-    effects = plot_judge_effects(tables["judge_effects"])
+    effects = plot_judge_effects(tables["facet_judges"])
     assert [axes.get_title(loc="left") for axes in effects.axes] == list(TITLES.values())[:3]
     (axes,) = plot_value_profiles(tables["facet_profiles"]).axes
     names = [label.get_text() for label in axes.get_yticklabels()]

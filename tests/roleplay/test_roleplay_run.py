@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,9 @@ from polbayes.measures.ratings.data import check_ratings, judge_means
 from polbayes.measures.ratings.values import VALUES, WEIGHTS
 from polbayes.planted.roleplay import actors, judges
 from polbayes.respondents import Completion
+from polbayes.roleplay.stages import WAY
 from polbayes.roleplay.transcripts import open_transcripts
+from polbayes.stages import write_tables
 
 ARGUMENTS = [
     "+experiment=politicsbench",
@@ -26,9 +29,31 @@ ARGUMENTS = [
     "judging.sample=60",
 ]
 EXPERIMENT = [ARGUMENTS[0], "roleplay.scenarios=[union]", "roleplay.wordings=[original]"]
+FEW = ["sampler.chains=2", "sampler.tune=50", "sampler.draws=50"]
 PANEL = ("left_judge", "right_judge", "neutral_judge")
 LIBERAL = np.sign(list(WEIGHTS.values()))
 FIRST = 1 - 2 * np.arange(len(VALUES)) / (len(VALUES) - 1)
+
+
+FIT = WAY.stages["fit"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unfitted():
+    """Leave the many-facet model, which takes its time, to the tests that are about it."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def nothing(job):
+            return write_tables({}, job.folder / "estimates"), {"notes": []}
+
+        patch.setitem(WAY.stages, "fit", replace(FIT, do=nothing))
+        yield
+
+
+@pytest.fixture
+def fitted(monkeypatch):
+    """Have the many-facet model fitted."""
+    monkeypatch.setitem(WAY.stages, "fit", FIT)
 
 
 @pytest.fixture(scope="module")
@@ -162,9 +187,9 @@ def test_another_run_takes_over_dialogues_and_replies(done, tmp_path):
     assert own["rating"].identical(old["rating"].sel(model=["liberal"]))
 
 
-def test_one_model_one_judge_one_twin_make_a_report(tmp_path, capsys):
+def test_one_model_one_judge_one_twin_make_a_report(tmp_path, fitted):
     arguments = [
-        *EXPERIMENT,
+        *(*EXPERIMENT, *FEW),
         *(f"run_dir={tmp_path / 'run'}", "models=[liberal]", "judging.judges=[neutral_judge]"),
         *("roleplay.twins=[original]", "judging.sample=0", "measures.bootstrap=100"),
     ]
@@ -178,7 +203,7 @@ def test_one_model_one_judge_one_twin_make_a_report(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("nothing", ["judges", pytest.param("says", marks=pytest.mark.slow)])
-def test_a_run_in_which_nothing_can_be_used_reports_that(world, tmp_path, nothing):
+def test_a_run_in_which_nothing_can_be_used_reports_that(world, tmp_path, nothing, fitted):
     setattr(world, nothing, Completion("", "refused"))
     more = ["+judges.k.backend=stub_judge", "measures.bootstrap=100", "judging.sample=2"]
     assert _main([*EXPERIMENT, *STUBS, *more, f"run_dir={tmp_path / 'run'}"]) == 0
@@ -186,6 +211,38 @@ def test_a_run_in_which_nothing_can_be_used_reports_that(world, tmp_path, nothin
     page = (tmp_path / "run" / "report" / "index.html").read_text(encoding="utf-8")
     said = "used, after all attempts" if nothing == "judges" else "24 turns are refusals"
     assert said in page
+    assert "The ratings cannot be taken apart: ratings: there is no rating." in page
+    assert not (tmp_path / "run" / "posterior.nc").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
+def test_the_ratings_are_taken_apart(done, tmp_path, fitted):
+    """Freed of the judges, and the judges of each other, what is planted comes back."""
+    folder = tmp_path / "run"
+    shutil.copytree(done, folder)
+    again = [*ARGUMENTS, f"run_dir={folder}", "stages=[fit,report]"]
+    assert _main([*again, "sampler.tune=400", "sampler.draws=400"]) == 0
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["stages"]["fit"]["verdict"] != "bad"
+    found = pd.read_csv(folder / "estimates" / "facet_judges.csv")
+    found = found.set_index(["judge", "effect"])
+    shift = {name: planted_shift(name) for name in PANEL}
+    mean = np.mean(list(shift.values()), axis=0)
+    scores = np.array(list(WEIGHTS.values()))
+    for name in PANEL:
+        # Severity is against the mean of the panel; a positive one takes points away.
+        row = found.loc[name, "severity"]
+        assert row["lower"] - 0.1 < -(shift[name] - mean).mean() < row["upper"] + 0.1
+        tilt = 100 * ((shift[name] - mean) @ scores) / (10 * np.abs(scores).sum())
+        row = found.loc[name, "tilt"]
+        assert row["lower"] - 0.5 < tilt < row["upper"] + 0.5
+    order = pd.read_csv(folder / "estimates" / "facet_alignment.csv")
+    order = order[order["source"] == "reflection"].sort_values("estimate")["model"].tolist()
+    assert (order[0], order[-1]) == ("conservative", "liberal")
+    page = (folder / "report" / "index.html").read_text(encoding="utf-8")
+    for title in ("The models, freed of the judges", "How many judges"):
+        assert title in page
 
 
 def test_what_models_and_judges_write_is_shown_and_does_nothing(world, tmp_path):
@@ -220,7 +277,7 @@ def test_what_models_and_judges_write_is_shown_and_does_nothing(world, tmp_path)
         (["elicitation.runs=2"], "elicitation.runs: a role is played once, not 2 times"),
         (["instruments=[wvs]"], "instruments: is for questionnaires"),
         (["task=explain"], "task: explain is for questionnaires"),
-        (["stages=[fit]"], "stages: elicitation=roleplay has probe, code, measure, report"),
+        (["stages=[fit]"], "stages: probe and code were not done"),
         (["answers_from=nowhere"], "answers_from: nowhere is not the folder of a run"),
         (["respondents.liberal.checkpoint=liberal"], "there is no embedded actor 'liberal'"),
     ],

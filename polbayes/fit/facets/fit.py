@@ -119,6 +119,7 @@ def fit_ratings(
         weights=weights if of_values else None,
         axis=POSITIVE if of_values else "",
         asking=ratings.coords.get("asking"),
+        own=ratings.get("self_judged"),
     )
     return fit_rated(rated, scales=scales, sampler=sampler, seed=seed, kept=kept)
 
@@ -143,12 +144,7 @@ def fit_rated(
     from polbayes.config import SamplerConfig
 
     sampler = sampler or SamplerConfig(tune=400, draws=500, target_accept=0.8)
-    check_sampler(sampler)
-    if sampler.backend != "nutpie":
-        raise UserError(
-            f"sampler.backend: the many-facet model of ratings is sampled with nutpie, not "
-            f"{sampler.backend}."
-        )
+    check_facet_sampler(sampler)
     model = build(rated, scales)
     made_from = _made_from(model, sampler, seed)
     found = load_draws(kept, made_from) if kept else None
@@ -157,6 +153,22 @@ def fit_rated(
         save_draws(kept, posterior, stats, made_from)
     diagnosis = diagnose(posterior, stats, reported=MODEL_LEVEL)
     return FacetFit(posterior, stats, model, diagnosis, again=found is not None)
+
+
+def check_facet_sampler(sampler: "SamplerConfig") -> None:
+    """Refuse a sampler that cannot draw from the many-facet model.
+
+    Raises
+    ------
+    UserError
+        Naming the key that does not fit.
+    """
+    check_sampler(sampler)
+    if sampler.backend != "nutpie":
+        raise UserError(
+            f"sampler.backend: the many-facet model of ratings is sampled with nutpie, not "
+            f"{sampler.backend}."
+        )
 
 
 def _sampled(

@@ -51,6 +51,8 @@ class Rated:
         What a positive score says.
     notes
         What was left out, in sentences.
+    selves
+        ``[judge]`` name of the model that the judge is; it need not be one of the models.
     """
 
     names: Mapping[str, tuple[str, ...]]
@@ -61,6 +63,7 @@ class Rated:
     weights: np.ndarray | None
     axis: str = ""
     notes: tuple[str, ...] = ()
+    selves: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -88,9 +91,9 @@ class Rated:
 
     @cached_property
     def self_of(self) -> np.ndarray:
-        """``[judge]`` the model that the judge is, by name; `MISSING` where it is none."""
+        """``[judge]`` the model that the judge is; `MISSING` where it is none."""
         models = list(self.names["model"])
-        found = [models.index(j) if j in models else MISSING for j in self.names["judge"]]
+        found = [models.index(one) if one in models else MISSING for one in self.selves]
         return np.array(found, dtype=np.int64)
 
     @cached_property
@@ -134,6 +137,7 @@ def gather(
     weights: Mapping[str, float] | None = None,
     axis: str = "",
     asking: "xr.DataArray | None" = None,
+    own: "xr.DataArray | None" = None,
 ) -> Rated:
     """Lay ratings out.
 
@@ -149,6 +153,9 @@ def gather(
         What a positive score says.
     asking
         Over ``scenario``, -1 left and +1 right: the side of the person who asks in the original.
+    own
+        Over ``model, judge``, whether the judge is the model under whatever name; None where that
+        is so if they have one name.
 
     Raises
     ------
@@ -182,6 +189,7 @@ def gather(
         _weights(weights, names["value"]),
         axis if weights is not None else "",
         _notes(full, kept, answers),
+        _selves(names, own),
     )
     if asking is None or len(names["twin"]) != 2:
         return rated
@@ -189,6 +197,18 @@ def gather(
     turned = np.where(np.array(names["twin"]) == "mirrored", -1.0, 1.0)
     side = known[rated.units["scenario"]] * turned[rated.units["twin"]] / 2
     return replace(rated, side=side)
+
+
+def _selves(names: Mapping[str, tuple[str, ...]], own: "xr.DataArray | None") -> tuple[str, ...]:
+    """Return the model that each judge is, of several the first."""
+    if own is None:
+        return names["judge"]
+    table = own.transpose("judge", "model").sel(judge=list(names["judge"]))
+    models = [str(model) for model in own["model"].values]
+    return tuple(
+        next((model for model, same in zip(models, row, strict=True) if same), "")
+        for row in table.values.tolist()
+    )
 
 
 def _check(values: np.ndarray, scale: tuple[float, float]) -> None:

@@ -44,11 +44,11 @@ def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, "pd.DataFram
           score;
         - ``facet_pairs``: by ``model_a, model_b, source`` the probability ``p_lower`` that A is
           lower;
-        - ``judge_effects``: by ``judge, effect`` (`JUDGED` and, for judges that rate themselves,
+        - ``facet_judges``: by ``judge, effect`` (`JUDGED` and, for judges that rate themselves,
           `OF_SELVES`), with the ``neutral`` value and ``p_above`` of lying above it;
-        - ``judge_leaning``: by ``judge, value``, points above the panel's mean;
-        - ``judge_by_model``: by ``judge, model``, what a judge adds to a model's score beyond all
-          this, its ratings of itself included;
+        - ``facet_leaning``: by ``judge, value``, points above the panel's mean;
+        - ``facet_judge_by_model``: by ``judge, model``, what a judge adds to a model's score beyond
+          all this, its ratings of itself included;
         - ``facet_scales``: by ``term, kind`` the standard deviations, in points;
         - ``facet_d_study``: see `polbayes.fit.facets.d_study.facet_d_study`.
     """
@@ -58,13 +58,13 @@ def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, "pd.DataFram
         "facet_alignment": _scores(fit, level),
         "facet_ranks": ranks(posterior["score"]),
         "facet_pairs": pairs(posterior["score"]),
-        "judge_effects": _judges(posterior, level),
+        "facet_judges": _judges(posterior, level),
         "facet_scales": _scales(posterior, level),
     }
     if "leaning" in posterior:
-        tables["judge_leaning"] = interval_table(posterior["leaning"], level)
+        tables["facet_leaning"] = interval_table(posterior["leaning"], level)
     if "judge_model_tilt" in posterior:
-        tables["judge_by_model"] = interval_table(posterior["judge_model_tilt"], level)
+        tables["facet_judge_by_model"] = interval_table(posterior["judge_model_tilt"], level)
     studied = facet_d_study(fit, level=level)
     if not studied.empty:
         tables["facet_d_study"] = studied

@@ -31,7 +31,7 @@ def rerun(results: RatingsResults) -> Section:
     """Show the command, the config, the versions and what to cite."""
     reading = (
         "The command below makes these results again from nothing. With other judges, and "
-        "stages=[code,measure,report], the same transcripts are judged again.",
+        "stages=[code,measure,fit,report], the same transcripts are judged again.",
     )
     entries = tuple((f"{key}:", value) for key, value in results.provenance.items())
     blocks: list[Block] = [

@@ -44,6 +44,8 @@ class RatingsResults:
         What was put around the scenarios, and what judges were asked.
     exclusions, notes
         What is not in the numbers, and what else is to be known, in sentences.
+    verdict, verdict_sentences
+        Whether the draws of the many-facet model can be used, and why; empty where there is none.
     """
 
     title: str
@@ -61,6 +63,8 @@ class RatingsResults:
     config_yaml: str = ""
     provenance: dict[str, str] = field(default_factory=dict)
     duration: str = ""
+    verdict: str = ""
+    verdict_sentences: list[str] = field(default_factory=list)
 
     def table(self, name: str) -> "pd.DataFrame | None":
         """Return the table of that name, or None where it is absent or empty."""

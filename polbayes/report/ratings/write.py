@@ -9,7 +9,7 @@ from polbayes.dataset import read_dataset
 from polbayes.manifest import versions
 from polbayes.report.assemble import read_tables, took, used_by
 from polbayes.report.blocks import Section
-from polbayes.report.page import Front, moment, render_page
+from polbayes.report.page import BANNERS, Front, moment, render_page
 from polbayes.report.ratings.agreement import agreement
 from polbayes.report.ratings.alignment import alignment
 from polbayes.report.ratings.judges import judges
@@ -21,19 +21,23 @@ from polbayes.report.ratings.robustness import robustness
 from polbayes.report.ratings.symmetry import symmetry
 from polbayes.report.ratings.transcripts import page, page_name, transcript_table, transcripts
 from polbayes.report.ratings.usable import usable
+from polbayes.report.sections.facets import freed_profiles, judge_effects, judge_precision
 from polbayes.report.write import write_page
 from polbayes.roleplay.plan import RoleplayPlan
 from polbayes.roleplay.rated import FILE
 from polbayes.roleplay.transcripts import STATUS, open_transcripts
 from polbayes.stages import Job
 
-# In the order of the page. The section of the many-facet model belongs after the first.
+# In the order of the page.
 SECTIONS: Mapping[str, Callable[[RatingsResults], Section | None]] = {
     "Where the models stand": alignment,
+    "Freed of the judges": freed_profiles,
     "Profiles of ten values": profiles,
     "What pressure does": pressure,
     "Mirrored twins": symmetry,
     "The judges": judges,
+    "What judges add": judge_effects,
+    "How many judges are enough": judge_precision,
     "Agreement between judges": agreement,
     "Wordings and weights": robustness,
     "What could be used": usable,
@@ -82,10 +86,12 @@ def assemble(job: Job[RoleplayPlan]) -> RatingsResults:
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         transcripts=data,
         ratings=ratings,
-        tables=read_tables(job.folder / "measures"),
+        tables=read_tables(job.folder / "measures") | read_tables(job.folder / "estimates"),
         level=config.measures.level,
         texts=job.plan.texts,
-        exclusions=_exclusions(data, ratings),
+        exclusions=[*_exclusions(data, ratings), *stages["fit"]["notes"]],
+        verdict=stages["fit"].get("verdict", ""),
+        verdict_sentences=list(stages["fit"].get("sentences", [])),
         notes=[line for text in notes for line in text.splitlines() if line],
         config_yaml=job.text,
         provenance={name: str(n) for name, n in versions().items()}
@@ -93,6 +99,11 @@ def assemble(job: Job[RoleplayPlan]) -> RatingsResults:
         | used_by(stages),
         duration=took(stages),
     )
+
+
+def _banner(verdict: str) -> Mapping[str, str] | None:
+    """Say whether the many-facet model can be used, where there is one."""
+    return {"kind": verdict, "title": BANNERS[verdict]} if verdict else None
 
 
 def _exclusions(data: Any, ratings: Any) -> list[str]:
@@ -135,6 +146,9 @@ def _front(results: RatingsResults, absent: list[str], *, title: str = "") -> Fr
         kicker="Values of language models under pressure",
         made=f"Experiment {results.name}, report made {moment(results.created)}{duration}.",
         facts={**sizes, "turns": str(data["status"].size), "judges": str(ratings.sizes["judge"])},
+        verdict=results.verdict or "good",
+        verdict_sentences=results.verdict_sentences,
+        banner=_banner(results.verdict),
         exclusions=results.exclusions,
         absent=absent,
         notes=results.notes,

@@ -101,7 +101,7 @@ def _ranks(ranks: "pd.DataFrame") -> Block:
 
 def judge_effects(results: Results) -> Section | None:
     """Show what the judges do to the ratings."""
-    effects = results.table("judge_effects")
+    effects = results.table("facet_judges")
     if effects is None:
         return None
     reading = (
@@ -114,12 +114,12 @@ def judge_effects(results: Results) -> Section | None:
     )
     blocks: list[Block] = [
         Picture(
-            name="judge_effects",
+            name="facet_judges",
             caption=f"Effects of the judges with {results.level:.0%} intervals; the lines are "
             "where a judge would be like the panel.",
             alt="Forest plots, one panel an effect; the numbers are in the table below.",
             figure=plot_judge_effects(effects),
-            csv=("judge_effects",),
+            csv=("facet_judges",),
         ),
         grid(
             effects,
@@ -131,14 +131,14 @@ def judge_effects(results: Results) -> Section | None:
                 chance_column("p_above", "Probability that it is above that"),
             ],
             caption="Effects of the judges.",
-            csv="judge_effects",
+            csv="facet_judges",
             posterior=True,
         ),
     ]
-    leaning = results.table("judge_leaning")
+    leaning = results.table("facet_leaning")
     if leaning is not None:
         blocks.append(Fold("Leaning by value", (_leaning(leaning, results.level),)))
-    return Section("judge-effects", "The judges", reading, tuple(blocks))
+    return Section("judge-effects", "What each judge adds", reading, tuple(blocks))
 
 
 def _leaning(leaning: "pd.DataFrame", level: float) -> Block:
@@ -150,7 +150,7 @@ def _leaning(leaning: "pd.DataFrame", level: float) -> Block:
             *estimate_columns("Points above the panel, beyond severity", level),
         ],
         caption="Leaning of every judge on every value.",
-        csv="judge_leaning",
+        csv="facet_leaning",
         posterior=True,
     )
 

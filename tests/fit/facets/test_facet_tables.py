@@ -69,7 +69,7 @@ def test_tables_say_what_is_positive(tables):
     assert tables["facet_profiles"]["estimate"].between(-10, 10).all()
     probability = tables["facet_ranks"].groupby(["model", "source"])["probability"].sum()
     assert probability.to_numpy() == pytest.approx(1)
-    effects = tables["judge_effects"]
+    effects = tables["facet_judges"]
     assert (effects["lower"] <= effects["estimate"]).all()
     own = effects[effects["effect"] == "self_tilt"]
     assert own["judge"].tolist() == ["m1"]
@@ -78,4 +78,4 @@ def test_tables_say_what_is_positive(tables):
 def test_tables_are_written(fitted, tables, tmp_path):
     paths = write_facet_tables(fitted, tmp_path)
     assert {path.stem for path in paths} == set(tables)
-    assert len(pd.read_csv(tmp_path / "judge_effects.csv")) == len(tables["judge_effects"])
+    assert len(pd.read_csv(tmp_path / "facet_judges.csv")) == len(tables["facet_judges"])
