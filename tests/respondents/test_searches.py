@@ -227,7 +227,7 @@ def test_the_first_options_of_every_stance():
 def test_a_server_is_asked_the_same_way():
     def body(**given):
         how = ElicitationConfig(**given)
-        return request_body("Hi", model="m", api=ApiConfig(), elicitation=how, seed=1)
+        return request_body(question("Hi"), model="m", api=ApiConfig(), elicitation=how, seed=1)
 
     sampled = body(top_k=7, temperature=0.5)
     assert (sampled["temperature"], sampled["extra_body"]) == (0.5, {"top_k": 7})
