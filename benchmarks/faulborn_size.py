@@ -26,7 +26,7 @@ from polbayes.prompts import load_prefixes
 from polbayes.resources import folder, read_yaml
 
 # Fewer draws and longer steps than by default are enough for an R-hat of 1.01 of everything.
-SAMPLER = {"backend": "nutpie", "tune": 300, "draws": 700, "target_accept": 0.7}
+SAMPLER = {"backend": "nutpie", "tune": 300, "draws": 900, "target_accept": 0.7}
 
 # The parts of the shipped analysis.
 PARTS = read_yaml(folder("conf") / "analysis" / "ideology.yaml")["parts"]
