@@ -305,7 +305,7 @@ def stage_keys(
     keys["fit"] = digest(
         [keys["code"], seed, own["fit"], dict(fit_inputs), *_fit_features(answering)]
     )
-    fitted = digest([keys["code"], dict(fit_inputs)])
+    fitted = digest([keys["code"], dict(fit_inputs), *_fit_features(answering)])
     keys["draws"] = draws_key(fitted, config["analysis"], config["sampler"], seed)
     shown = [dict(report_inputs)] if report_inputs else []
     keys["report"] = digest([keys["measure"], keys["fit"], own["report"], *shown])

@@ -231,7 +231,7 @@ def fit_analysis(
     rope, precision
         For `polbayes.fit.conclusions.conclude`, of the ideology model.
     kept
-        Where the draws of the ideology model are kept.
+        Where the draws are kept.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def fit_analysis(
         If the data cannot identify the spec.
     """
     if isinstance(spec, MixedSpec):
-        return _fit_mixed(spec, data, sampler, level=level, seed=seed)
+        return _fit_mixed(spec, data, sampler, level=level, seed=seed, kept=kept)
     from polbayes.config import PrecisionConfig
     from polbayes.fit.cells import gather_cells
     from polbayes.fit.conclusions import conclude
@@ -280,13 +280,19 @@ def fit_analysis(
 
 
 def _fit_mixed(
-    spec: MixedSpec, data: "xr.Dataset", sampler: "SamplerConfig", *, level: float, seed: int
+    spec: MixedSpec,
+    data: "xr.Dataset",
+    sampler: "SamplerConfig",
+    *,
+    level: float,
+    seed: int,
+    kept: "Kept | None",
 ) -> Fitted:
     from polbayes.fit.diagnose import diagnose
     from polbayes.fit.mixed.fit import fit_classical, fit_mixed
     from polbayes.fit.mixed.tables import summarise
 
-    result = fit_mixed(data, spec, sampler, seed=seed)
+    result = fit_mixed(data, spec, sampler, seed=seed, kept=kept)
     tables = summarise(result.posterior, level=level)
     classical = fit_classical(data, spec, level=level)
     if classical is not None:
@@ -299,4 +305,5 @@ def _fit_mixed(
         notes=result.notes,
         equation=result.equation,
         priors=result.priors,
+        again=result.again,
     )

@@ -1,9 +1,11 @@
 """Fitting a mixed model: from a dataset and a spec to a named posterior."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError
+from polbayes.fit.kept import load_draws, save_draws
 from polbayes.fit.mixed.classical import classical_table, has_classical
 from polbayes.fit.mixed.exact import BACKEND, check_exact, draw
 from polbayes.fit.mixed.identify import check_rows
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from polbayes.config import SamplerConfig
+    from polbayes.fit.kept import Kept
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class MixedFit:
         Sentences that say what was left out, and how much.
     equation, priors
         The model as text.
+    again
+        Whether the draws were there before.
     """
 
     posterior: "xr.Dataset"
@@ -44,6 +49,7 @@ class MixedFit:
     notes: tuple[str, ...]
     equation: str
     priors: tuple[str, ...]
+    again: bool = False
 
 
 def checked_strata(
@@ -71,7 +77,12 @@ def explain(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> tuple[str
 
 
 def fit_mixed(
-    data: "xr.Dataset", spec: MixedSpec, config: "SamplerConfig", *, seed: int
+    data: "xr.Dataset",
+    spec: MixedSpec,
+    config: "SamplerConfig",
+    *,
+    seed: int,
+    kept: "Kept | None" = None,
 ) -> MixedFit:
     """Fit a mixed model to a coded dataset.
 
@@ -85,6 +96,8 @@ def fit_mixed(
         The sampler; backend ``exact`` for Gaussian models with one random intercept.
     seed
         Fixes the draws.
+    kept
+        Where the posterior is kept, to be loaded where it is there.
 
     Raises
     ------
@@ -92,8 +105,26 @@ def fit_mixed(
         If the data cannot identify the spec.
     """
     split = checked_strata(data, spec)
+    found = load_draws(kept.path, kept.key) if kept else None
+    posterior, stats = found or _posterior(split, spec, config, seed)
+    if kept and not found:
+        save_draws(kept.path, posterior, stats, kept.key)
+    model = build(split[0][1], spec)
+    return MixedFit(
+        posterior,
+        stats,
+        split[0][1].notes,
+        equation(spec, model, strata=len(split)),
+        tuple(prior_lines(spec, model, answered=True)),
+        again=found is not None,
+    )
+
+
+def _posterior(
+    split: Sequence[tuple[str, Rows]], spec: MixedSpec, config: "SamplerConfig", seed: int
+) -> tuple["xr.Dataset", "xr.Dataset"]:
+    """Return posterior and statistics of all strata, which are fitted one after the other."""
     posteriors, stats = {}, []
-    texts: list[str] = []
     for number, (name, rows) in enumerate(split):
         try:
             model = build(rows, spec)
@@ -103,11 +134,7 @@ def fit_mixed(
         drawn, sampled = _sample(model, spec, config, seed + number)
         posteriors[name] = read_off(model, drawn)
         stats.append(sampled)
-        if not texts:
-            texts = [equation(spec, model, strata=len(split))]
-            texts += prior_lines(spec, model, answered=True)
-    posterior = posteriors[""] if spec.by is None else stack(posteriors, spec.by)
-    return MixedFit(posterior, _joined(stats), split[0][1].notes, texts[0], tuple(texts[1:]))
+    return posteriors[""] if spec.by is None else stack(posteriors, spec.by), _joined(stats)
 
 
 def fit_classical(data: "xr.Dataset", spec: MixedSpec, *, level: float) -> "pd.DataFrame | None":
