@@ -247,9 +247,11 @@ def main() -> None:
             found["brms"] = other
             _line("brms", found)
     if "rows" in sys.argv[1:] or not sys.argv[1:]:
-        # In a process of its own nothing of polbayes' is in its way.
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            found["PyMC by rows"] = pool.submit(rows_apart, frame).result()
+        # In a process and a folder of its own nothing else is in its way.
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["PYTENSOR_FLAGS"] = f"base_compiledir={folder}"
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                found["PyMC by rows"] = pool.submit(rows_apart, frame).result()
         _line("PyMC by rows", found)
 
 

@@ -104,6 +104,7 @@ def test_killed_and_started_again(tmp_path):
     command = [
         *(sys.executable, "-m", "polbayes", "+experiment=politicsbench", "run_dir=run"),
         *("stages=[probe]", "models=[liberal]", "elicitation.batch_size=1"),
+        "roleplay.wordings=null",
     ]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
     path = tmp_path / "run" / "journal" / "liberal.jsonl"
