@@ -155,7 +155,8 @@ def test_tables_can_be_read_back(small, tmp_path):
 def test_leaving_out_a_cell_is_fitting_without_it(coded, bound):
     """Each cell has a wording effect of its own, which the fit without it knows nothing of.
 
-    A model's effects sum to zero, so that they are integrated out approximately.
+    A model's effects sum to zero, so that they are integrated out approximately; what a cell adds
+    to its own prediction in the whole fit (`p_loo`) is several times the tolerance.
     """
     from polbayes.fit.fit import fit
 
@@ -178,4 +179,4 @@ def test_leaving_out_a_cell_is_fitting_without_it(coded, bound):
         # The effect of the cell that was left out is drawn from its distribution in that fit.
         logp = log_likelihood(part, draws_of(without.drawn), np.array([cell]))
         expected = np.log(np.exp(logp).mean())
-        assert loo.cells["elpd"][cell] == pytest.approx(expected, abs=0.06)
+        assert loo.cells["elpd"][cell] == pytest.approx(expected, abs=0.1)
