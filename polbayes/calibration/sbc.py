@@ -56,9 +56,9 @@ class Problem:
 
     def with_answers(self, answers: Answers) -> Cells:
         """Return the cells with these answers."""
-        # Not 1 to the last digit, which no density allows.
+        # Neither 0 nor 1 to the last digit, which no density allows.
         value, mass = (
-            np.minimum(np.exp(logs[:, 0]), np.nextafter(1, 0))
+            np.clip(np.exp(logs[:, 0]), np.finfo(float).tiny, np.nextafter(1, 0))
             for logs in (answers.logs, answers.mass)
         )
         return replace(
