@@ -4,7 +4,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -131,19 +131,51 @@ def compiled_density(built: Built) -> Any:
     nutpie.sample.CompiledModel or None
         None where a term has more than two correlated coefficients, and for models of Bambi's.
     """
-    import nutpie
-
     if not isinstance(built, Built):
         return None
     if any(block.correlated and block.scales[1] > 2 for block in built.layout.blocks):
         return None
-    density = Density(built)
+    return compiled_for_nutpie(Density(built))
+
+
+class Sampled(Protocol):
+    """A log-posterior that can be sampled, and what is kept of each draw."""
+
+    @property
+    def size(self) -> int:
+        """How many coordinates there are."""
+
+    def start(self, seed: int) -> np.ndarray:
+        """Return ``[coordinate]`` where a chain starts."""
+
+    def values(self, x: np.ndarray) -> Mapping[str, Any]:
+        """Return what the coordinates stand for, by name."""
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the log-posterior and its gradient."""
+
+
+def compiled_for_nutpie(density: Sampled) -> Any:
+    """Return a log-posterior as nutpie samples it.
+
+    Parameters
+    ----------
+    density
+        The log-posterior.
+
+    Returns
+    -------
+    nutpie.sample.CompiledModel
+        Its draws have the values that are not empty.
+    """
+    import nutpie
+
     found = density.values(density.start(0))
     shapes = {name: np.shape(value) for name, value in found.items() if np.size(value)}
 
     def expand(x: np.ndarray) -> dict[str, np.ndarray]:
         values = density.values(x)
-        return {name: np.asarray(values[name]) for name in shapes}
+        return {name: np.asarray(values[name], dtype=float) for name in shapes}
 
     return nutpie.compiled_pyfunc.from_pyfunc(
         density.size,

@@ -141,11 +141,11 @@ def _beside(folder: Path, config: RunConfig) -> dict[str, Any]:
     return {name: _read(path) for name, path in study_inputs(folder, config).items()}
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path, types: Mapping[str, type] | None = None) -> Any:
     import pandas as pd
 
     # "null" and "NA" may be names of models; only empty fields are missing.
-    return pd.read_csv(path, keep_default_na=False, na_values=[""])
+    return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=types)
 
 
 def read_tables(folder: Path) -> dict[str, Any]:
@@ -155,12 +155,10 @@ def read_tables(folder: Path) -> dict[str, Any]:
 
 def _specs(folder: Path, coded: str) -> dict[str, Any]:
     """Read how specs compared, unless that was on other answers than those there are now."""
-    import pandas as pd
-
     path = folder / SPECS_TABLE
     if not path.is_file():
         return {}
-    table = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype={"spec": str})
+    table = _read(path, {"spec": str})
     if "answers" not in table or set(table["answers"]) != {coded}:
         return {}
     return {"specs": table.drop(columns="answers")}

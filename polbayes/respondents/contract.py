@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from polbayes.config import RespondentConfig
 from polbayes.design import ModelInfo
 from polbayes.errors import UserError
 from polbayes.prompts import SHAPES, Lexicon, Template
@@ -215,6 +216,31 @@ def messages(question: Question) -> list[dict[str, str]]:
         for role, text in zip(("user", "assistant"), turn, strict=True)
     ]
     return [*turns, {"role": "user", "content": question.prompt}]
+
+
+def chat_info(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
+    """Return what the design says about a respondent that is put turns of a chat.
+
+    Parameters
+    ----------
+    name, config
+        The respondent.
+    template
+        With a text for chat or base models.
+
+    Raises
+    ------
+    UserError
+        If the template has neither.
+    """
+    return ModelInfo(
+        model=name,
+        template=template_text(template, ("chat", "base"), name),
+        chat=True,
+        family=config.family,
+        instruct=True if config.instruct is None else config.instruct,
+        checkpoint=config.checkpoint,
+    )
 
 
 def template_text(template: Template, shapes: Sequence[str], name: str) -> str:

@@ -15,7 +15,7 @@ from polbayes.design import ModelInfo
 from polbayes.errors import UserError
 from polbayes.measures.ratings.values import RATING_CENTRE, VALUES, WEIGHTS
 from polbayes.prompts import Lexicon, Template
-from polbayes.respondents.contract import Completion, Question, template_text
+from polbayes.respondents.contract import Completion, Question, chat_info
 from polbayes.respondents.sampling import uniform
 
 if TYPE_CHECKING:
@@ -60,14 +60,7 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
         If there is no such actor.
     """
     planted(name, config)
-    return ModelInfo(
-        model=name,
-        template=template_text(template, ("chat", "base"), name),
-        chat=True,
-        family=config.family,
-        instruct=True if config.instruct is None else config.instruct,
-        checkpoint=config.checkpoint,
-    )
+    return chat_info(name, config, template)
 
 
 def open_actor(

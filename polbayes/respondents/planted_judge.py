@@ -17,7 +17,7 @@ from polbayes.design import ModelInfo
 from polbayes.errors import UserError
 from polbayes.measures.ratings.values import COMMITMENT_MAX, RATING_MAX, VALUES, WEIGHTS
 from polbayes.prompts import Lexicon, Template
-from polbayes.respondents.contract import Completion, Question, template_text
+from polbayes.respondents.contract import Completion, Question, chat_info
 from polbayes.respondents.sampling import uniform
 
 if TYPE_CHECKING:
@@ -64,13 +64,7 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
         If there is no such judge.
     """
     planted(name, config)
-    return ModelInfo(
-        model=name,
-        template=template_text(template, ("chat", "base"), name),
-        chat=True,
-        family=config.family,
-        checkpoint=config.checkpoint,
-    )
+    return chat_info(name, config, template)
 
 
 def open_judge(

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from polbayes.fit.facets.model import FacetModel, build
 from polbayes.fit.facets.rated import Rated, gather
 from polbayes.fit.facets.readout import MODEL_LEVEL, read_off
 from polbayes.fit.kept import load_draws, save_draws
-from polbayes.fit.sample import check_sampler, draw_with_nutpie
+from polbayes.fit.sample import check_sampler, compiled_for_nutpie, draw_with_nutpie
 from polbayes.interruption import postponed
 from polbayes.measures.ratings.values import WEIGHTS
 
@@ -175,39 +175,11 @@ def _sampled(
     model: FacetModel, sampler: "SamplerConfig", seed: int
 ) -> tuple["xr.Dataset", "xr.Dataset"]:
     with postponed():
-        compiled = compiled_density(FacetDensity(model))
+        density = FacetDensity(model)
+        density(density.start(0))  # compiled once, and not in every chain
+        compiled = compiled_for_nutpie(density)
     trace = draw_with_nutpie(compiled, sampler, seed)
     return read_off(trace.posterior, model), trace.sample_stats
-
-
-def compiled_density(density: FacetDensity) -> Any:
-    """Return the model as nutpie samples it.
-
-    Parameters
-    ----------
-    density
-        The log-posterior.
-    """
-    import nutpie
-
-    point = density.start(0)
-    density(point)
-    shapes = {name: np.shape(value) for name, value in density.values(point).items()}
-    shapes = {name: shape for name, shape in shapes.items() if np.prod(shape)}
-
-    def expand(x: np.ndarray) -> dict[str, np.ndarray]:
-        values = density.values(x)
-        return {name: np.asarray(values[name], dtype=float) for name in shapes}
-
-    return nutpie.compiled_pyfunc.from_pyfunc(
-        density.size,
-        lambda: density,
-        lambda *_: expand,
-        [np.dtype(float)] * len(shapes),
-        list(shapes.values()),
-        list(shapes),
-        make_initial_point_fn=density.start,
-    )
 
 
 def _made_from(model: FacetModel, sampler: "SamplerConfig", seed: int) -> str:

@@ -71,8 +71,14 @@ def checked_strata(
 def explain(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> tuple[str, list[str]]:
     """Return the equation and the priors of a spec for a dataset or a design."""
     split = checked_strata(data, spec, answered=answered)
-    model = build(split[0][1], spec)
-    text = equation(spec, model, strata=len(split))
+    return _texts(build(split[0][1], spec), spec, strata=len(split), answered=answered)
+
+
+def _texts(
+    model: MixedModel, spec: MixedSpec, *, strata: int, answered: bool
+) -> tuple[str, list[str]]:
+    """Return the equation and the priors, which are those of every stratum."""
+    text = equation(spec, model, strata=strata)
     return text, prior_lines(spec, model, answered=answered)
 
 
@@ -105,32 +111,36 @@ def fit_mixed(
         If the data cannot identify the spec.
     """
     split = checked_strata(data, spec)
+    first = _built(*split[0], spec)
     found = load_draws(kept.path, kept.key) if kept else None
-    posterior, stats = found or _posterior(split, spec, config, seed)
+    posterior, stats = found or _posterior(split, first, spec, config, seed)
     if kept and not found:
         save_draws(kept.path, posterior, stats, kept.key)
-    model = build(split[0][1], spec)
-    return MixedFit(
-        posterior,
-        stats,
-        split[0][1].notes,
-        equation(spec, model, strata=len(split)),
-        tuple(prior_lines(spec, model, answered=True)),
-        again=found is not None,
-    )
+    text, priors = _texts(first, spec, strata=len(split), answered=True)
+    notes = split[0][1].notes
+    return MixedFit(posterior, stats, notes, text, tuple(priors), again=found is not None)
+
+
+def _built(name: str, rows: Rows, spec: MixedSpec) -> MixedModel:
+    """Build the model of a stratum, which an error names."""
+    try:
+        return build(rows, spec)
+    except UserError as error:
+        where = f"{spec.by} = {name}: " if name else ""
+        raise UserError(f"{where}{error}") from error
 
 
 def _posterior(
-    split: Sequence[tuple[str, Rows]], spec: MixedSpec, config: "SamplerConfig", seed: int
+    split: Sequence[tuple[str, Rows]],
+    first: MixedModel,
+    spec: MixedSpec,
+    config: "SamplerConfig",
+    seed: int,
 ) -> tuple["xr.Dataset", "xr.Dataset"]:
-    """Return posterior and statistics of all strata, which are fitted one after the other."""
+    """Return posterior and statistics of all strata, the first of which is built already."""
     posteriors, stats = {}, []
     for number, (name, rows) in enumerate(split):
-        try:
-            model = build(rows, spec)
-        except UserError as error:
-            where = f"{spec.by} = {name}: " if name else ""
-            raise UserError(f"{where}{error}") from error
+        model = first if number == 0 else _built(name, rows, spec)
         drawn, sampled = _sample(model, spec, config, seed + number)
         posteriors[name] = read_off(model, drawn)
         stats.append(sampled)

@@ -18,7 +18,7 @@ from polbayes.respondents.chat_api.queue import Asked, Outcome, Queue
 from polbayes.respondents.chat_api.reply import Reply
 from polbayes.respondents.chat_api.server import Server, StopError
 from polbayes.respondents.chat_api.settings import check_api, key_of
-from polbayes.respondents.contract import Answer, Completion, Question, template_text
+from polbayes.respondents.contract import Answer, Completion, Question, chat_info
 from polbayes.respondents.usage import Usage
 
 if TYPE_CHECKING:
@@ -44,14 +44,7 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
         If its declaration cannot be used, or the template has no text for it.
     """
     check_api(name, config)
-    return ModelInfo(
-        model=name,
-        template=template_text(template, ("chat", "base"), name),
-        chat=True,
-        family=config.family,
-        instruct=True if config.instruct is None else config.instruct,
-        checkpoint=config.checkpoint,
-    )
+    return chat_info(name, config, template)
 
 
 def open_chat_api(
