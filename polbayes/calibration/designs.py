@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Case:
     prefixes: int = 3
     runs: int = 2
     parts: Mapping[str, str | None] = field(default_factory=dict)
-    priors: Mapping[str, str] = field(default_factory=dict)
+    priors: Mapping[str, Any] = field(default_factory=dict)
     response: str | None = None
     family: str | None = None
 
@@ -84,6 +84,8 @@ CASES: Mapping[str, Case] = {
         runs=1,
         family="beta",
         parts={"sigma": None, "phi": "~ 1 + (1 | model)", "discrimination": None},
+        # With less precision some answers are so near 1 that no number in the computer is.
+        priors={"phi": {"Intercept": "Normal(3.5, 0.5)", "model": {"sd": "HalfNormal(0.2)"}}},
     ),
     "bernoulli": Case("ideology_one_model", models=1, runs=4, family="bernoulli", response="agree"),
     "validity": Case(

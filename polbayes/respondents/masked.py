@@ -1,6 +1,9 @@
 """Masked language models from Hugging Face checkpoints."""
 
-from collections.abc import Sequence
+import contextlib
+import logging
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +21,13 @@ from polbayes.respondents.contract import (
     surfaces,
     template_text,
 )
+from polbayes.respondents.plain_pass import tolerance
 from polbayes.respondents.portions import Portion, fitting, release, step_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_log = logging.getLogger("polbayes")
 
 # Prompts in one pass. On a CPU more of them save nothing (benchmarks/engine.py).
 _ROWS = {"cpu": 8}
@@ -138,7 +144,7 @@ class MaskedRespondent:
                 if ids:
                     mass[start:stop, option] = probability[:, end - len(ids) : end].sum(axis=1)
 
-        # A head that cannot be shown the mask alone gives logits everywhere.
+        # A model that cannot be shown the mask alone gives logits everywhere.
         each = max(map(len, prompts), default=1) * step_bytes(self._model)
         most = fitting(self._model.device, each, most=max(1, len(prompts)))
         self._rows.over(len(prompts), work, most=most)
@@ -193,6 +199,23 @@ class MaskedRespondent:
 
         Where only the likeliest tokens are read, the others count as 0.
         """
+        where = [prompt.index(self._tokenizer.mask_token_id) for prompt in prompts]
+        logits = self._logits(prompts, where, self._narrow)
+        probability = logits.softmax(dim=1)
+        if self._most is not None:
+            best = probability.topk(min(self._most, probability.shape[1]), dim=1)
+            probability = best.values.new_zeros(probability.shape).scatter_(
+                1, best.indices, best.values
+            )
+        return np.asarray(probability[:, list(tokens)].cpu().double().numpy())
+
+    def _logits(
+        self, prompts: Sequence[tuple[int, ...]], where: Sequence[int], narrow: Sequence[Any]
+    ) -> Any:
+        """Return float32 logits (row, token of the vocabulary) at one position of each prompt.
+
+        `narrow` are modules that are to return that position alone.
+        """
         import torch
 
         width = max(map(len, prompts))
@@ -203,51 +226,73 @@ class MaskedRespondent:
         for row, prompt in enumerate(prompts):
             ids[row, : len(prompt)] = torch.tensor(prompt)
             mask[row, : len(prompt)] = 1
-        where = torch.tensor([prompt.index(self._tokenizer.mask_token_id) for prompt in prompts])
         device = self._model.device
-        where = where.to(device)
-        with torch.inference_mode(), _only_position(self._model, where):
-            out = self._model(input_ids=ids.to(device), attention_mask=mask.to(device))
-        logits = out.logits
-        if logits.shape[1] != 1:
-            logits = logits[torch.arange(len(where), device=device), where][:, None]
-        probability = logits[:, 0].float().softmax(dim=1)
-        if self._most is not None:
-            best = probability.topk(min(self._most, probability.shape[1]), dim=1)
-            probability = torch.zeros_like(probability).scatter_(1, best.indices, best.values)
-        return np.asarray(probability[:, list(tokens)].cpu().double().numpy())
+        at = torch.tensor(where, device=device)
+        with torch.inference_mode(), _only_position(narrow, at):
+            logits = self._model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits
+        return _taken(logits, at)[:, 0].float()
+
+    @cached_property
+    def _narrow(self) -> Sequence[Any]:
+        """Modules behind which one position of each prompt is enough.
+
+        Behind the last attention nothing looks at another position, and the head over the whole
+        vocabulary is about half of the work of a masked LM. Random tokens are fed in both ways: a
+        model whose modules return something else, or are used twice, answers otherwise, or not
+        at all.
+        """
+        random = np.random.default_rng(0)
+        words = self._model.config.get_text_config().vocab_size
+        prompts = [tuple(random.integers(words, size=n).tolist()) for n in (9, 6)]
+        expected = self._logits(prompts, [4, 2], ())
+        for modules in _candidates(self._model):
+            try:
+                found = self._logits(prompts, [4, 2], modules)
+            except Exception as error:  # whatever a model raises that is asked what it cannot do
+                _log.debug("%s is not shown one position: %s", type(modules[0]).__name__, error)
+                continue
+            apart = (found.log_softmax(dim=1) - expected.log_softmax(dim=1)).abs().mean()
+            if found.shape == expected.shape and float(apart) <= tolerance(self._model):
+                return modules
+        return ()
 
 
-def _only_position(model: Any, where: Any) -> Any:
-    """Make a model's head see one position per row, while the returned context lasts.
-
-    The head over the whole vocabulary is about half of the work of a masked LM, and all but
-    the mask's position of it is thrown away. Models whose encoder returns something else than
-    hidden states first are left as they are.
-    """
-    import contextlib
-
+def _candidates(model: Any) -> Iterator[tuple[Any, ...]]:
+    """Name what may be followed by one position alone: the last attention, and the encoder."""
     import torch
 
+    if model.base_model is model:
+        return
+    lists = [m for m in model.base_model.modules() if isinstance(m, torch.nn.ModuleList) and len(m)]
+    layers = max(lists, key=len, default=None)
+    attention = getattr(layers[-1], "attention", None) if layers else None
+    if isinstance(attention, torch.nn.Module):
+        # A layer that adds its input to that has all positions again, so the encoder is asked, too.
+        yield attention, model.base_model
+    yield (model.base_model,)
+
+
+def _taken(hidden: Any, at: Any) -> Any:
+    """Return one position of each row (row, 1, ...), which may be all there is."""
+    import torch
+
+    if hidden.shape[1] == 1:
+        return hidden
+    return hidden[torch.arange(len(at), device=hidden.device), at.to(hidden.device)][:, None]
+
+
+@contextlib.contextmanager
+def _only_position(modules: Sequence[Any], at: Any) -> Iterator[None]:
+    """Let modules return one position of each row, while the context lasts."""
+
     def cut(module: Any, inputs: Any, output: Any) -> Any:
-        hidden = output[0]
-        if not torch.is_tensor(hidden) or hidden.dim() != 3 or len(hidden) != len(where):
-            return output
-        rows = torch.arange(len(where), device=hidden.device)
-        one = hidden[rows, where.to(hidden.device)][:, None]
+        one = _taken(output[0], at)
         if isinstance(output, tuple):
             return (one, *output[1:])
         output["last_hidden_state"] = one
         return output
 
-    @contextlib.contextmanager
-    def hooked() -> Any:
-        encoder = model.base_model
-        handle = encoder.register_forward_hook(cut) if encoder is not model else None
-        try:
-            yield
-        finally:
-            if handle is not None:
-                handle.remove()
-
-    return hooked()
+    with contextlib.ExitStack() as hooks:
+        for module in modules:
+            hooks.callback(module.register_forward_hook(cut).remove)
+        yield

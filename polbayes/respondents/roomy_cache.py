@@ -6,7 +6,6 @@ it takes to write a batch of answers on a CPU. Importing this module imports tra
 
 from typing import Any
 
-import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
@@ -14,11 +13,11 @@ from transformers.cache_utils import DynamicLayer
 class _RoomyLayer(DynamicLayer):
     """Keys and values (row, head, position, dim) with room for more positions."""
 
-    def __init__(self, keys: Any, values: Any, room: int) -> None:
+    def __init__(self, keys: Any, values: Any, rows: Any, room: int) -> None:
         super().__init__()
         self.lazy_initialization(keys, values)
         self._length = keys.shape[2]
-        self._kept = [torch.nn.functional.pad(x, (0, 0, 0, room)) for x in (keys, values)]
+        self._kept = [_with_room(x, rows, room) for x in (keys, values)]
         self._show()
 
     def _show(self) -> None:
@@ -41,17 +40,28 @@ class _RoomyLayer(DynamicLayer):
         self._show()
 
 
-def roomy_cache(layers: list[tuple[Any, Any]], room: int) -> Any:
-    """Return a cache that holds these keys and values and has room for more positions.
+def _with_room(held: Any, rows: Any, room: int) -> Any:
+    count, (_, heads, length, dim) = len(rows), held.shape
+    kept = held.new_empty((count, heads, length + room, dim))
+    kept[:, :, :length] = held[rows]
+    return kept
+
+
+def roomy_cache(layers: list[tuple[Any, Any]], rows: Any, room: int) -> Any:
+    """Return a cache that holds rows of these keys and values and has room for more positions.
 
     Parameters
     ----------
     layers
         Keys and values of each layer (row, head, position, dim); None where it has none.
+    rows
+        Which of them, each as often as it is wanted.
     room
         How many positions may be added.
     """
     cache = DynamicCache()
     for keys, values in layers:
-        cache.layers.append(DynamicLayer() if keys is None else _RoomyLayer(keys, values, room))
+        cache.layers.append(
+            DynamicLayer() if keys is None else _RoomyLayer(keys, values, rows, room)
+        )
     return cache

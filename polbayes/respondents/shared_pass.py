@@ -156,7 +156,7 @@ class SharedPass:
         which = torch.as_tensor([place[prompt] for prompt in prompts], device=device)
         logits, layers = self._prefilled(different)
         logits, most = logits[which], int(room.max())
-        cache = roomy_cache([_rows_of(layer, which) for layer in layers], most)
+        cache = roomy_cache(layers, which, most)
         lengths = np.array([len(prompt) for prompt in prompts])
         width = int(lengths.max())
         answers: list[list[int]] = [[] for _ in prompts]
@@ -218,8 +218,3 @@ def _joined(parts: Sequence[Any]) -> Any:
     import torch
 
     return None if parts[0] is None else torch.cat(list(parts))
-
-
-def _rows_of(layer: tuple[Any, Any], rows: Any) -> tuple[Any, Any]:
-    keys, values = layer
-    return (None, None) if keys is None else (keys[rows], values[rows])

@@ -120,3 +120,53 @@ def test_only_the_likeliest_tokens_count_where_so_many_are_read(masked_checkpoin
                 expected[row, option] = 0.0
     np.testing.assert_allclose(cut, expected, atol=1e-6)
     assert 0 < np.nansum(cut) < np.nansum(whole)
+
+
+SMALL = {
+    "vocab_size": 300,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+}
+ARCHITECTURES = {
+    # Name of the model, what its configuration needs, and what may return one position.
+    "Bert": ({}, "BertAttention"),
+    "Roberta": ({}, "RobertaAttention"),
+    "Electra": ({"embedding_size": 16}, "ElectraAttention"),
+    "DebertaV2": ({}, "DebertaV2Attention"),
+    # Adds what went into the attention to what comes out, and has all positions again.
+    "DistilBert": (
+        {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 48},
+        "DistilBertSelfAttention",
+    ),
+    # Has one layer that is used again and again.
+    "Albert": ({"embedding_size": 16}, "AlbertModel"),
+    "MPNet": ({}, "MPNetAttention"),
+    "ModernBert": ({"pad_token_id": 0}, "ModernBertModel"),
+}
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_one_position_is_enough_where_the_model_lets_it(masked_checkpoint, name):
+    settings, narrow = ARCHITECTURES[name]
+    torch.manual_seed(1)
+    config = getattr(tf, f"{name}Config")(**{**SMALL, **settings})
+    model = getattr(tf, f"{name}ForMaskedLM")(config).eval()
+    path = masked_checkpoint(lowercase=True)
+    respondent = opened(path)
+    respondent._model = model
+    rng = np.random.default_rng(2)
+    prompts = [tuple(rng.integers(5, 300, size=n).tolist()) for n in (12, 7, 3)]
+    where = [11, 0, 1]
+    assert type(respondent._narrow[0]).__name__ == narrow
+    with torch.no_grad():
+        alone = [
+            model(torch.tensor([p])).logits[0, at] for p, at in zip(prompts, where, strict=True)
+        ]
+    shapes = []
+    model.register_forward_hook(lambda *of: shapes.append(tuple(of[2].logits.shape)))
+    found = respondent._logits(prompts, where, respondent._narrow)
+    assert shapes == [(3, 1, 300)]
+    assert found.numpy() == pytest.approx(torch.stack(alone).numpy(), abs=1e-5)

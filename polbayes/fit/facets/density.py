@@ -18,11 +18,14 @@ from polbayes.fit.facets import effects as effects_module
 from polbayes.fit.facets import kernel, steps
 from polbayes.fit.facets.effects import centre, centre_back, turn
 from polbayes.fit.facets.model import MEAN, NOISE, SELF, STRETCH, WIDTHS, FacetModel
+from polbayes.fit.facets.rated import MISSING
 from polbayes.fit.facets.terms import Term
 
 # Chains start within this distance, in units in which coordinates vary by about 1.
 JITTER = 0.3
 _NODES = 400
+# Of the search for a mode, which need not be found exactly.
+_ROUNDS, _STEPS = 40, 20
 _compiled = compiled_with(effects_module, kernel, steps)
 
 
@@ -44,12 +47,12 @@ def expand(
     sizes
         Numbers of values, scales, judges, inner points, and of all effects.
     drawn
-        Place, scale and precision of the effects that are drawn.
+        Of the effects that are drawn, what `polbayes.fit.facets.effects.expand` wants.
     constraints
         What `polbayes.fit.facets.effects.centre` wants.
     widths
-        Even widths, how often points were given, precision of the widths' logarithms, and how
-        cutpoints are weighted and what their mean is.
+        Even widths, how often points were given, precision of the widths' logarithms and 0 for
+        each of them in a column, and how cutpoints are weighted and what their mean is.
     turned
         Places and directions of `FacetModel.turned`, and the transpose of the latter.
 
@@ -61,26 +64,42 @@ def expand(
     """
     values, scales, judges, inner, size = sizes
     at = values
-    sd = x[at : at + scales]
+    sd = np.append(x[at : at + scales], 0.0)
     at += scales
     own = np.exp(x[at : at + judges])
     at += judges
     stretch = np.exp(x[at : at + judges] - x[at : at + judges].mean())
     noise = own * stretch
     at += judges
-    even, often, precision, around, middle = widths
+    even, often, precision, none, around, middle = widths
     places, zeros = np.arange(inner), np.zeros(inner, dtype=np.int64)
-    none = np.zeros(inner)
     g, of_widths = effects_module.expand(
-        x[at + 1 : at + 1 + inner], x[at : at + 1], places, zeros, precision, none, inner
+        x[at + 1 : at + 1 + inner],
+        x[at : at + 1],
+        places,
+        zeros,
+        precision,
+        none[:, 0],
+        none,
+        np.ones(1),
+        inner,
     )
     gaps, _ = steps.expand(g, even, often)
     cuts = steps.placed(gaps, around, middle)
     at += 1 + inner
-    found, logp = effects_module.expand(x[at:], sd, *drawn, size)
+    found, logp = effects_module.expand(x[at:], sd, *drawn, worth(noise), size)
     turn(found, turned[0], turned[1])
     centre(found, *constraints)
     return x[:values], noise, stretch, cuts, found, logp + of_widths
+
+
+@_compiled
+def worth(noise: np.ndarray) -> np.ndarray:
+    """Compute ``[judge]`` what a rating is worth as an observation of an effect.
+
+    That is the precision of a logistic variable with the scale `noise`.
+    """
+    return 1.0 / (3.0 * noise**2)
 
 
 @_compiled
@@ -119,19 +138,20 @@ def log_density(
     )
     total += fit
     gradient[:values] += of_mean
-    at = values
-    first_scale = at
-    at += scales
-    gradient[at : at + judges] += of_noise
-    at += judges
-    of_stretch += of_noise
-    gradient[at : at + judges] += of_stretch - of_stretch.mean()
-    at += judges
-    even, often, precision, around, _ = widths
+    first_scale, first_noise = values, values + scales
+    at = first_noise + 2 * judges
+    even, often, precision, none, around, _ = widths
     places, zeros = np.arange(inner), np.zeros(inner, dtype=np.int64)
-    none = np.zeros(inner)
     g, _ = effects_module.expand(
-        x[at + 1 : at + 1 + inner], x[at : at + 1], places, zeros, precision, none, inner
+        x[at + 1 : at + 1 + inner],
+        x[at : at + 1],
+        places,
+        zeros,
+        precision,
+        none[:, 0],
+        none,
+        np.ones(1),
+        inner,
     )
     gaps, share = steps.expand(g, even, often)
     of_g = steps.pull_back(gaps, share, around, of_cuts)
@@ -141,7 +161,9 @@ def log_density(
         places,
         zeros,
         precision,
+        none[:, 0],
         none,
+        np.ones(1),
         of_g,
         gradient[at + 1 : at + 1 + inner],
         gradient[at : at + 1],
@@ -149,14 +171,22 @@ def log_density(
     at += 1 + inner
     centre_back(of_effects, *constraints)
     turn(of_effects, turned[0], turned[2])
-    effects_module.pull_back(
+    of_scales = np.zeros(scales + 1)
+    of_worth = effects_module.pull_back(
         x[at:],
-        x[first_scale : first_scale + scales],
+        np.append(x[first_scale : first_scale + scales], 0.0),
         *drawn,
+        worth(noise),
         of_effects,
         gradient[at:],
-        gradient[first_scale : first_scale + scales],
+        of_scales,
     )
+    gradient[first_scale : first_scale + scales] += of_scales[:scales]
+    of_noise -= 2 * of_worth * worth(noise)
+    of_stretch += of_noise
+    gradient[first_noise : first_noise + judges] += of_noise
+    at = first_noise + judges
+    gradient[at : at + judges] += of_stretch - of_stretch.mean()
     if not math.isfinite(total):
         return -np.inf, np.zeros(x.shape[0])
     return total, gradient
@@ -241,21 +271,70 @@ class FacetDensity:
         return int(numbers + len(self.model.drawn[0]))
 
     @cached_property
-    def _information(self) -> float:
-        """What a rating is worth as an observation of an effect: that of a logistic variable."""
-        return 1 / (3 * self.model.noise**2)
+    def seen(self) -> np.ndarray:
+        """``[drawn, judge]`` what a judge's ratings say of each effect by themselves, about.
+
+        Near the mode given scales and noise, one step of Newton's that heeds the ratings of that
+        judge alone, and no prior. Scales are found with the mode: the mean square of the effects
+        of a scale, and of how far they may be off.
+        """
+        from scipy.optimize import minimize
+
+        model = self.model
+        values, scales, judges, inner, _ = self.sizes
+        place, scale, counts, extra = model.drawn
+        expansion = self._expansion_around(np.zeros_like(counts))
+        x, of_scales = self._near(0.0, 0), slice(values, values + scales)
+        given = slice(values, values + scales + 2 * judges)
+        of_effects = slice(given.stop + 1 + inner, None)
+        q = counts * worth(expand(x, *expansion)[1])
+        drawn_with = np.bincount(scale, minlength=scales)[:scales]
+        known = np.bincount(scale, extra, minlength=scales)[:scales] / drawn_with
+        least = (1e-3 * model.scale_priors) ** 2
+
+        def downhill(moved: np.ndarray) -> tuple[float, np.ndarray]:
+            value, slope = log_density(moved, *expansion, self._priors, self._data)
+            slope[given] = 0.0
+            return -value, -slope
+
+        for _ in range(_ROUNDS):
+            x = minimize(downhill, x, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x
+            s = np.sqrt(np.append(x[of_scales], 0.0)[scale] ** 2 + extra)
+            root = np.sqrt(1 + q.sum(axis=1) * s**2)
+            effects = s * x[of_effects] / root
+            square = np.bincount(scale, effects**2 + (s / root) ** 2, scales)[:scales]
+            x[of_scales] = np.sqrt(np.maximum(square / drawn_with - known, least))
+            # The same effects in the coordinates of the new scales.
+            s = np.sqrt(np.append(x[of_scales], 0.0)[scale] ** 2 + extra)
+            x[of_effects] = effects * np.sqrt(1 + q.sum(axis=1) * s**2) / s
+        slopes = np.column_stack([self._slopes(x, expansion, j)[place] for j in range(judges)])
+        return effects[:, None] + np.divide(slopes, q, out=np.zeros_like(q), where=q > 0)
+
+    def _slopes(self, x: np.ndarray, expansion: tuple[Any, ...], judge: int) -> np.ndarray:
+        """Return the slopes of a judge's log-likelihood with respect to what `expand` turns."""
+        answers, *others = self._data
+        own = np.full_like(answers, MISSING)
+        own[:, judge] = answers[:, judge]
+        mean, noise, stretch, cuts, found, _ = expand(x, *expansion)
+        slopes = kernel.evaluate(found, mean, cuts, noise, stretch, own, *others)[1]
+        _, _, constraints, _, turned = expansion
+        centre_back(slopes, *constraints)
+        turn(slopes, turned[0], turned[2])
+        return slopes
 
     @cached_property
     def _expansion(self) -> tuple[Any, ...]:
+        return self._expansion_around(self.seen)
+
+    def _expansion_around(self, seen: np.ndarray) -> tuple[Any, ...]:
         model = self.model
-        place, scale, counts, extra = model.drawn
         cuts, around = model.cutpoints
         inner = model.frequencies[1:-1]
-        widths = (np.diff(cuts), inner, inner / 2, around, float(around @ cuts))
-        drawn = (place, scale, counts * self._information, extra)
+        none = np.zeros((len(inner), 1))
+        widths = (np.diff(cuts), inner, inner[:, None] / 2, none, around, float(around @ cuts))
         places, matrix, _ = model.turned
         turned = (places, matrix, np.ascontiguousarray(matrix.T))
-        return self.sizes, drawn, model.constraints, widths, turned
+        return self.sizes, (*model.drawn, seen), model.constraints, widths, turned
 
     @cached_property
     def _priors(self) -> tuple[np.ndarray, np.ndarray]:
@@ -320,6 +399,9 @@ class FacetDensity:
         seed
             Fixes it.
         """
+        return self._near(JITTER, seed)
+
+    def _near(self, jitter: float, seed: int) -> np.ndarray:
         rng, model, rated = np.random.default_rng(seed), self.model, self.model.rated
         values, _, judges, inner, _ = self.sizes
         given = np.where(rated.answers < 0, np.nan, rated.points[rated.answers])
@@ -342,7 +424,7 @@ class FacetDensity:
                 np.ones(inner + len(model.drawn[0])),
             ]
         )
-        return near + unit * rng.uniform(-JITTER, JITTER, len(near))
+        return near + unit * rng.uniform(-jitter, jitter, len(near))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the log-posterior, up to a constant, and its gradient."""

@@ -1,14 +1,19 @@
 """From coordinates to effects, and for slopes the way back.
 
 An effect is u = s z with a scale s and a standard normal z. Where ratings know it well, u is the
-better coordinate, and z is where they do not. With ratings worth a precision q the coordinate
+better coordinate, and z is where they do not. If each judge j said that u = y_j with a precision
+q_j, u would have the mean m s^2 / r^2 and the standard deviation s / r, with m the sum of q_j y_j
+and r^2 = 1 + s^2 times the sum of q_j. The coordinate w is the distance from that mean in these
+standard deviations,
 
-    w = z r,  r = sqrt(1 + q s^2)
+    z = m s / r^2 + w / r,
 
-is near either where either is better, and varies by about 1 whatever s is (Papaspiliopoulos,
-Roberts and Sköld 2007). That q is an approximation changes how fast the posterior is explored, not
-the posterior. The scale may be of either sign: its absolute value is what counts. Where an effect
-has a known variance beside that of its term, s is the root of their sum.
+and varies by about 1 around 0 whatever the scale and the q_j are (Papaspiliopoulos, Roberts and
+Sköld 2007). These follow the noise of the judges, which is a coordinate as well: were they fixed,
+thousands of coordinates would hang on the noise, as to where they are and how far they vary, and a
+chain would take long to change it. That y and q are approximations changes how fast the posterior
+is explored, not the posterior. The scale may be of either sign: its absolute value is what counts.
+Where an effect has a known variance beside that of its term, s is the root of their sum.
 
 Effects that sum to zero, n in a group, have n - 1 free ones x with the sum S, from which
 u_j = x_j - S / (n + sqrt(n)) and the last u_n = -S / sqrt(n): an isometry onto what sums to zero
@@ -29,13 +34,26 @@ def _whole(scale: float, extra: float) -> float:
 
 
 @compiled
+def _told(count: np.ndarray, seen: np.ndarray, worth: np.ndarray) -> tuple[float, float]:
+    """Sum q and q y over the judges."""
+    q, m = 0.0, 0.0
+    for judge in range(worth.shape[0]):
+        own = count[judge] * worth[judge]
+        q += own
+        m += own * seen[judge]
+    return q, m
+
+
+@compiled
 def expand(
     w: np.ndarray,
     scales: np.ndarray,
     place: np.ndarray,
     scale: np.ndarray,
-    precision: np.ndarray,
+    count: np.ndarray,
     extra: np.ndarray,
+    seen: np.ndarray,
+    worth: np.ndarray,
     size: int,
 ) -> tuple[np.ndarray, float]:
     """Compute effects, not yet centred, and the log-density of the coordinates.
@@ -46,18 +64,21 @@ def expand(
         ``[drawn]`` coordinates.
     scales
         ``[scale]`` of either sign.
-    place, scale, precision, extra
-        ``[drawn]`` where each is in the vector of effects, which scale it has, q, and the known
-        variance.
+    place, scale, count, extra, seen
+        ``[drawn]`` where each is in the vector of effects and which scale it has, ``[drawn,
+        judge]`` how many ratings tell of it, ``[drawn]`` the known variance, and ``[drawn,
+        judge]`` y.
+    worth
+        ``[judge]`` precision of one rating: q is that times their number.
     size
         Length of the vector of effects.
     """
     effects, logp = np.zeros(size), 0.0
     for k in range(w.shape[0]):
         s = _whole(scales[scale[k]], extra[k])
-        square = 1.0 + precision[k] * s * s
-        root = math.sqrt(square)
-        z = w[k] / root
+        q, m = _told(count[k], seen[k], worth)
+        square = 1.0 + q * s * s
+        z = m * s / square + w[k] / math.sqrt(square)
         effects[place[k]] = s * z
         logp -= 0.5 * z * z + 0.5 * math.log(square)
     return effects, logp
@@ -69,26 +90,41 @@ def pull_back(
     scales: np.ndarray,
     place: np.ndarray,
     scale: np.ndarray,
-    precision: np.ndarray,
+    count: np.ndarray,
     extra: np.ndarray,
+    seen: np.ndarray,
+    worth: np.ndarray,
     of_effects: np.ndarray,
     of_w: np.ndarray,
     of_scales: np.ndarray,
-) -> None:
-    """Add the slopes with respect to coordinates and scales, those of the density among them."""
+) -> np.ndarray:
+    """Add the slopes with respect to coordinates and scales, those of the density among them.
+
+    Returns
+    -------
+    numpy.ndarray
+        The slope with respect to `worth`.
+    """
+    of_worth = np.zeros(worth.shape[0])
     for k in range(w.shape[0]):
         s = _whole(scales[scale[k]], extra[k])
-        square = 1.0 + precision[k] * s * s
+        q, m = _told(count[k], seen[k], worth)
+        square = 1.0 + q * s * s
         root = math.sqrt(square)
-        z = w[k] / root
+        middle, away = m / (square * square), w[k] / (square * root)
+        z = square * (middle * s + away)
         of_effect = of_effects[place[k]]
         of_z = of_effect * s - z
         of_w[k] += of_z / root
-        of_root = -of_z * z / root - 1.0 / root
-        of_whole = of_effect * z + of_root * precision[k] * s / root
+        of_q = -s * s * (of_z * (middle * s + 0.5 * away) + 0.5 / square)
+        for judge in range(worth.shape[0]):
+            of_worth[judge] += count[k, judge] * (of_q + of_z * s / square * seen[k, judge])
+        of_whole = of_effect * z + of_z * (middle * (1.0 - q * s * s) - q * s * away)
+        of_whole -= q * s / square
         if extra[k] > 0.0:
             of_whole *= scales[scale[k]] / s
         of_scales[scale[k]] += of_whole
+    return of_worth
 
 
 @compiled

@@ -186,9 +186,9 @@ def _made_from(model: FacetModel, sampler: "SamplerConfig", seed: int) -> str:
     """Return a hash of everything that determines the draws, the code of the model among it."""
     rated = model.rated
     sha = hashlib.sha256()
-    for array in (rated.answers, rated.points, rated.side, rated.score_weights, model.scale_priors):
+    for array in (rated.answers, rated.points, rated.side, rated.score_weights):
         sha.update(np.ascontiguousarray(array).tobytes())
-    about = [dict(rated.names), rated.scale, model.scales, sampler.__dict__, seed]
+    about = [dict(rated.names), rated.scale, dict(model.priors), sampler.__dict__, seed]
     sha.update(json.dumps(about).encode())
     folder = Path(__file__).parent
     for name in _MODEL_FILES:

@@ -37,14 +37,16 @@ class FacetModel:
         The ratings.
     truth, judges
         Terms about what was rated, and about who rated.
-    scale_priors
-        ``[scale]`` scales of the half-normal priors, in rating points.
+    priors
+        By term, in rating points, scales of the half-normal priors of the standard deviations of
+        its effects. Effects without levels that could be like one another, such as that of the
+        side, have this standard deviation.
     """
 
     rated: Rated
     truth: tuple[Term, ...]
     judges: tuple[Term, ...]
-    scale_priors: np.ndarray
+    priors: Mapping[str, float]
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -81,8 +83,14 @@ class FacetModel:
 
     @property
     def scales(self) -> list[tuple[str, str]]:
-        """Term and kind of direction of every scale."""
-        return [(term.name, kind) for term in self.terms for kind in dict.fromkeys(term.kinds)]
+        """Term and kind of direction of every scale that is estimated."""
+        terms = [term for term in self.terms if term.factors]
+        return [(term.name, kind) for term in terms for kind in dict.fromkeys(term.kinds)]
+
+    @property
+    def scale_priors(self) -> np.ndarray:
+        """``[scale]`` scales of their half-normal priors, in rating points."""
+        return np.array([self.priors[name] for name, _ in self.scales])
 
     @property
     def self_kinds(self) -> tuple[str, ...]:
@@ -176,22 +184,29 @@ class FacetModel:
 
     @cached_property
     def drawn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Place, scale, number of informing ratings and known variance of every drawn effect."""
-        places, scales, counts = [], [], []
+        """Place, scale, ratings that inform it by judge, and known variance of each drawn effect.
+
+        The scale is one more than the last where that of the effect is not estimated, and 0.
+        """
+        places, scales, counts, known = [], [], [], []
         for start, term in zip(self.starts[:-1], self.terms, strict=True):
             levels, width = np.flatnonzero(free(term)), len(term.kinds)
-            number = [self.scales.index((term.name, kind)) for kind in term.kinds]
+            number = np.full(width, len(self.scales))
+            if term.factors:
+                number[:] = [self.scales.index((term.name, kind)) for kind in term.kinds]
+            variance = 0.0 if term.factors else self.priors[term.name] ** 2
+            known.append(np.full(len(levels) * width, variance))
             places.append((start + levels[:, None] * width + np.arange(width)).ravel())
             scales.append(np.tile(number, len(levels)))
-            counts.append(informed(term, self.rated)[levels].ravel())
+            counts.append(informed(term, self.rated)[levels].reshape(len(levels) * width, -1))
         place = np.concatenate(places).astype(np.int64)
-        extra = np.zeros(len(place))
+        extra = np.concatenate(known)
         for column in self.turned[0]:
             extra[np.searchsorted(place, column)] = self.turned[2]
         return (
             place,
             np.concatenate(scales).astype(np.int64),
-            np.concatenate(counts).astype(float),
+            np.concatenate(counts),
             extra,
         )
 
@@ -281,9 +296,5 @@ def build(rated: Rated, scales: Mapping[str, float] | None = None) -> FacetModel
     judges = tuple(term for term in judge_terms(rated) if shares[term.name])
     if not (truth or judges):
         raise UserError("ratings: one model, one judge, one unit: there is nothing to compare.")
-    priors = [
-        shares[term.name] * rated.width
-        for term in (*truth, *judges)
-        for _ in dict.fromkeys(term.kinds)
-    ]
-    return FacetModel(rated, truth, judges, np.array(priors))
+    priors = {term.name: shares[term.name] * rated.width for term in (*truth, *judges)}
+    return FacetModel(rated, truth, judges, priors)

@@ -201,15 +201,15 @@ def free(term: Term) -> np.ndarray:
 
 
 def informed(term: Term, rated: Rated) -> np.ndarray:
-    """Count ``[level, column]`` the ratings that inform each effect of a term.
+    """Count ``[level, column, judge]`` the ratings of each judge that inform an effect of a term.
 
     A rating counts as the square of what the effect is multiplied with in it.
     """
-    there = (rated.answers != MISSING).astype(float)
-    by = there if term.of_judges else there.sum(axis=1)
+    by = (rated.answers != MISSING).astype(float)
     if term.weight is not None:
-        by = by * term.weight[:, None] ** 2
-    by = by.reshape(-1, by.shape[-1])
-    by_value = np.zeros((len(term.levels), by.shape[1]))
-    np.add.at(by_value, term.index.ravel(), by)
-    return np.asarray(by_value @ rated.basis[:, : len(term.kinds)] ** 2)
+        by = by * term.weight[:, None, None] ** 2
+    judges, values = by.shape[1:]
+    index = term.index if term.of_judges else np.repeat(term.index[:, None], judges, axis=1)
+    by_value = np.zeros((len(term.levels), judges, values))
+    np.add.at(by_value, (index, np.arange(judges)), by)
+    return np.asarray(by_value @ rated.basis[:, : len(term.kinds)] ** 2).transpose(0, 2, 1)

@@ -60,18 +60,23 @@ def priors(density, point):
     """The log-density of the coordinates, up to what does not depend on them."""
     model = density.model
     values, scales, judges, inner, _ = density.sizes
-    mean, sd, noise, stretch, wide, rest = np.split(
+    mean, sd, log_noise, stretch, wide, rest = np.split(
         point, np.cumsum([values, scales, judges, judges, 1])
     )
     total = -0.5 * (((mean - 10) / 5) ** 2).sum() - 0.5 * ((sd / model.scale_priors) ** 2).sum()
-    total -= 0.5 * ((noise - np.log(1.0)) ** 2).sum() + 0.5 * ((stretch / 0.3) ** 2).sum()
+    total -= 0.5 * ((log_noise - np.log(1.0)) ** 2).sum() + 0.5 * ((stretch / 0.3) ** 2).sum()
     total -= 0.5 * (wide[0] / 0.5) ** 2
     _, scale, counts, extra = model.drawn
-    root = np.sqrt(1 + counts / (3 * model.noise**2) * (sd[scale] ** 2 + extra))
-    widths = np.sqrt(1 + model.frequencies[1:-1] / 2 * wide[0] ** 2)
-    for w, r in ((rest[inner:], root), (rest[:inner], widths)):
-        # Standard normal in w / r, seen from w.
-        total += (-0.5 * (w / r) ** 2 - np.log(r)).sum()
+    noise = density.values(point)["noise"]
+    told = counts / (3 * noise**2)
+    sd = np.sqrt(np.append(sd, 0.0)[scale] ** 2 + extra)
+    # Standard normal in z, seen from w: m s / r^2 + w / r, and without m for the widths.
+    for w, q, m, s in (
+        (rest[inner:], told.sum(axis=1), (told * density.seen).sum(axis=1), sd),
+        (rest[:inner], model.frequencies[1:-1] / 2, 0.0, wide[0]),
+    ):
+        root = np.sqrt(1 + q * s**2)
+        total += (-0.5 * (m * s / root**2 + w / root) ** 2 - np.log(root)).sum()
     return total
 
 

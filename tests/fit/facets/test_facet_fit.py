@@ -51,7 +51,7 @@ def test_draws_of_something_else_are_not_loaded(fitted, quick, kept):
         _made_from(changed, quick, 1),
         _made_from(model, quick, 2),
         _made_from(model, replace(quick, draws=101), 1),
-        _made_from(replace(model, scale_priors=2 * model.scale_priors), quick, 1),
+        _made_from(replace(model, priors={k: 2 * v for k, v in model.priors.items()}), quick, 1),
     ]
     assert len({own, *others}) == 5
     assert load_draws(kept, others[0]) is None
