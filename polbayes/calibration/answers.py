@@ -202,6 +202,8 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
 
     parts, terms = parameters.parts, parameters.terms
     add("theta", parts["theta"], ["model", "dimension"])
+    if "instrument" in frame:
+        add("theta_instrument", parts["theta"], ["model", "dimension", "instrument"])
     if "acquiescence" in parts:
         add("acquiescence", parts["acquiescence"], ["model"])
     for part, name in (("acquiescence", "prefix_acquiescence"), ("steer", "prefix_steer")):
@@ -254,9 +256,14 @@ def _bias(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
     # Disagreeing with a statement of opposite meaning counts as agreeing with the item.
     flipped = net * frame["keying"].to_numpy() * frame["direction"].to_numpy()
     table = frame.assign(flipped=flipped)
-    by_wording = table.groupby(["model", "dimension", "direction", "item", "variant"])["flipped"]
-    wordings = by_wording.mean().reset_index()
+    instrument = ["instrument"] if "instrument" in frame else []
+    keys = ["model", "dimension", *instrument, "direction", "item", "variant"]
+    wordings = table.groupby(keys)["flipped"].mean().reset_index()
     out = {}
+    if instrument:
+        for at, rows in wordings.groupby(["model", "dimension", "instrument"]):
+            sides = rows.groupby("direction")["flipped"].mean()
+            out[f"bias_instrument[{', '.join(map(str, at))}]"] = float((sides[1] - sides[-1]) / 2)
     for model, rows in wordings.groupby("model"):
         sides = rows.groupby("direction")["flipped"].mean()
         out[f"bias_total[{model}]"] = float((sides[1] - sides[-1]) / 2)

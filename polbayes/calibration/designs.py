@@ -36,8 +36,8 @@ class Case:
     ----------
     analysis
         Name of a shipped spec in ``conf/analysis``.
-    models, prefixes, runs
-        How many of each there are.
+    models, prefixes, runs, instruments
+        How many of each there are; every instrument has six items.
     wordings
         Wordings an item: 1 leaves the original alone, beyond 2 there are further paraphrases.
     parts, priors
@@ -51,6 +51,7 @@ class Case:
     wordings: int = 2
     prefixes: int = 3
     runs: int = 2
+    instruments: int = 1
     parts: Mapping[str, str | None] = field(default_factory=dict)
     priors: Mapping[str, Any] = field(default_factory=dict)
     response: str | None = None
@@ -77,6 +78,7 @@ CASES: Mapping[str, Case] = {
         },
     ),
     "ideology_ratings": Case("ideology_ratings", wordings=1, runs=2),
+    "ideology_instruments": Case("ideology_instruments", prefixes=1, instruments=2),
     "beta": Case(
         "ideology_probabilities",
         wordings=3,
@@ -138,9 +140,12 @@ def lay_out_design(case: Case) -> "xr.Dataset":
         A coded response dataset with ``stance``, ``rating``, ``r_plus``, ``p_agree`` and
         ``p_disagree``.
     """
-    items = tuple(_item(k, case.wordings) for k in range(len(_ITEMS)))
+    instruments = []
+    for n in range(case.instruments):
+        items = tuple(_item(k, case.wordings, "ijk"[n]) for k in range(len(_ITEMS)))
+        instruments.append(Instrument(f"made_up_{n}", "made up", "made up", items))
     data = design(
-        [Instrument("made_up", "made up", "made up", items)],
+        instruments,
         [Prefix(f"p{k}", f"prefix {k}", "open") for k in range(case.prefixes)],
         [ModelInfo(f"m{k}", "{statement}") for k in range(case.models)],
         runs=case.runs,
@@ -154,11 +159,11 @@ def lay_out_design(case: Case) -> "xr.Dataset":
     return data
 
 
-def _item(number: int, wordings: int) -> Item:
+def _item(number: int, wordings: int, letter: str) -> Item:
     dimension, direction, kinds = _ITEMS[number]
     chosen = (*kinds, *("paraphrase", "opposite") * wordings)[:wordings]
     variants = tuple(
         Variant(f"w{k}", f"statement {number}, wording {k}", kind, POLARITY[kind])
         for k, kind in enumerate(chosen)
     )
-    return Item(f"i{number}", dimension, direction, "made up", variants, {})
+    return Item(f"{letter}{number}", dimension, direction, "made up", variants, {})

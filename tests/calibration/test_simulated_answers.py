@@ -174,3 +174,15 @@ def test_validity_of_numbers():
     drawn = draw_answers(p, many, spec, 1, np.random.default_rng(2)).mass
     assert np.exp(drawn[:, 0]).mean() == pytest.approx(usable, abs=0.02)
     np.testing.assert_allclose(np.exp(drawn).sum(axis=1), 1.0)
+
+
+def test_instruments_by_themselves():
+    two = pd.concat([FRAME.assign(instrument="one"), FRAME.assign(instrument="two")])
+    theta = np.repeat([1.0, -2.0], 4)
+    p = Parameters({"theta": theta}, {}, {}, {}, np.array([]), {})
+    truth = estimands(p, two.reset_index(drop=True), spec_named("bernoulli"))
+    assert truth["theta[m, economic]"] == pytest.approx(-0.5)
+    assert truth["theta_instrument[m, economic, two]"] == -2
+    # Keyed the way it leans, an item is agreed with by tanh(theta / 2) more than disagreed with.
+    assert truth["bias_instrument[m, economic, one]"] == pytest.approx(np.tanh(0.5))
+    assert truth["bias_instrument[m, economic, two]"] == pytest.approx(-np.tanh(1.0))
