@@ -30,6 +30,14 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session(python="3.11")
+def servers(session: nox.Session) -> None:
+    """Run the tests that ask servers of others: llama.cpp's, built for that, and transformers'."""
+    others = ("llama-cpp-python[server]", "gguf", "transformers[serving]", "accelerate")
+    session.install(*CONSTRAINTS, "-e", ".[test]", *others)
+    session.run("pytest", "-m", "slow", "tests/launch/test_real_servers.py", *session.posargs)
+
+
+@nox.session(python="3.11")
 def lint(session: nox.Session) -> None:
     """Check style."""
     session.install("ruff==0.17.5")

@@ -1,7 +1,6 @@
 """Servers that others wrote, shared by several workers: llama.cpp's and that of transformers.
 
-They need ``pip install llama-cpp-python[server] gguf`` and ``transformers[serving] accelerate``.
-The models are tiny, with random weights, and made here.
+``nox -s servers`` installs what they need. The models are tiny, with random weights, and made here.
 """
 
 import os

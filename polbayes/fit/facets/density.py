@@ -274,9 +274,9 @@ class FacetDensity:
     def seen(self) -> np.ndarray:
         """``[drawn, judge]`` what a judge's ratings say of each effect by themselves, about.
 
-        Near the mode given scales and noise, one step of Newton's that heeds the ratings of that
-        judge alone, and no prior. Scales are found with the mode: the mean square of the effects
-        of a scale, and of how far they may be off.
+        Near the mode given the scales, one step of Newton's that heeds the ratings of that judge
+        alone, and no prior. Scales are found with the mode: the mean square of the effects of a
+        scale, and of how far they may be off.
         """
         from scipy.optimize import minimize
 
@@ -285,20 +285,19 @@ class FacetDensity:
         place, scale, counts, extra = model.drawn
         expansion = self._expansion_around(np.zeros_like(counts))
         x, of_scales = self._near(0.0, 0), slice(values, values + scales)
-        given = slice(values, values + scales + 2 * judges)
-        of_effects = slice(given.stop + 1 + inner, None)
-        q = counts * worth(expand(x, *expansion)[1])
+        of_effects = slice(of_scales.stop + 2 * judges + 1 + inner, None)
         drawn_with = np.bincount(scale, minlength=scales)[:scales]
         known = np.bincount(scale, extra, minlength=scales)[:scales] / drawn_with
         least = (1e-3 * model.scale_priors) ** 2
 
         def downhill(moved: np.ndarray) -> tuple[float, np.ndarray]:
             value, slope = log_density(moved, *expansion, self._priors, self._data)
-            slope[given] = 0.0
+            slope[of_scales] = 0.0
             return -value, -slope
 
         for _ in range(_ROUNDS):
             x = minimize(downhill, x, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x
+            q = counts * worth(expand(x, *expansion)[1])
             s = np.sqrt(np.append(x[of_scales], 0.0)[scale] ** 2 + extra)
             root = np.sqrt(1 + q.sum(axis=1) * s**2)
             effects = s * x[of_effects] / root
