@@ -76,7 +76,7 @@ def _trial(model: Any, longest: int, portion: int) -> tuple[list[Ids], list[tupl
     drawn = random.integers(about.vocab_size, size=(2 + 4 * portion // length, length))
     # All begin alike, and every second one is like the one before it up to the middle.
     drawn[:, : length // 4] = drawn[0, : length // 4]
-    drawn[1::2, : length // 2] = drawn[::2, : length // 2]
+    drawn[1::2, : length // 2] = drawn[: len(drawn) // 2 * 2 : 2, : length // 2]
     sequences = sorted(tuple(row) for row in drawn.tolist())
     tokens = random.integers(about.vocab_size, size=8).tolist()
     rows = (0, len(sequences) // 2, len(sequences) - 2, len(sequences) - 1)

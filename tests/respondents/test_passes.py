@@ -98,6 +98,11 @@ def test_whether_stretches_can_be_shared_is_found_out(model, kind):
     assert passes(model(kind), tokens=64).can_share is KINDS[kind][2]
 
 
+def test_it_is_found_out_whatever_a_pass_takes(model):
+    for tokens in range(60, 84, 6):  # the trial has odd and even numbers of sequences
+        assert passes(model("llama"), tokens=tokens).can_share
+
+
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "neox", "mistral", "gemma2"])
 def test_shared_stretches_change_nothing(model, kind, attention):
