@@ -259,15 +259,12 @@ def _bias(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
     instrument = ["instrument"] if "instrument" in frame else []
     keys = ["model", "dimension", *instrument, "direction", "item", "variant"]
     wordings = table.groupby(keys)["flipped"].mean().reset_index()
-    out = {}
+    by = {"bias_total": ["model"], "bias": ["model", "dimension"]}
     if instrument:
-        for at, rows in wordings.groupby(["model", "dimension", "instrument"]):
+        by["bias_instrument"] = ["model", "dimension", "instrument"]
+    out = {}
+    for name, levels in by.items():
+        for at, rows in wordings.groupby(levels):
             sides = rows.groupby("direction")["flipped"].mean()
-            out[f"bias_instrument[{', '.join(map(str, at))}]"] = float((sides[1] - sides[-1]) / 2)
-    for model, rows in wordings.groupby("model"):
-        sides = rows.groupby("direction")["flipped"].mean()
-        out[f"bias_total[{model}]"] = float((sides[1] - sides[-1]) / 2)
-        for dimension, some in rows.groupby("dimension"):
-            sides = some.groupby("direction")["flipped"].mean()
-            out[f"bias[{model}, {dimension}]"] = float((sides[1] - sides[-1]) / 2)
+            out[f"{name}[{', '.join(map(str, at))}]"] = float((sides[1] - sides[-1]) / 2)
     return out

@@ -51,16 +51,16 @@ def expand(
     constraints
         What `polbayes.fit.facets.effects.centre` wants.
     widths
-        Even widths, how often points were given, precision of the widths' logarithms and 0 for
-        each of them in a column, and how cutpoints are weighted and what their mean is.
+        Even widths, how often points were given, what `polbayes.fit.facets.effects.expand` wants
+        of the widths' logarithms, and how cutpoints are weighted and what their mean is.
     turned
         Places and directions of `FacetModel.turned`, and the transpose of the latter.
 
     Returns
     -------
     tuple
-        Means, noise, stretch, cutpoints, effects, and the log-density of
-        the coordinates of effects and widths.
+        Means, noise, stretch, cutpoints, effects, the log-density of the coordinates of effects
+        and widths, and what `polbayes.fit.facets.steps.expand` returns.
     """
     values, scales, judges, inner, size = sizes
     at = values
@@ -71,26 +71,15 @@ def expand(
     stretch = np.exp(x[at : at + judges] - x[at : at + judges].mean())
     noise = own * stretch
     at += judges
-    even, often, precision, none, around, middle = widths
-    places, zeros = np.arange(inner), np.zeros(inner, dtype=np.int64)
-    g, of_widths = effects_module.expand(
-        x[at + 1 : at + 1 + inner],
-        x[at : at + 1],
-        places,
-        zeros,
-        precision,
-        none[:, 0],
-        none,
-        np.ones(1),
-        inner,
-    )
-    gaps, _ = steps.expand(g, even, often)
+    even, often, logs, around, middle = widths
+    g, of_widths = effects_module.expand(x[at + 1 : at + 1 + inner], x[at : at + 1], *logs, inner)
+    gaps, share = steps.expand(g, even, often)
     cuts = steps.placed(gaps, around, middle)
     at += 1 + inner
     found, logp = effects_module.expand(x[at:], sd, *drawn, worth(noise), size)
     turn(found, turned[0], turned[1])
     centre(found, *constraints)
-    return x[:values], noise, stretch, cuts, found, logp + of_widths
+    return x[:values], noise, stretch, cuts, found, logp + of_widths, gaps, share
 
 
 @_compiled
@@ -126,7 +115,9 @@ def log_density(
         The last arguments of `polbayes.fit.facets.kernel.evaluate`, from `answers` on.
     """
     values, scales, judges, inner, _ = sizes
-    mean, noise, stretch, cuts, found, total = expand(x, sizes, drawn, constraints, widths, turned)
+    mean, noise, stretch, cuts, found, total, gaps, share = expand(
+        x, sizes, drawn, constraints, widths, turned
+    )
     gradient = np.zeros(x.shape[0])
     middles, spreads = priors
     for k in range(middles.shape[0]):
@@ -140,30 +131,12 @@ def log_density(
     gradient[:values] += of_mean
     first_scale, first_noise = values, values + scales
     at = first_noise + 2 * judges
-    even, often, precision, none, around, _ = widths
-    places, zeros = np.arange(inner), np.zeros(inner, dtype=np.int64)
-    g, _ = effects_module.expand(
-        x[at + 1 : at + 1 + inner],
-        x[at : at + 1],
-        places,
-        zeros,
-        precision,
-        none[:, 0],
-        none,
-        np.ones(1),
-        inner,
-    )
-    gaps, share = steps.expand(g, even, often)
+    _, _, logs, around, _ = widths
     of_g = steps.pull_back(gaps, share, around, of_cuts)
     effects_module.pull_back(
         x[at + 1 : at + 1 + inner],
         x[at : at + 1],
-        places,
-        zeros,
-        precision,
-        none[:, 0],
-        none,
-        np.ones(1),
+        *logs,
         of_g,
         gradient[at + 1 : at + 1 + inner],
         gradient[at : at + 1],
@@ -295,17 +268,20 @@ class FacetDensity:
             slope[of_scales] = 0.0
             return -value, -slope
 
+        def spread(x: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            s = np.sqrt(np.append(x[of_scales], 0.0)[scale] ** 2 + extra)
+            return s, np.sqrt(1 + q.sum(axis=1) * s**2)
+
         for _ in range(_ROUNDS):
             x = minimize(downhill, x, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x
             q = counts * worth(expand(x, *expansion)[1])
-            s = np.sqrt(np.append(x[of_scales], 0.0)[scale] ** 2 + extra)
-            root = np.sqrt(1 + q.sum(axis=1) * s**2)
+            s, root = spread(x, q)
             effects = s * x[of_effects] / root
             square = np.bincount(scale, effects**2 + (s / root) ** 2, scales)[:scales]
             x[of_scales] = np.sqrt(np.maximum(square / drawn_with - known, least))
             # The same effects in the coordinates of the new scales.
-            s = np.sqrt(np.append(x[of_scales], 0.0)[scale] ** 2 + extra)
-            x[of_effects] = effects * np.sqrt(1 + q.sum(axis=1) * s**2) / s
+            s, root = spread(x, q)
+            x[of_effects] = effects * root / s
         slopes = np.column_stack([self._slopes(x, expansion, j)[place] for j in range(judges)])
         return effects[:, None] + np.divide(slopes, q, out=np.zeros_like(q), where=q > 0)
 
@@ -314,7 +290,7 @@ class FacetDensity:
         answers, *others = self._data
         own = np.full_like(answers, MISSING)
         own[:, judge] = answers[:, judge]
-        mean, noise, stretch, cuts, found, _ = expand(x, *expansion)
+        mean, noise, stretch, cuts, found, *_ = expand(x, *expansion)
         slopes = kernel.evaluate(found, mean, cuts, noise, stretch, own, *others)[1]
         _, _, constraints, _, turned = expansion
         centre_back(slopes, *constraints)
@@ -329,8 +305,10 @@ class FacetDensity:
         model = self.model
         cuts, around = model.cutpoints
         inner = model.frequencies[1:-1]
-        none = np.zeros((len(inner), 1))
-        widths = (np.diff(cuts), inner, inner[:, None] / 2, none, around, float(around @ cuts))
+        # Place, scale, how well it is known, known variance, what is seen, and its worth.
+        places, none = np.arange(len(inner)), np.zeros((len(inner), 1))
+        logs = (places, np.zeros_like(places), inner[:, None] / 2, none[:, 0], none, np.ones(1))
+        widths = (np.diff(cuts), inner, logs, around, float(around @ cuts))
         places, matrix, _ = model.turned
         turned = (places, matrix, np.ascontiguousarray(matrix.T))
         return self.sizes, (*model.drawn, seen), model.constraints, widths, turned
@@ -448,7 +426,7 @@ class FacetDensity:
             each model; and the effects of each term that does not differ by scenario,
             ``[level, column]``, freed of `own`.
         """
-        mean, noise, stretch, cuts, found, _ = expand(x, *self._expansion)
+        mean, noise, stretch, cuts, found, *_ = expand(x, *self._expansion)
         model, rated = self.model, self.model.rated
         values, scales, _, _, _ = self.sizes
         sd = np.abs(x[values : values + scales])
