@@ -29,6 +29,7 @@ from polbayes.fit.facets.simulated import Judge, Planted, simulate
 from polbayes.measures.ratings.values import VALUES, WEIGHTS, alignment_score
 
 SWISSBENCH = Path("../shared/data/swissbench/judge_scores.parquet")
+STEPS = ("recovery", "speed", "swissbench", "embedded")
 JUDGED = ("severity", "tilt", "consistency", "range_use", "self_level", "self_tilt")
 LEVEL = 0.9
 LONG = SamplerConfig(chains=2, tune=400, draws=800, target_accept=0.8)
@@ -209,10 +210,32 @@ def swissbench(path: Path) -> dict[str, Any]:
     return found
 
 
+def embedded(run: Path) -> dict[str, Any]:
+    """Compare the judges of a finished run of the experiment with what is planted in them."""
+    from polbayes.planted.roleplay import judges
+
+    posterior = xr.open_dataset(run / "posterior.nc", group="posterior").load()
+    planted = [judges()[str(name)] for name in posterior["judge"].values]
+    weights = np.array([WEIGHTS[value] for value in VALUES])
+    first = np.linspace(1, -1, len(VALUES))
+    adds = np.array(
+        [-j.severity + np.sign(weights) * j.leaning + first * j.place + j.number for j in planted]
+    )
+    adds -= adds.mean(axis=0)
+    level = adds.mean(axis=1, keepdims=True)
+    true = {"severity": -level[:, 0], "tilt": (adds - level) @ weights}
+    found: dict[str, Any] = {}
+    for name, values in true.items():
+        low, middle, high = posterior[name].quantile([0.05, 0.5, 0.95], ("chain", "draw")).values
+        found[name] = {"planted": values, "low": low, "middle": middle, "high": high}
+        print(name, pd.DataFrame(found[name], posterior["judge"].values).round(3), sep="\n")
+    return found
+
+
 def main() -> None:
     """Run one step and print its tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--step", choices=("recovery", "speed", "swissbench"), required=True)
+    parser.add_argument("--step", choices=STEPS, required=True)
     parser.add_argument("--simulations", type=int, default=20)
     parser.add_argument("--scenarios", type=int, default=20)
     parser.add_argument("--data", type=Path, default=SWISSBENCH)
@@ -226,8 +249,12 @@ def main() -> None:
     elif given.step == "speed":
         found = speed(given.scenarios)
         print(json.dumps(found, indent=1))
-    else:
+    elif given.step == "swissbench":
         found = swissbench(given.data)
+    else:
+        found = {
+            k: {q: v.tolist() for q, v in of.items()} for k, of in embedded(given.data).items()
+        }
     if given.json:
         with replacing(given.json) as temporary:
             temporary.write_text(json.dumps(found, default=float))
