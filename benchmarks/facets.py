@@ -6,7 +6,8 @@ cover the truth, how far estimates are off, and how well the models are put in o
 rating of the panel and by the model. ``--step speed`` fits a dataset of the size of the default run
 (5 models, 20 scenarios, 2 twins, 6 units, 3 judges, 10 values: 36,000 ratings) and tells how long
 that takes and how well the chains mix. ``--step swissbench`` estimates the judges of
-``judge_scores.parquet`` (answers of 8 models, rated by the models themselves). Run
+``judge_scores.parquet`` (answers of 8 models, rated by the models themselves), and ``--step embedded
+--data RUN`` compares a finished run of the experiment with what is planted in its judges. Run
 ``python benchmarks/facets.py --step recovery [--simulations N] [--json FILE]``.
 """
 
@@ -227,8 +228,10 @@ def embedded(run: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, values in true.items():
         low, middle, high = posterior[name].quantile([0.05, 0.5, 0.95], ("chain", "draw")).values
-        found[name] = {"planted": values, "low": low, "middle": middle, "high": high}
-        print(name, pd.DataFrame(found[name], posterior["judge"].values).round(3), sep="\n")
+        columns = {"planted": values, "low": low, "middle": middle, "high": high}
+        table = pd.DataFrame(columns, posterior["judge"].values)
+        print(name, table.round(3), sep="\n")
+        found[name] = table.to_dict()
     return found
 
 
@@ -252,9 +255,7 @@ def main() -> None:
     elif given.step == "swissbench":
         found = swissbench(given.data)
     else:
-        found = {
-            k: {q: v.tolist() for q, v in of.items()} for k, of in embedded(given.data).items()
-        }
+        found = embedded(given.data)
     if given.json:
         with replacing(given.json) as temporary:
             temporary.write_text(json.dumps(found, default=float))
