@@ -6,8 +6,9 @@ cover the truth, how far estimates are off, and how well the models are put in o
 rating of the panel and by the model. ``--step speed`` fits a dataset of the size of the default run
 (5 models, 20 scenarios, 2 twins, 6 units, 3 judges, 10 values: 36,000 ratings) and tells how long
 that takes and how well the chains mix. ``--step swissbench`` estimates the judges of
-``judge_scores.parquet`` (answers of 8 models, rated by the models themselves), and ``--step embedded
---data RUN`` compares a finished run of the experiment with what is planted in its judges. Run
+``judge_scores.parquet`` (answers of 8 models, rated by the models themselves), and
+``--step embedded --data RUN`` compares a finished run of the experiment with what is planted in its
+judges. Run
 ``python benchmarks/facets.py --step recovery [--simulations N] [--json FILE]``.
 """
 
