@@ -9,6 +9,7 @@ import numpy as np
 
 from polbayes.respondents.continuation import Ids
 from polbayes.respondents.plain_pass import PlainPass, tolerance
+from polbayes.respondents.portions import Portion
 from polbayes.respondents.shared_pass import SharedPass
 from polbayes.respondents.tree_pass import takes
 
@@ -16,6 +17,9 @@ _log = logging.getLogger("polbayes")
 
 # What a model calls the number of tokens that it looks back; no prompt is shared beyond it.
 _WINDOWS = ("sliding_window", "attention_chunk_size", "window_size")
+
+# Tokens in a pass of the trial: enough for attention in several parts.
+_TRIAL = 128
 
 
 class Passes:
@@ -58,9 +62,11 @@ class Passes:
         """
         if not (takes(self._model, "position_ids") and takes(self._model, "past_key_values")):
             return False
-        sequences, reads = _trial(self._model, min(self._window, 24), self._shared.tokens.size)
+        trial = SharedPass(self._model, ends=(), rows=None)
+        trial.tokens = Portion(min(self._shared.tokens.size, _TRIAL))
+        sequences, reads = _trial(self._model, min(self._window, 24), trial.tokens.size)
         try:
-            shared = self._shared.log_probabilities(sequences, reads)
+            shared = trial.log_probabilities(sequences, reads)
             plain = self._plain.log_probabilities(sequences, reads)
         except Exception as error:  # whatever a model raises that is asked what it cannot do
             _log.debug("prompts do not share stretches: %s", error)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Tokens in one pass of prompts, and answers written at once. On a CPU more of them cost more
-# attention or memory than they save (benchmarks/engine.py).
-_TOKENS = {"cpu": 256}
+# memory than they save time (benchmarks/engine.py).
+_TOKENS = {"cpu": 512}
 _ROWS = {"cpu": 64}
 _MOST_TOKENS, _MOST_ROWS = 2048, 512
 

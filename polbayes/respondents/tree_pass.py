@@ -8,6 +8,7 @@ as keys and values.
 
 import inspect
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from polbayes.respondents.trie import Ints
+
+# Tokens whose attention is computed at once (benchmarks/engine.py); elsewhere all that are fed.
+PART = {"cpu": 32}
 
 # Keys and values of each layer, dimensions row, head, position, dim; None where a layer reads
 # those of another one.
@@ -112,19 +116,39 @@ class TreePass:
         path = ancestors(self._trie, start)
         columns = np.concatenate([path, nodes])
         seen = visible(self._trie, columns, nodes)
-        cache: Any = DynamicCache(self.cached([path]) if len(path) else [])
-        logits = forward(
-            self._model,
-            torch.as_tensor(self._trie.tokens[None, nodes], device=device),
-            positions=torch.as_tensor(self._trie.depths[None, nodes], device=device),
-            seen=torch.as_tensor(seen[None], device=device),
-            cache=cache,
-            read=torch.as_tensor(read - start, device=device),
-        )
-        # Only now: where memory ran out, the stretch is fed again from the same state.
+        # The rest is not looked at again, even if memory runs out and the stretch is fed anew.
+        self._columns, self._layers = path, self.cached([path]) if len(path) else []
+        cache: Any = DynamicCache(self._layers)
+        with self._attention(columns, start, stop):
+            logits = forward(
+                self._model,
+                torch.as_tensor(self._trie.tokens[None, nodes], device=device),
+                positions=torch.as_tensor(self._trie.depths[None, nodes], device=device),
+                seen=torch.as_tensor(seen[None], device=device),
+                cache=cache,
+                read=torch.as_tensor(read - start, device=device),
+            )
         self._columns = columns
         self._layers = [(layer.keys, layer.values) for layer in cache.layers]
         return logits[0]
+
+    def _attention(self, columns: "Ints", start: int, stop: int) -> AbstractContextManager[Any]:
+        """Return within what a stretch is fed, given the nodes whose keys are at hand then."""
+        import torch
+
+        from polbayes.respondents.narrow_attention import NarrowAttention
+
+        device = self._model.device
+        size = PART.get(device.type)
+        if size is None or stop - start <= size:
+            return nullcontext()
+        parts = []
+        for first in range(start, stop, size):
+            last = min(first + size, stop)
+            nodes = np.concatenate([ancestors(self._trie, first), np.arange(first, last)])
+            keys = torch.as_tensor(np.searchsorted(columns, nodes), device=device)
+            parts.append((first - start, last - start, keys))
+        return NarrowAttention((stop - start, len(columns)), parts)
 
     def cached(self, paths: Sequence["Ints"], width: int = 0) -> Layers:
         """Return keys and values of paths that end in the last stretch.

@@ -8,10 +8,13 @@ import torch
 import transformers as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn.functional import scaled_dot_product_attention
+from torch.overrides import TorchFunctionMode
 
 from polbayes.respondents.passes import Passes
 from polbayes.respondents.portions import Portion
 from polbayes.respondents.sampling import Sampler
+from polbayes.respondents.tree_pass import PART
 
 VOCABULARY = 60
 SHAPE = {
@@ -105,7 +108,7 @@ def test_it_is_found_out_whatever_a_pass_takes(model):
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "neox", "mistral", "gemma2"])
-def test_shared_stretches_change_nothing(model, kind, attention):
+def test_shared_stretches_change_nothing(model, kind, attention, monkeypatch):
     one = model(kind)
     if kind == "gemma2" and attention == "sdpa":
         pytest.skip("transformers offers eager attention only")
@@ -117,9 +120,11 @@ def test_shared_stretches_change_nothing(model, kind, attention):
         order=st.permutations(range(len(SEQUENCES))),
         rows=st.sampled_from((None, 1, 2, 4)),
         tokens=st.integers(1, 50),
+        part=st.sampled_from((1, 3, 8, 100)),
         random=st.randoms(use_true_random=False),
     )
-    def holds(order, rows, tokens, random):
+    def holds(order, rows, tokens, part, random):
+        monkeypatch.setitem(PART, "cpu", part)
         asked = passes(one, rows=rows, tokens=tokens)
         asked.can_share = True
         fed = [SEQUENCES[n] for n in order]
@@ -225,3 +230,24 @@ def test_every_shared_stretch_is_fed_once(model):
     hook.remove()
     beginnings = {ids[:n] for ids in SEQUENCES for n in range(1, len(ids) + 1)}
     assert sorted(fed) == sorted(beginning[-1] for beginning in beginnings)
+
+
+def test_attention_looks_only_at_what_a_part_may_see(model, monkeypatch):
+    """Ten long sequences that share two tokens: hardly any sees another's."""
+    monkeypatch.setitem(PART, "cpu", 10)
+    one, looked = model("llama"), []
+    one.set_attn_implementation("sdpa")
+
+    class Watched(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            if func is scaled_dot_product_attention:
+                looked.append((args[0].shape[-2], args[1].shape[-2]))
+            return func(*args, **(kwargs or {}))
+
+    asked = passes(one)
+    asked.can_share = True
+    sequences = [(5, 9, n, *range(20, 29)) for n in range(10)]
+    with Watched():
+        asked.choose(30).log_probabilities(sequences, [(n, 11, 4) for n in range(10)])
+    # 102 tokens in two layers; every part but the first begins at a sequence's eleventh token.
+    assert looked == 2 * [(10, 10), *[(10, 20)] * 9, (2, 12)]
