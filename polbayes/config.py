@@ -235,6 +235,9 @@ class ImportConfig:
     strict_options
         Whether an answer that is none of the options is an error; otherwise it is left to the
         coders, and counted.
+    reservations
+        Whether an answer counts as an option that it picks with a reservation ("Agree, but …")
+        or in a roundabout way ("I lean towards agreeing"); otherwise it is none of them.
     ignore
         Columns that are knowingly left out.
     """
@@ -249,6 +252,7 @@ class ImportConfig:
     points: list[str] | None = None
     stances: list[str] | None = None
     strict_options: bool = False
+    reservations: bool = False
     ignore: list[str] = field(default_factory=list)
 
 

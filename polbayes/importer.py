@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.attributes import OWN_KEYS, checked_attributes, read_attribute
-from polbayes.coding.options import Options, declare, match_option
+from polbayes.coding.option_reading import match_option
+from polbayes.coding.options import Options, declare
 from polbayes.config import ImportConfig
 from polbayes.counted import one_row_an_answer
 from polbayes.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE, STATUS, flag_attributes
@@ -300,7 +301,7 @@ def _fill(
     }
     if scale:
         options, stances = scale
-        points = _points(rows, options, strict=config.strict_options, name=name)
+        points = _points(rows, options, config, name=name)
         read = points != MISSING
         rating = np.full(shape, MISSING, dtype=np.int8)
         rating[cells] = points
@@ -323,7 +324,9 @@ def _rating_attributes(options: Options) -> dict[str, Any]:
     }
 
 
-def _points(rows: "pd.DataFrame", options: Options, *, strict: bool, name: str) -> np.ndarray:
+def _points(
+    rows: "pd.DataFrame", options: Options, config: ImportConfig, *, name: str
+) -> np.ndarray:
     """Return the index of each row's point, `MISSING` where no option was read."""
     points = np.full(len(rows), MISSING, dtype=np.int8)
     if "rating" in rows:
@@ -344,9 +347,9 @@ def _points(rows: "pd.DataFrame", options: Options, *, strict: bool, name: str) 
         if points[at] != MISSING or answer is None:
             continue
         if answer not in seen:
-            seen[answer] = match_option(answer, options)
+            seen[answer] = match_option(answer, options, reservations=config.reservations)
         point = seen[answer]
-        if point is None and strict:
+        if point is None and config.strict_options:
             raise UserError(
                 f"{name}: row {rows.index[at] + 1}: the answer '{_cut(answer)}' is none of the "
                 f"declared options; known: {', '.join(options.points)}."

@@ -281,6 +281,18 @@ def test_strict_options(tmp_path):
         load(tmp_path, rows, strict_options=True, **SCALE)
 
 
+def test_reservations_count_where_they_are_asked_for(tmp_path):
+    rows = [
+        ROWS[0] | {"said": "Agree, but with a caveat"},
+        ROWS[1] | {"said": "I lean towards disagreeing"},
+    ]
+    read = [
+        load(tmp_path, rows, reservations=given, **SCALE).attrs["imported_options_read"]
+        for given in (False, True)
+    ]
+    assert read == [0, 2]
+
+
 def test_two_wordings_of_one_cell(tmp_path):
     rows = [{**row, "t": f"T{n}"} for n, row in enumerate(ROWS[1:])]
     with pytest.raises(UserError, match="row 2: statement 'T1' of wording 'q-2 / original'"):
