@@ -83,8 +83,9 @@ def clean(answer: str) -> str:
     text = unicodedata.normalize("NFKC", answer[:LONGEST]).translate(_QUOTES)
     text = _INVISIBLE.sub(" ", SPECIAL_TOKEN.sub("\n", text))
     text = _MARKDOWN.sub("", text)
-    lines = (_BLANK.sub(" ", line).strip() for line in text.splitlines())
-    return "\n".join(_unquote(line) for line in lines if line)
+    lines = (_unquote(_BLANK.sub(" ", line).strip()) for line in text.splitlines())
+    # Of a line of quotation marks alone nothing is left.
+    return "\n".join(line for line in lines if line)
 
 
 def _unquote(line: str) -> str:

@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from polbayes.coding.text import clean, sentences, words
@@ -29,6 +29,7 @@ def test_sentences_know_their_place():
 
 
 @given(st.text(max_size=200))
-def test_cleaning_twice_is_cleaning_once_for_lines(text):
+@example('yes\n"\nno')
+def test_no_line_is_empty_or_begins_or_ends_with_a_blank(text):
     cleaned = clean(text)
     assert all(line.strip() == line and line for line in cleaned.split("\n")) or cleaned == ""
