@@ -84,12 +84,12 @@ def match_option(answer: str, options: Options, *, reservations: bool = False) -
     reservations
         Whether an option that is picked with a reservation, or in a roundabout way, counts.
     """
-    reading = read_option(answer, options)
+    reading = read_option(answer, options, roundabout=reservations)
     counts = reading is not None and (reservations or reading.manner != "qualified")
     return reading.point if reading and counts else None
 
 
-def read_option(answer: str, options: Options) -> Reading | None:
+def read_option(answer: str, options: Options, *, roundabout: bool = True) -> Reading | None:
     """Read which option an answer picks, and how plainly.
 
     Parameters
@@ -98,6 +98,8 @@ def read_option(answer: str, options: Options) -> Reading | None:
         A raw answer.
     options
         The options that were offered.
+    roundabout
+        Whether to look for one that is named in a roundabout way, which takes longer than the rest.
 
     Returns
     -------
@@ -115,7 +117,7 @@ def read_option(answer: str, options: Options) -> Reading | None:
     found += [_stated(line, options) for line in text.split("\n")]
     readings = [reading for reading in found if reading]
     if not readings:
-        leaning = hedged(text, options)
+        leaning = hedged(text, options) if roundabout else None
         return None if leaning is None else Reading(leaning, "qualified")
     if len({reading.point for reading in readings}) > 1:
         return None
