@@ -108,6 +108,12 @@ def messy(path: Path) -> Iterator[Row]:
                 "options", f"label_fixes, {kind}, {manners[-1]}", found, gold[kinds == kind]
             )
             yield row if kind == "labelled" else (*row[:4], np.nan, np.nan)
+    # All that has a label, reservations and "None", no option, among them: the option, the stance.
+    said = [fold(POINTS[r.point]) if r else "none" for r in readings]
+    frame = pd.DataFrame({"said": said, "gold": gold})[kinds != "unlabelled"]
+    yield compare("options", "label_fixes, all with a label, option", frame.said, frame.gold)
+    sides = frame.apply(lambda column: column.str.removeprefix("strongly "))
+    yield compare("options", "label_fixes, all with a label, stance", sides.said, sides.gold)
 
 
 SETS: dict[str, Callable[[Path], Iterator[Row]]] = {

@@ -1,5 +1,6 @@
 """Fixtures that several test modules share."""
 
+import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -68,9 +69,14 @@ def _bert_tokenizer(folder: Path) -> int:
     import transformers as tf
     from tokenizers import BertWordPieceTokenizer
 
-    tokenizer = BertWordPieceTokenizer(lowercase=True)
-    tokenizer.train_from_iterator(SENTENCES, vocab_size=160, min_frequency=1, show_progress=False)
-    inner = tokenizer._tokenizer
+    # Not trained: among pieces that are as frequent, training takes others every time.
+    text = " ".join(SENTENCES).casefold()
+    characters = sorted(set(text) - {" "})
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *characters]
+    pieces += [f"##{character}" for character in characters]
+    pieces += [word for word in sorted(set(re.findall(r"\w+", text))) if len(word) > 1]
+    vocab = {piece: number for number, piece in enumerate(pieces)}
+    inner = BertWordPieceTokenizer(vocab, lowercase=True)._tokenizer
     tf.PreTrainedTokenizerFast(
         tokenizer_object=inner,
         unk_token="[UNK]",

@@ -40,17 +40,21 @@ def hedged(text: str, options: Options) -> int | None:
         The options that were offered.
     """
     text = _INFLECTED.sub(r"\1", text[:_LONGEST])
+    both = takes_both_sides(text, options)
     # Whoever gives a letter has chosen: what comes first after it counts, the rest is talk.
     for line in (text, text.rpartition(":")[2].strip()):
         label = _LABELS.match(line)
+        codes = re.findall(r"\w+", label[0].casefold()) if label else []
+        if both and not options.codes.keys() & codes:
+            continue
         picked, _ = take_text(line[label.end() :].lstrip(" '\""), options) if label else (None, "")
         if picked is not None:
             return picked
     if _REVERSED.search(text):
         return None
-    named = list(_named(text, options))
-    if len({_side(point, options) for _, _, point in named}) > 1:
+    if both:
         return None
+    named = list(_named(text, options))
     starts = {match.end() for match in _SAYS.finditer(text)}
     said = [point for start, _, point in named if start in starts]
     if named and named[0][0] == 0:
@@ -61,6 +65,11 @@ def hedged(text: str, options: Options) -> int | None:
         return options.texts.get("agree")
     alike = difflib.get_close_matches(fold(text), options.texts, n=1, cutoff=_ALIKE)
     return options.texts[alike[0]] if alike else None
+
+
+def takes_both_sides(text: str, options: Options) -> bool:
+    """Return whether a text names options of more than one side."""
+    return len({_side(point, options) for _, _, point in _named(text, options)}) > 1
 
 
 def _begun(text: str, named: list[tuple[int, int, int]], options: Options) -> list[int]:

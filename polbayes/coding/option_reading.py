@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from polbayes.coding.hedged import hedged
+from polbayes.coding.hedged import hedged, takes_both_sides
 from polbayes.coding.options import Options, take_code, take_text
 from polbayes.coding.text import clean, sentences
 
@@ -57,6 +57,13 @@ _QUALIFIES = re.compile(
     r"|although|though|except|if|in part|in theory|in principle|partial|to (?:some|a)|somewhat"
     r"|qualified|conditional|provided|on|for|only|when|unless|moderate|depend|while|yet)"
     r"|^ *\("
+)
+# What stands between an option and a reservation: "Agree with the proposition, but not always".
+_OBJECT = re.compile(r" with (?:the|this|that|your) (?:proposition|statement)\b(?!')(?! that\b)")
+# A reservation anywhere in the sentence.
+_RESERVES = re.compile(
+    r"\bto (?:some|a certain) (?:extent|degree)\b"
+    r"|\b(?:with|have) (?:\w+ )?(?:caveats?|reservations?|qualifications?)\b"
 )
 _EMPHASIS = re.compile(r" ?\(?(?:with )?(?:a )?strong(?:er)? emphasis\b", re.IGNORECASE)
 # "Somewhat agree" picks what it weakens, with a reservation.
@@ -117,7 +124,8 @@ def read_option(answer: str, options: Options, *, roundabout: bool = True) -> Re
     found += [_stated(line, options) for line in text.split("\n")]
     readings = [reading for reading in found if reading]
     if not readings:
-        leaning = hedged(text, options) if roundabout else None
+        looked_for = roundabout and not _DECLINES.search(text)
+        leaning = hedged(text, options) if looked_for else None
         return None if leaning is None else Reading(leaning, "qualified")
     if len({reading.point for reading in readings}) > 1:
         return None
@@ -141,14 +149,30 @@ def _plain(text: str, options: Options, *, coded: bool = False) -> Reading | Non
         return None
     if any(point != picked for point in _named(left, options)):
         return None
-    if _NEGATED.search(re.split(r"[.\n]", left)[0][:60].casefold()):
+    if _NEGATED.search(_sentence(left)[:60].casefold()):
         return None
-    if _EMPHASIS.match(left):
-        return Reading(_raised(picked, "strongly", options), "qualified")
-    if weak or _QUALIFIES.match(left.casefold()) or _DECLINES.search(left):
-        return Reading(picked, "qualified")
+    if _DECLINES.search(left):
+        return None
+    emphasis = _EMPHASIS.match(left)
+    if emphasis or weak or _is_qualified(left.casefold()):
+        # "Agree (strongly disagree with the rest)": a code says which is meant, words don't.
+        if code is None and takes_both_sides(
+            f"{options.points[picked]} {_sentence(left)}", options
+        ):
+            return None
+        return Reading(_raised(picked, "strongly", options) if emphasis else picked, "qualified")
     ends = not left or left[0] in ".,;:!)\n'" or left[:2] in (" -", " –", " —")
     return Reading(picked, "plain" if ends or begun else "stated")
+
+
+def _is_qualified(left: str) -> bool:
+    """Return whether what comes after an option, in lower case, takes some of it back."""
+    after = _OBJECT.sub("", left, count=1)
+    return bool(_QUALIFIES.match(after) or _RESERVES.search(_sentence(left)))
+
+
+def _sentence(text: str) -> str:
+    return re.split(r"[.!?\n]", text, maxsplit=1)[0]
 
 
 def _with_degree(picked: int | None, left: str, options: Options) -> tuple[int | None, str]:
@@ -175,8 +199,7 @@ def _named(text: str, options: Options) -> list[int]:
         code, begun, after = take_code(line.lstrip(" '-"), options)
         picked, _ = take_text(after, options) if begun else (code, "")
         out += [picked] if picked is not None else []
-    first = re.split(r"[.!?\n]", text, maxsplit=1)[0]
-    for part in re.split(r"[,/;|]|\b(?:or|and|but)\b", first)[:6]:
+    for part in re.split(r"[,/;|]|\b(?:or|and|but)\b", _sentence(text))[:6]:
         picked, _ = take_text(_WEAKENED.sub("", part.strip(" ('\"")), options)
         out += [picked] if picked is not None else []
     return out
@@ -195,6 +218,6 @@ def _stated(line: str, options: Options) -> Reading | None:
                 continue
             if any(point != picked for point in _named(left.strip(), options)):
                 return None
-            qualified = bool(_QUALIFIES.match(left))
+            qualified = _is_qualified(left)
             readings.add(Reading(picked, "qualified" if qualified else "stated"))
     return readings.pop() if len(readings) == 1 else None

@@ -52,6 +52,9 @@ def test_what_an_answer_leans_to_is_a_reservation(answer, point):
     [
         "Agree or disagree",
         "agree with the aim, disagree with the means",
+        "agree on one condition (strongly disagree without it)",
+        "x. agree or disagree with the proposition",
+        "(c) Agree with what it says of bread. However, I cannot give a personal opinion.",
         "I lean towards agreeing, others towards disagreeing",
         "strongly agree with the opposite",
         "I would like to express my view on this.",

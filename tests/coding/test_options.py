@@ -93,7 +93,9 @@ def test_talk_before_an_option(answer, point):
     [
         ("Somewhat agree", 2),
         ("partially disagree, because it costs money", 1),
-        ("3) Agree with what it says of bread. However, I cannot give a personal opinion.", 2),
+        ("I agree with the proposition to some extent.", 2),
+        ("Disagree with the statement, but with exceptions", 1),
+        ("I would strongly agree that bread is dear, with a few caveats.", 3),
     ],
 )
 def test_what_is_weakened_is_a_reservation(answer, point):
@@ -192,15 +194,23 @@ def test_messy_answers_with_a_label(shared_data):
     assert len(labelled) > 50
     assert sum(a == b for a, b in labelled) / len(labelled) >= 0.98
     # With reservations nearly all; what is not is labelled by other things than its words, such
-    # as "agree with strong reservations" as strongly agree.
+    # as "agree with strong reservations" as strongly agree. "None" is the label of no option.
     every = [
-        (r and fold(POINTS[r.point]), fold(label))
+        (r and fold(POINTS[r.point]), fold(label) if label != "None" else None)
         for r, label in zip(found, rows["label"], strict=True)
-        if fold(label) in NUMBERED.texts
+        if label != "unlabelled"
     ]
-    assert len(every) == 556
-    assert sum(a == b for a, b in every) / len(every) >= 0.96
+    assert len(every) == 734
+    assert sum(a == b for a, b in every) / len(every) >= 0.97
+    side = {fold(point): "disagree" in fold(point) for point in POINTS}
+    assert sum(side.get(a) == side.get(b) for a, b in every) / len(every) >= 0.98
     # Answers that mean no option are read as one with a reservation at most.
     none = [r for r, label in zip(found, rows["label"], strict=True) if label == "None"]
     assert len(none) > 100
     assert {r.manner for r in none if r} <= {"qualified"}
+    # What nobody labelled is read without reservation where its words are the option's.
+    unlabelled = rows.loc[rows["label"] == "unlabelled", "raw"]
+    for raw in unlabelled:
+        r = read_option(raw, options)
+        if r and r.manner != "qualified":
+            assert set(fold(POINTS[r.point]).split()) <= set(fold(raw).split())
