@@ -17,7 +17,7 @@ from polbayes.coding.options import declare, fold
 from polbayes.dataset import STANCE_CLASSES
 
 DATA = Path(__file__).resolve().parents[1] / "../shared/data"
-STANCES = ("disagree", "neutral", "agree")
+CODERS = ("likert", "lexical")
 POINTS = ("Strongly disagree", "Disagree", "Agree", "Strongly agree")
 Row = tuple[str, str, int, float, float, float]
 
@@ -47,19 +47,21 @@ def compare(coder: str, name: str, found: Sequence[object], gold: Sequence[objec
     return coder, name, len(found), float(coded.mean()), right, float(kappa)
 
 
-def stances(rows: pd.DataFrame, coder: str = "lexical") -> np.ndarray:
-    """Code answers; None where the coder abstains or says that it is no stance."""
+def stances(rows: pd.DataFrame, coder: str) -> np.ndarray:
+    """Code answers as agree, disagree or other; None where the coder abstains."""
     probs = get_coder(coder)(rows["item_text"].tolist(), rows["completion"].tolist())
     best = [None if np.isnan(p).any() else STANCE_CLASSES[int(p.argmax())] for p in probs]
-    return np.array([name if name in STANCES else None for name in best], dtype=object)
+    return np.array([x if x in (None, "agree", "disagree") else "other" for x in best], object)
 
 
 def annotated(path: Path) -> Iterator[Row]:
     """Compare with two annotators' adjudicated labels."""
     rows = pd.read_parquet(path)
-    yield compare("lexical", "annot_agreement, all", stances(rows), rows["gold_label"])
-    for model, part in rows.groupby("model"):
-        yield compare("lexical", f"annot_agreement, {model}", stances(part), part["gold_label"])
+    for coder in CODERS:
+        yield compare(coder, "annot_agreement, all", stances(rows, coder), rows["gold_label"])
+        for model, part in rows.groupby("model"):
+            found = stances(part, coder)
+            yield compare(coder, f"annot_agreement, {model}", found, part["gold_label"])
 
 
 def open_answers(path: Path) -> Iterator[Row]:
@@ -67,10 +69,13 @@ def open_answers(path: Path) -> Iterator[Row]:
     rows = pd.read_parquet(path)
     if "classification" not in rows:
         rows["classification"] = None
-    for model, part in rows.groupby("model"):
-        labels = part["classification"].str.lower().str.strip(".").replace("neither", "neutral")
-        row = compare("lexical", f"{path.stem}, {model}", stances(part), labels.to_numpy())
-        yield row if labels.notna().any() else (*row[:4], np.nan, np.nan)
+    for coder in CODERS:
+        for model, part in rows.groupby("model"):
+            labels = part["classification"].str.lower().str.strip(".")
+            labels = labels.replace({"neutral": "other", "neither": "other"})
+            found = stances(part, coder)
+            row = compare(coder, f"{path.stem}, {model}", found, labels.to_numpy())
+            yield row if labels.notna().any() else (*row[:4], np.nan, np.nan)
 
 
 def choices(path: Path) -> Iterator[Row]:

@@ -1,8 +1,9 @@
 """How well coders read the answers that Röttger et al. (2024) labelled, as ``task=validate_coder``.
 
-Run with ``python benchmarks/validate_coders.py [CODER ...]`` (``lexical`` by default); the data
-are in ``../shared/data`` beside the repository, and what is not there is skipped. The labels of
-`annot_agreement` are two annotators' after discussion, those of `implicit_paraphrase` a machine's.
+Run with ``python benchmarks/validate_coders.py [CODER ...]`` (``likert lexical`` by default); the
+data are in ``../shared/data`` beside the repository, and what is not there is skipped. The labels
+of `annot_agreement` are two annotators' after discussion, those of `implicit_paraphrase` a
+machine's.
 """
 
 import sys
@@ -26,7 +27,7 @@ BOOTSTRAP = Bootstrap(10_000, 0.95, 2017)
 
 def main() -> None:
     """Print a table for each data set and coder."""
-    coders = sys.argv[1:] or ["lexical"]
+    coders = sys.argv[1:] or ["likert", "lexical"]
     for name in SETS:
         if not (DATA / f"{name}.parquet").is_file():
             print(f"{name}: skipped, not there")
