@@ -86,7 +86,7 @@ def read_sheet(path: Path, needed: Sequence[str], *, key: str) -> list[dict[str,
     Raises
     ------
     UserError
-        If the file is missing, is not UTF-8 text, or lacks a column.
+        If the file is missing, cut off, not UTF-8 text, or lacks a column.
     """
     if not path.is_file():
         raise UserError(f"{key}: {path}: no such file.")
@@ -98,9 +98,14 @@ def read_sheet(path: Path, needed: Sequence[str], *, key: str) -> list[dict[str,
         ) from error
     with _wide_fields():
         try:
-            lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text)))
+            # Strict, so that a file that was cut off within a text is not taken for whole.
+            lines = list(
+                csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+            )
         except csv.Error as error:
-            raise UserError(f"{key}: {path}: is not a CSV file ({error}).") from error
+            raise UserError(
+                f"{key}: {path}: is cut off or not a CSV file ({error}); save it as CSV once more."
+            ) from error
     header = [name.strip().lower() for name in lines[0]] if lines else []
     for name in needed:
         if name not in header:

@@ -102,6 +102,9 @@ def take_in(config: RunConfig, folder: Path) -> "pd.DataFrame":
     key = read_key(folder)
     ids = [row["id"] for row in key]
     labels = read_annotators(config.annotation.labels, ids)
+    for name, n in labels.count().items():
+        if n < len(ids):
+            say(f"annotate: {name} has a label for {n} of {len(ids)} answers")
     decided = _decided(config, folder, ids)
     outcome = adjudicate(labels, decided)
     open_ids = outcome.index[outcome["by"] == OPEN].tolist()

@@ -99,7 +99,10 @@ def test_agreement_ties_and_the_third_person(tmp_path, run, capsys):
     assert table.loc["krippendorff_alpha_nominal", "estimate"] == pytest.approx(6 / 11)
     assert table.loc["krippendorff_alpha_nominal", "n_excluded"] == 1
     assert len(pd.read_parquet(folder / "labelled.parquet")) == 2
-    assert "2 answers without a majority are left to a third person" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "2 answers without a majority are left to a third person" in said
+    assert "annotate: second has a label for 3 of 4 answers" in said
+    assert "annotate: first has" not in said
     ties = read_sheet(folder / "ties.csv", ("id", "label"), key="k")
     assert {r["votes"] for r in ties} == {"agree, neutral", "agree"}
     fill(folder / "ties.csv", {3: "Neutral"})

@@ -82,5 +82,6 @@ def test_bad_files(tmp_path):
         path.write_text(content)
         with pytest.raises(UserError, match=r"has no column '(id|label)'"):
             read_sheet(path, ("id", "label"), key="labels")
-    path.write_text('id,label\n"a')
-    assert read_sheet(path, ("id", "label"), key="labels")[0]["id"] == "a"
+    path.write_text('id,label\n"a","agree"\n"b","agr')
+    with pytest.raises(UserError, match=r"s\.csv: is cut off or not a CSV file"):
+        read_sheet(path, ("id", "label"), key="labels")
