@@ -70,11 +70,10 @@ def _bert_tokenizer(folder: Path) -> int:
     from tokenizers import BertWordPieceTokenizer
 
     # Not trained: among pieces that are as frequent, training takes others every time.
-    text = " ".join(SENTENCES).casefold()
-    characters = sorted(set(text) - {" "})
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *characters]
-    pieces += [f"##{character}" for character in characters]
-    pieces += [word for word in sorted(set(re.findall(r"\w+", text))) if len(word) > 1]
+    words = re.findall(r"\w+|[^\w\s]", " ".join(SENTENCES).casefold())
+    parts = {w[k : k + n] for w in words for n in (1, 2, 3) for k in range(len(w))} | {*words}
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(parts)]
+    pieces += [f"##{part}" for part in sorted(parts)]
     vocab = {piece: number for number, piece in enumerate(pieces)}
     inner = BertWordPieceTokenizer(vocab, lowercase=True)._tokenizer
     tf.PreTrainedTokenizerFast(
