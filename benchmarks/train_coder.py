@@ -1,16 +1,18 @@
 """A small classifier trained on machine labels of Röttger et al. (2024), as ``task=train_coder``.
 
-Run with ``python benchmarks/train_coder.py [FOLDER]``; it takes some minutes, and the data are in
-``../shared/data`` beside the repository. The encoder has random weights and a vocabulary made of
-the answers, so that nothing has to be downloaded: what it reaches says that the path works and not
-how good a classifier can be that starts from a checkpoint that knows English. It is trained on
-`implicit_paraphrase` with all answers to a statement on one side of the split, and without those of
-`annot_agreement`, whose labels are two annotators' after discussion: they are its second test, on
-statements that it has met. The answers that say neither are called other, and read as neutral.
+Run with ``python benchmarks/train_coder.py [FOLDER] [--seed N]``; it takes a minute, and the data
+are in ``../shared/data`` beside the repository. The encoder has random weights and a vocabulary
+made of the answers, so that nothing has to be downloaded: what it reaches says that the path works
+and not how good a classifier can be that starts from a checkpoint that knows English. It is trained
+on `implicit_paraphrase` with all answers to a statement on one side of the split, and without those
+of `annot_agreement`, whose labels are two annotators' after discussion: they are its second test,
+on statements that it has met. The answers that say neither are called other, and read as neutral.
 """
 
-import sys
+import argparse
+import re
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -34,6 +36,8 @@ TRAINING = {
     "class_weights": "balanced",
     "device": "cpu",
 }
+VOCABULARY = 2000
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _SHAPE = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4}
 
 
@@ -42,8 +46,12 @@ def main() -> None:
     if not (DATA / "implicit_paraphrase.parquet").is_file():
         print("skipped: the data are not there")
         return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, help="keeps what is made")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(sys.argv[1]) if sys.argv[1:] else Path(scratch)
+        folder = options.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         human, machine = (labelled(name) for name in SETS)
         of_humans = set(zip(human["statement"], human["response"], strict=True))
@@ -51,11 +59,14 @@ def main() -> None:
         machine = machine[~pd.Series(seen, index=machine.index)]
         machine.to_parquet(folder / "machine.parquet")
         human.to_parquet(folder / "human.parquet")
-        save_encoder(folder / "encoder", [*machine["statement"], *machine["response"]])
+        save_encoder(
+            folder / "encoder", [*machine["statement"], *machine["response"]], options.seed
+        )
         done = _main(
             [
                 "task=train_coder",
                 f"run_dir={folder}",
+                f"seed={options.seed}",
                 f"training.table={folder / 'machine.parquet'}",
                 f"training.checkpoint={folder / 'encoder'}",
                 f"+training.merge.other={OTHER}",
@@ -79,7 +90,7 @@ def labelled(name: str) -> pd.DataFrame:
     return rows.assign(label=label)[[*COLUMNS.values(), "model", "label"]].dropna(subset="label")
 
 
-def save_encoder(folder: Path, texts: list[str]) -> None:
+def save_encoder(folder: Path, texts: list[str], seed: int) -> None:
     """Save a masked language model with random weights, and a tokenizer made of the texts."""
     import torch
     import transformers as tf
@@ -87,15 +98,19 @@ def save_encoder(folder: Path, texts: list[str]) -> None:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    inner = BertWordPieceTokenizer(lowercase=True)
-    inner.train_from_iterator(texts, vocab_size=2000, min_frequency=2, show_progress=False)
+    # Not trained: among pieces that are as frequent, training takes others every time.
+    counts = Counter(re.findall(r"\w+|[^\w\s]", " ".join(texts).casefold()))
+    words = sorted(counts, key=lambda word: (-counts[word], word))[:VOCABULARY]
+    pieces = [*SPECIAL, *words]
+    vocab = {piece: number for number, piece in enumerate(pieces)}
+    inner = BertWordPieceTokenizer(vocab, lowercase=True)
     names = {"unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "mask": "[MASK]"}
     special = {f"{name}_token": token for name, token in names.items()}
     tokenizer = tf.PreTrainedTokenizerFast(tokenizer_object=inner._tokenizer, **special)
     tokenizer.save_pretrained(folder)
-    size = {"vocab_size": inner.get_vocab_size(), "intermediate_size": 128}
+    size = {"vocab_size": len(vocab), "intermediate_size": 128}
     config = tf.BertConfig(**_SHAPE, **size, initializer_range=0.1)
-    torch.manual_seed(1)
+    torch.manual_seed(seed)
     tf.BertForMaskedLM(config).save_pretrained(folder)
 
 
@@ -115,13 +130,14 @@ def report(name: str, path: Path, folder: Path) -> None:
     )
     print(f"\n{name}")
     scores = pd.read_csv(out / "validation" / "tables" / "scores.csv", keep_default_na=False)
+    numbers = ["estimate", "lower", "upper"]
+    scores[numbers] = scores[numbers].apply(pd.to_numeric, errors="coerce")
     keep = scores["measure"].isin(["share_coded", "accuracy", "cohen_kappa", "macro_f1", "f1"])
     for row in scores[keep].to_dict(orient="records"):
         if row["answers"] == "coded" or row["measure"] == "share_coded":
             of = f"{row['measure']} {row['label']}".strip()
-            ends = ", ".join(f"{float(row[k] or 'nan'):.3f}" for k in ("lower", "upper"))
-            estimate = float(row["estimate"] or "nan")
-            print(f"{row['coder']:8} {of:16} {estimate:.3f} [{ends}] of {row['n']}")
+            ends = f"[{row['lower']:.3f}, {row['upper']:.3f}]"
+            print(f"{row['coder']:8} {of:16} {row['estimate']:.3f} {ends} of {row['n']}")
 
 
 if __name__ == "__main__":
