@@ -40,21 +40,21 @@ def hedged(text: str, options: Options) -> int | None:
         The options that were offered.
     """
     text = _INFLECTED.sub(r"\1", text[:_LONGEST])
-    both = takes_both_sides(text, options)
+    named = list(_named(text, options))
+    both = len({_side(point, options) for _, _, point in named}) > 1
     # Whoever gives a letter has chosen: what comes first after it counts, the rest is talk.
     for line in (text, text.rpartition(":")[2].strip()):
         label = _LABELS.match(line)
-        codes = re.findall(r"\w+", label[0].casefold()) if label else []
-        if both and not options.codes.keys() & codes:
+        # A letter that is none of the options' does not say which of two sides is meant.
+        if not label or (
+            both and not options.codes.keys() & re.findall(r"\w+", label[0].casefold())
+        ):
             continue
-        picked, _ = take_text(line[label.end() :].lstrip(" '\""), options) if label else (None, "")
+        picked, _ = take_text(line[label.end() :].lstrip(" '\""), options)
         if picked is not None:
             return picked
-    if _REVERSED.search(text):
+    if both or _REVERSED.search(text):
         return None
-    if both:
-        return None
-    named = list(_named(text, options))
     starts = {match.end() for match in _SAYS.finditer(text)}
     said = [point for start, _, point in named if start in starts]
     if named and named[0][0] == 0:
@@ -67,9 +67,10 @@ def hedged(text: str, options: Options) -> int | None:
     return options.texts[alike[0]] if alike else None
 
 
-def takes_both_sides(text: str, options: Options) -> bool:
-    """Return whether a text names options of more than one side."""
-    return len({_side(point, options) for _, _, point in _named(text, options)}) > 1
+def names_another_side(text: str, point: int, options: Options) -> bool:
+    """Return whether a text names an option that is not of a point's side."""
+    side = _side(point, options)
+    return any(_side(other, options) != side for _, _, other in _named(text, options))
 
 
 def _begun(text: str, named: list[tuple[int, int, int]], options: Options) -> list[int]:

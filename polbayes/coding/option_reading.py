@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from polbayes.coding.hedged import hedged, takes_both_sides
+from polbayes.coding.hedged import hedged, names_another_side
 from polbayes.coding.options import Options, take_code, take_text
 from polbayes.coding.text import clean, sentences
 
@@ -53,13 +53,13 @@ _I = re.compile(
 )
 _NEGATED = re.compile(r"\b(?:not|never|neither|nor|opposite|contrary)\b|n't\b")
 _QUALIFIES = re.compile(
-    r"^[ ,;:(–-]*(?:but|with(?! (?:the|this|that|your) (?:proposition|statement)\b(?!'))|however"
-    r"|although|though|except|if|in part|in theory|in principle|partial|to (?:some|a)|somewhat"
-    r"|qualified|conditional|provided|on|for|only|when|unless|moderate|depend|while|yet)"
+    r"^[ ,;:(–-]*(?:but|with|however|although|though|except|if|in part|in theory|in principle"
+    r"|partial|to (?:some|a)|somewhat|qualified|conditional|provided|on|for|only|when|unless"
+    r"|moderate|depend|while|yet)"
     r"|^ *\("
 )
 # What stands between an option and a reservation: "Agree with the proposition, but not always".
-_OBJECT = re.compile(r" with (?:the|this|that|your) (?:proposition|statement)\b(?!')(?! that\b)")
+_OBJECT = re.compile(r"^[ ,;:–-]*with (?:the|this|that|your) (?:proposition|statement)\b(?!')")
 # A reservation anywhere in the sentence.
 _RESERVES = re.compile(
     r"\bto (?:some|a certain) (?:extent|degree)\b"
@@ -149,16 +149,13 @@ def _plain(text: str, options: Options, *, coded: bool = False) -> Reading | Non
         return None
     if any(point != picked for point in _named(left, options)):
         return None
-    if _NEGATED.search(_sentence(left)[:60].casefold()):
-        return None
-    if _DECLINES.search(left):
+    # Beyond "?" and "!", too: "Agree? Not really."
+    if _NEGATED.search(re.split(r"[.\n]", left)[0][:60].casefold()) or _DECLINES.search(left):
         return None
     emphasis = _EMPHASIS.match(left)
     if emphasis or weak or _is_qualified(left.casefold()):
         # "Agree (strongly disagree with the rest)": a code says which is meant, words don't.
-        if code is None and takes_both_sides(
-            f"{options.points[picked]} {_sentence(left)}", options
-        ):
+        if code is None and names_another_side(_sentence(left), picked, options):
             return None
         return Reading(_raised(picked, "strongly", options) if emphasis else picked, "qualified")
     ends = not left or left[0] in ".,;:!)\n'" or left[:2] in (" -", " –", " —")
@@ -167,8 +164,7 @@ def _plain(text: str, options: Options, *, coded: bool = False) -> Reading | Non
 
 def _is_qualified(left: str) -> bool:
     """Return whether what comes after an option, in lower case, takes some of it back."""
-    after = _OBJECT.sub("", left, count=1)
-    return bool(_QUALIFIES.match(after) or _RESERVES.search(_sentence(left)))
+    return bool(_QUALIFIES.match(_OBJECT.sub("", left)) or _RESERVES.search(_sentence(left)))
 
 
 def _sentence(text: str) -> str:

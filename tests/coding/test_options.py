@@ -62,6 +62,7 @@ def test_letters(answer, point):
         "1) Strongly disagree\n2) Disagree\n3) Agree\n4) Strongly agree",
         "agreeable",
         "I do not agree",
+        "Agree? Not really.",
         "strongly agree with the opposite",
         "Neutral",
         "I cannot answer this question.",
@@ -209,8 +210,6 @@ def test_messy_answers_with_a_label(shared_data):
     assert len(none) > 100
     assert {r.manner for r in none if r} <= {"qualified"}
     # What nobody labelled is read without reservation where its words are the option's.
-    unlabelled = rows.loc[rows["label"] == "unlabelled", "raw"]
-    for raw in unlabelled:
-        r = read_option(raw, options)
-        if r and r.manner != "qualified":
+    for raw, r, label in zip(rows["raw"], found, rows["label"], strict=True):
+        if label == "unlabelled" and r and r.manner != "qualified":
             assert set(fold(POINTS[r.point]).split()) <= set(fold(raw).split())
