@@ -1,6 +1,5 @@
 """Fixtures that several test modules share."""
 
-import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from loopback import loopback  # noqa: F401
+from small_tokenizers import save_wordpieces
 
 from polbayes.dataset import STANCE_CLASSES
 from polbayes.validation.coded import Coded, coded_from
@@ -65,28 +65,6 @@ def _bart_tokenizer(folder: Path) -> int:
     return inner.get_vocab_size()
 
 
-def _bert_tokenizer(folder: Path) -> int:
-    import transformers as tf
-    from tokenizers import BertWordPieceTokenizer
-
-    # Not trained: among pieces that are as frequent, training takes others every time.
-    words = re.findall(r"\w+|[^\w\s]", " ".join(SENTENCES).casefold())
-    parts = {w[k : k + n] for w in words for n in (1, 2, 3) for k in range(len(w))} | {*words}
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(parts)]
-    pieces += [f"##{part}" for part in sorted(parts)]
-    vocab = {piece: number for number, piece in enumerate(pieces)}
-    inner = BertWordPieceTokenizer(vocab, lowercase=True)._tokenizer
-    tf.PreTrainedTokenizerFast(
-        tokenizer_object=inner,
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        pad_token="[PAD]",
-        mask_token="[MASK]",
-    ).save_pretrained(folder)
-    return inner.get_vocab_size()
-
-
 def _save(folder: Path, kind: str, labels: Sequence[str]) -> None:
     import torch
     import transformers as tf
@@ -115,7 +93,7 @@ def _save(folder: Path, kind: str, labels: Sequence[str]) -> None:
         tf.BartForSequenceClassification(config).save_pretrained(folder)
         return
     shape = {
-        "vocab_size": _bert_tokenizer(folder),
+        "vocab_size": save_wordpieces(folder, " ".join(SENTENCES)),
         "hidden_size": 16,
         "num_hidden_layers": 1,
         "num_attention_heads": 2,

@@ -1,11 +1,11 @@
 """A small encoder with random weights, and answers whose labels follow a rule."""
 
 import random
-import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from small_tokenizers import save_wordpieces
 
 from polbayes.cli import _main
 
@@ -52,26 +52,13 @@ def save_encoder(folder: Path, *, labels=()) -> Path:
     """Save a BERT of one layer with its tokenizer, as a masked LM or as a classifier of labels."""
     import torch
     import transformers as tf
-    from tokenizers import BertWordPieceTokenizer
     from transformers.utils import logging
 
     logging.disable_progress_bar()
     said = [word for words in SAYS.values() for word in words]
     text = " ".join([*TOPICS, *FILLERS, *said, "there should be agree ."])
-    # Not trained: among pieces that are as frequent, training takes others every time.
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    words = sorted(set(re.findall(r"\w+|[^\w\s]", text.casefold())))
-    tokenizer = BertWordPieceTokenizer({w: n for n, w in enumerate([*special, *words])})
-    tf.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer._tokenizer,
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        pad_token="[PAD]",
-        mask_token="[MASK]",
-    ).save_pretrained(folder)
     config = tf.BertConfig(
-        vocab_size=tokenizer.get_vocab_size(),
+        vocab_size=save_wordpieces(folder, text),
         hidden_size=32,
         num_hidden_layers=1,
         num_attention_heads=2,
