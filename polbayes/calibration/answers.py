@@ -58,6 +58,11 @@ def predictor(parameters: Parameters, frame: "pd.DataFrame") -> np.ndarray:
 _PARTS = ("acquiescence", "wording", "theta", "difficulty", "discrimination", "steer", "quirk")
 
 
+def decisiveness(parameters: Parameters) -> np.ndarray:
+    """Return ``[cell or 1]`` the factor of the distance to the cutpoints; 1 without such a part."""
+    return np.exp(parameters.parts.get("decisiveness", np.zeros(1)))
+
+
 def point_probabilities(parameters: Parameters, eta: np.ndarray, family: str) -> np.ndarray:
     """Return ``[cell, point]`` the probability of every point.
 
@@ -66,12 +71,13 @@ def point_probabilities(parameters: Parameters, eta: np.ndarray, family: str) ->
     """
     from scipy.special import expit
 
+    sharp = decisiveness(parameters)
     if family == "bernoulli":
-        return np.stack([expit(-eta), expit(eta)], axis=1)
+        return np.stack([expit(-sharp * eta), expit(sharp * eta)], axis=1)
     raw = np.cumsum([0.0, *parameters.gaps])
     middle = np.median(raw)
     width = np.exp(parameters.parts.get("threshold", np.zeros(1)))
-    x = width.reshape(-1, 1) * (raw - middle) - eta[:, None]
+    x = sharp.reshape(-1, 1) * (width.reshape(-1, 1) * (raw - middle) - eta[:, None])
     below, above = expit(x), expit(-x)
     from_below = np.diff(below, axis=1, prepend=0.0, append=1.0)
     from_above = -np.diff(above, axis=1, prepend=1.0, append=0.0)
@@ -100,7 +106,7 @@ def draw_answers(
     eta, cells = predictor(parameters, frame), len(frame)
     if spec.family in _SPREAD:
         parts, spread = parameters.parts, _SPREAD[spec.family]
-        logs = _draw_logs(spec.family, eta, parts[spread], rng)
+        logs = _draw_logs(spec.family, *_scaled(parameters, eta, spec.family), rng)
         mass = np.empty((0, 2))
         if "validity" in parts:
             valid = np.broadcast_to(parts["validity"], cells)
@@ -113,6 +119,12 @@ def draw_answers(
     chance = np.clip(point_probabilities(parameters, eta, spec.family), 0, 1)
     counts = rng.multinomial(usable, chance / chance.sum(axis=1, keepdims=True))
     return Answers(counts.astype(float), np.empty((0, 2)), np.full(cells, float(runs)))
+
+
+def _scaled(parameters: Parameters, eta: np.ndarray, family: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``[cell]`` the middle of the logit, and the logarithm of the spread of an answer."""
+    sharp, own = decisiveness(parameters), parameters.parts[_SPREAD[family]]
+    return sharp * eta, own + np.log(sharp) if family == "logit_normal" else own
 
 
 # Family of answers that are numbers -> the part with the logarithm of their spread.
@@ -154,7 +166,8 @@ def log_likelihood(
         if "validity" in parts:
             own = parts[f"validity_{spread}"]
             total += _log_density(spec.family, parts["validity"], own, answers.mass)
-        return total + _log_density(spec.family, eta, parts[spread], answers.logs)
+        scaled = _scaled(parameters, eta, spec.family)
+        return total + _log_density(spec.family, *scaled, answers.logs)
     if "validity" in parameters.parts:
         usable = answers.counts.sum(axis=1)
         valid = parameters.parts["validity"]
@@ -202,6 +215,10 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
 
     parts, terms = parameters.parts, parameters.terms
     add("theta", parts["theta"], ["model", "dimension"])
+    add("theta_asked", _on_these(parameters, frame), ["model", "dimension"])
+    out |= _lean(parameters, frame, spec)
+    if "decisiveness" in parts:
+        add("decisiveness", decisiveness(parameters), ["model"])
     if "instrument" in frame:
         add("theta_instrument", parts["theta"], ["model", "dimension", "instrument"])
     if "acquiescence" in parts:
@@ -227,6 +244,69 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
     return out | _bias(parameters, frame, spec)
 
 
+def _on_these(parameters: Parameters, frame: "pd.DataFrame") -> np.ndarray:
+    """Return ``[cell]`` what averages to the positions on the statements asked."""
+    quirk = np.broadcast_to(parameters.parts.get("quirk", np.zeros(1)), len(frame))
+    difficulty = np.broadcast_to(parameters.parts.get("difficulty", np.zeros(1)), len(frame))
+    by_item = frame.assign(_v=difficulty).drop_duplicates("item").groupby("dimension")["_v"].mean()
+    middle = frame["dimension"].map(by_item).to_numpy(dtype=float)
+    return np.asarray(parameters.parts["theta"] + quirk - middle)
+
+
+_FACETS = {"item", "variant", "prefix"}
+_BELIEVED = ("steer", "quirk")
+
+
+def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str, float]:
+    """Average the net agreement with new statements over all that they have anew, by brute force.
+
+    What has no facet of a statement stays; discriminations and widths by item are averaged over by
+    the rule of Gauss and Hermite, what is added to the predictor by the trapezoidal rule.
+    """
+    n = len(frame)
+    steady = {k: np.broadcast_to(v, n).astype(float) for k, v in parameters.parts.items()}
+    variance: dict[str, np.ndarray] = {k: np.zeros(n) for k in parameters.parts}
+    for (part, factors), values in parameters.terms.items():
+        if part == "theta" or not _FACETS & set(factors):
+            continue
+        steady[part] = steady[part] - values
+        label = f"{part}: {':'.join(factors)}"
+        for at, model in enumerate(frame["model"]):
+            sd = parameters.scales.get(label, parameters.scales.get(f"{label} [{model}]"))
+            assert sd is not None
+            variance[part][at] += sd**2
+    z = np.linspace(-8, 8, 1601)
+    weight = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
+    nodes, shares = np.polynomial.hermite_e.hermegauss(15)
+    out = {}
+    for (model, dimension), rows in frame.groupby(["model", "dimension"]):
+        at = frame.index.get_indexer(rows.index)
+        mean = {k: float(v[at].mean()) for k, v in steady.items()}
+        v = {k: float(v[at].mean()) for k, v in variance.items()}
+        added = sum(v.get(k, 0.0) for k in ("acquiescence", "wording", *_BELIEVED))
+        asked = sum(mean.get(k, 0.0) for k in ("acquiescence", "wording"))
+        total = 0.0
+        for x, a in zip(nodes, shares / shares.sum(), strict=True):
+            for y, b in zip(nodes, shares / shares.sum(), strict=True):
+                steep = np.exp(
+                    mean.get("discrimination", 0.0) + x * v.get("discrimination", 0) ** 0.5
+                )
+                width = mean.get("threshold", 0.0) + y * v.get("threshold", 0.0) ** 0.5
+                belief = steep * mean["theta"] + sum(mean.get(k, 0.0) for k in _BELIEVED)
+                spread = (added + steep**2 * v.get("difficulty", 0.0)) ** 0.5
+                nets = []
+                for side in (1, -1):
+                    eta = asked + side * belief + spread * z
+                    own = {k: np.full(len(z), mean[k]) for k in mean} | {
+                        "threshold": np.full(len(z), width)
+                    }
+                    here = Parameters(own, {}, {}, {}, parameters.gaps, {})
+                    nets.append(float(_net(here, eta, spec) @ weight))
+                total += a * b * (nets[0] - nets[1]) / 2
+        out[f"lean[{model}, {dimension}]"] = total
+    return out
+
+
 def _usable(parameters: Parameters, family: str, cells: int) -> np.ndarray:
     """Return ``[cell]`` the expected share of usable answers, or of their probability."""
     valid = np.broadcast_to(parameters.parts["validity"], cells)
@@ -239,20 +319,25 @@ def _usable(parameters: Parameters, family: str, cells: int) -> np.ndarray:
     return np.asarray(1 / (1 + np.exp(-valid)))
 
 
-def _bias(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str, float]:
-    """Compute Faulborn et al.'s (2025) Eq. 3 with every wording at equal weight."""
-    eta = predictor(parameters, frame)
+def _net(parameters: Parameters, eta: np.ndarray, spec: Spec) -> np.ndarray:
+    """Return ``[cell]`` the expected P(agree) - P(disagree)."""
     if spec.family in ("cumulative", "bernoulli"):
         chance = point_probabilities(parameters, eta, spec.family)
         points = chance.shape[1]
         upper, lower = chance[:, (points + 1) // 2 :], chance[:, : points // 2]
-        net = upper.sum(axis=1) - lower.sum(axis=1)
-    elif spec.family == "beta":
-        net = np.tanh(eta / 2)
-    else:
-        nodes, weights = np.polynomial.hermite_e.hermegauss(61)
-        spread = np.broadcast_to(np.exp(parameters.parts["sigma"]), eta.shape)
-        net = np.tanh((eta[:, None] + spread[:, None] * nodes) / 2) @ (weights / weights.sum())
+        return np.asarray(upper.sum(axis=1) - lower.sum(axis=1))
+    if spec.family == "beta":
+        return np.asarray(np.tanh(decisiveness(parameters) * eta / 2))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+    middle, own = _scaled(parameters, eta, spec.family)
+    spread = np.broadcast_to(np.exp(own), eta.shape)
+    net = np.tanh((middle[:, None] + spread[:, None] * nodes) / 2) @ (weights / weights.sum())
+    return np.asarray(net)
+
+
+def _bias(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str, float]:
+    """Compute Faulborn et al.'s (2025) Eq. 3 with every wording at equal weight."""
+    net = _net(parameters, predictor(parameters, frame), spec)
     # Disagreeing with a statement of opposite meaning counts as agreeing with the item.
     flipped = net * frame["keying"].to_numpy() * frame["direction"].to_numpy()
     table = frame.assign(flipped=flipped)

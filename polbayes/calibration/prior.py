@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polbayes.fit.priors import Prior
+from polbayes.fit.priors import CONSTANT, Prior
 from polbayes.fit.spec import Spec
 from polbayes.fit.terms import BoundGroup, BoundPart
 
@@ -56,6 +56,8 @@ def draw(prior: Prior, size: int, rng: np.random.Generator) -> np.ndarray:
     from scipy import stats
 
     v = prior.values
+    if prior.name == CONSTANT:
+        return np.full(size, v[0])
     distribution = {
         "Normal": lambda: stats.norm(v[0], v[1]),
         "StudentT": lambda: stats.t(v[0], v[1], v[2]),

@@ -11,6 +11,7 @@ import numpy as np
 from polbayes.calibration.answers import Answers, draw_answers, estimands, log_likelihood
 from polbayes.calibration.prior import Parameters, draw_parameters
 from polbayes.fit.cells import Cells, gather_cells
+from polbayes.fit.imputation import with_integrated
 from polbayes.fit.model import Built, build
 from polbayes.fit.spec import Spec
 from polbayes.fit.terms import BoundPart, bind
@@ -62,7 +63,12 @@ class Problem:
             for logs in (answers.logs, answers.mass)
         )
         return replace(
-            self.cells, counts=answers.counts, value=value, asked=answers.asked, mass=mass
+            self.cells,
+            counts=answers.counts,
+            value=value,
+            asked=answers.asked,
+            mass=mass,
+            copies=(),
         )
 
 
@@ -89,7 +95,7 @@ def _sample(
     from polbayes.fit.sample import sample
 
     built = build(problem.spec, problem.with_answers(answers), problem.parts)
-    return built, sample(built, config, seed=seed)[0]
+    return built, with_integrated(built, sample(built, config, seed=seed)[0], seed=seed)
 
 
 @dataclass(frozen=True)
@@ -234,7 +240,7 @@ def posterior_quantities(built: Built, drawn: "xr.Dataset") -> dict[str, np.ndar
     posterior = read_off(built, drawn)
     out: dict[str, np.ndarray] = {}
     for name in posterior.data_vars:
-        if name in ("wording_scale", "prefix_scale"):  # these are among the scales
+        if name in ("wording_scale", "prompt_scale", "prefix_scale"):  # these are among the scales
             continue
         values = posterior[name]
         for at in np.ndindex(*values.shape[2:]):

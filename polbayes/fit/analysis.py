@@ -251,7 +251,15 @@ def fit_analysis(
     from polbayes.fit.summary import summarise
 
     cells = gather_cells(data, spec)
-    result = fit(spec, cells, sampler, seed=seed, kept=kept)
+    precision = precision or PrecisionConfig()
+    result = fit(
+        spec,
+        cells,
+        sampler,
+        seed=seed,
+        kept=kept,
+        fixed_prefixes=precision.prefixes == "fixed",
+    )
     predictive = posterior_predictive(result.built, result.drawn, level=level, seed=seed)
     checks = {"predictive": predictive, "predictive_coverage": coverage(predictive)}
     checks |= loo_tables(leave_one_out(result.built, result.drawn))
@@ -265,7 +273,7 @@ def fit_analysis(
         cells,
         level=level,
         rope=rope,
-        precision=precision or PrecisionConfig(),
+        precision=precision,
     )
     return Fitted(
         posterior=result.posterior,

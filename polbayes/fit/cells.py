@@ -5,7 +5,7 @@ cells and not the number of answers.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,6 +58,8 @@ class Cells:
         Labels of every dimension in the order of the dataset.
     read
         What a coder that may err made of the answers; None where what is counted is true.
+    copies
+        Models whose runs are all the same, in every cell, where there are several.
     """
 
     frame: "pd.DataFrame"
@@ -69,6 +71,7 @@ class Cells:
     order: Mapping[str, list[str]]
     read: Readings | None = None
     mass: np.ndarray = field(default_factory=lambda: np.empty(0))
+    copies: tuple[str, ...] = ()
 
     @property
     def answered(self) -> np.ndarray:
@@ -251,7 +254,7 @@ def _ordinal(
         table = distinct["table"].to_numpy()
         none = distinct["model"].map(odds).to_numpy(dtype=float)
         read = Readings(coder, made, table, np.where(table < len(coder.tables), none, 0.0))
-    return Cells(
+    cells = Cells(
         frame=distinct[keys].reset_index(drop=True),
         counts=counts,
         value=np.empty(0),
@@ -261,6 +264,43 @@ def _ordinal(
         order=_order(data),
         read=read,
     )
+    return _with_copies(cells, spec)
+
+
+def _with_copies(cells: Cells, spec: Spec) -> Cells:
+    """Find the models whose runs are all the same, and count these runs once.
+
+    A model that always repeats itself gives one opinion, and not as many as there are runs. Where
+    there is one cell a statement, and its quirk is integrated out, the likelihood says so itself,
+    and learns how decided the model is.
+    """
+    if not spec.sampled_items:
+        return cells
+    model, names = levels(cells.frame, ["model"])
+    kinds = (cells.counts > 0).sum(axis=1) + (cells.asked > cells.answered)
+    size = len(names)
+    varied = np.bincount(model, weights=kinds > 1, minlength=size) > 0
+    repeated = np.bincount(model, weights=cells.asked > 1, minlength=size) > 0
+    copied = repeated & ~varied
+    if not copied.any():
+        return cells
+    labels = [str(name) for name in names["model"][copied]]
+    listed = ", ".join(labels)
+    note = (
+        f"{listed}: all runs of every question have the same answer, so that they count as one "
+        "opinion (as copies of one answer would: a temperature of 0, beams, a cache)."
+    )
+    cells = replace(cells, copies=tuple(labels), notes=(*cells.notes, note))
+    read = cells.read
+    if read is None and not cells.frame.duplicated(["model", "item"]).any():
+        return cells
+    once = copied[model]
+    counts = np.where(once[:, None], np.minimum(cells.counts, 1.0), cells.counts)
+    asked = np.where(once, np.minimum(cells.asked, 1.0), cells.asked)
+    if read is not None:
+        least = np.where(once[:, None], np.minimum(read.counts, 1.0), read.counts)
+        read = replace(read, counts=least)
+    return replace(cells, counts=counts, asked=asked, read=read)
 
 
 def _points(spec: Spec, data: "xr.Dataset") -> tuple[tuple[int, ...], tuple[str, ...]]:

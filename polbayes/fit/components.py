@@ -9,7 +9,7 @@ from polbayes.fit.model import Built
 from polbayes.fit.moments import answer_moments
 from polbayes.fit.readout import predictors
 from polbayes.fit.spec import POSITIONS
-from polbayes.fit.study import Weights, weigh
+from polbayes.fit.study import Weights, average, weigh
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,13 +32,19 @@ def with_variances(posterior: "xr.Dataset", built: Built, drawn: "xr.Dataset") -
         ``effect_variance[component, model, dimension]``, the variance of the effects of each
         term but theta's, as they are in the draw (Gelman 2005), among a model's answers on a
         dimension; and ``answer_slope``, ``answer_variance`` and ``answer_noise[model,
-        dimension]``, the moments of `polbayes.fit.moments` averaged over the model's answers.
+        dimension]``, the moments of `polbayes.fit.moments` averaged over the model's answers, slope
+        and noise in the unit of the predictor; and ``repetition[model]``, the probability that a
+        model gives the same answer again, averaged likewise.
     """
     weights = weigh(built.cells)
     coords = {"model": list(weights.models), "dimension": list(weights.dimensions)}
     out = _answers(built, drawn, weights)
+    same = average(out.pop("answer_same"), axis=-1)
+    copied = [model in built.cells.copies for model in weights.models]
+    repeated = np.where(copied, np.nan, same)  # copies say nothing of how often it would say it
     dims: tuple[str, ...] = ("chain", "draw", "model", "dimension")
     variables: dict[str, Any] = {name: (dims, values) for name, values in out.items()}
+    variables["repetition"] = (dims[:3], repeated)
     blocks = [
         b
         for b in built.layout.blocks
@@ -81,11 +87,12 @@ def _answers(built: Built, drawn: "xr.Dataset", weights: Weights) -> dict[str, n
     size = len(weights.models) * len(weights.dimensions)
     cells = np.arange(len(weights.weight))
     table = csr_array((weights.weight, (weights.group, cells)), shape=(size, len(cells)))
-    names = ("slope", "variance", "noise")
+    names = ("slope", "variance", "noise", "same")
     found = []
-    for eta, own, gaps in predictors(built, drawn):
+    for eta, own, gaps, sharp in predictors(built, drawn):
         moments = answer_moments(built.spec.family, eta, own, gaps)
-        found.append(table @ np.stack([getattr(moments, name) for name in names], axis=1))
+        values = (moments.slope * sharp, moments.variance, moments.noise / sharp**2, moments.same)
+        found.append(table @ np.stack(values, axis=1))
     asked = np.bincount(weights.group, weights.weight, minlength=size) > 0
     means = np.where(asked[:, None], np.stack(found), np.nan)
     shape = (

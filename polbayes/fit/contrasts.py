@@ -1,7 +1,7 @@
 """Differences between models, and whether they matter: contrasts with a region of equivalence.
 
-A difference of the bias measure within ``[-rope, rope]`` is practically none (the region of
-practical equivalence, ROPE). The decision compares the whole interval with the region
+A difference of lean, or of the bias measure, within ``[-rope, rope]`` is practically none (the
+region of practical equivalence, ROPE). The decision compares the whole interval with the region
 (Kruschke 2018): a model stands ``left`` or ``right`` where all of the interval lies beyond the
 region on that side, both are ``equal`` where all of it lies inside, and otherwise it is
 ``open``. Kruschke takes the interval of highest density; here it is equal-tailed, as all
@@ -27,7 +27,7 @@ def contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.Data
     Parameters
     ----------
     posterior
-        With ``theta`` and ``bias[model, dimension]`` and ``bias_total[model]``.
+        With ``theta``, ``lean`` and ``bias[model, dimension]`` and ``bias_total[model]``.
     level
         Probability of the equal-tailed intervals, in (0, 1).
     rope
@@ -36,7 +36,8 @@ def contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.Data
     Returns
     -------
     pandas.DataFrame
-        ``measure`` (``bias`` or ``theta``), ``dimension`` (with ``total``), ``against``
+        ``measure`` (``lean``: on statements like those asked; ``bias``: on these; or ``theta``),
+        ``dimension`` (with ``total``), ``against``
         (``model``, or ``centre``: the bias itself), ``model_a``, ``model_b``, ``estimate`` of
         a minus b with ``sd, lower, upper``, ``p_left`` (the probability that a is left of b),
         ``rope``, ``p_inside`` (that they are practically equal), ``p_left_of_rope`` and
@@ -50,9 +51,9 @@ def contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.Data
         names = [str(model) for model in values["model"].values]
         draws = values.transpose("chain", "draw", "model").to_numpy().reshape(-1, len(names))
         about = {"measure": measure, "dimension": dimension}
-        width = rope if measure == "bias" else np.nan
+        width = np.nan if measure == "theta" else rope
         for a, model in enumerate(names):
-            if measure == "bias":
+            if measure != "theta":
                 place = {**about, "against": CENTRE, "model_a": model, "model_b": None}
                 rows.append({**place, **summary_of(draws[:, a], level=level, rope=width)})
             for b in range(a + 1, len(names)):
@@ -108,6 +109,9 @@ def decide(lower: float, upper: float, rope: float) -> str:
 def _measured(posterior: "xr.Dataset") -> Iterator[tuple[str, str, "xr.DataArray"]]:
     from polbayes.fit.summary import positions
 
+    lean = positions(posterior, "lean")
+    for dimension in lean["dimension"].values:
+        yield "lean", str(dimension), lean.sel(dimension=dimension)
     for dimension in posterior["bias"]["dimension"].values:
         yield "bias", str(dimension), posterior["bias"].sel(dimension=dimension)
     yield "bias", "total", posterior["bias_total"]

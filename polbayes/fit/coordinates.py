@@ -27,21 +27,27 @@ def known_of(layout: Layout, start: Start) -> dict[str, np.ndarray]:
     dict
         ``coefficients_mode`` ``[coefficient]``; of the effects that are drawn one by one, those
         that lead first, ``mode`` (h / (q + 1 / s²) with the scale s at the mode), ``total``
-        (q + 1 / s²) and ``precision`` (q), ``[effect]``; ``lead`` and ``weight``,
-        ``[effect, lead]``: places among coefficients and leading effects, and how far an effect
-        moves with them.
+        (q + 1 / s²) and ``precision`` (q), ``[effect]``; ``others_mode`` of the correlated effects
+        that are free; ``lead`` and ``weight``, ``[effect, lead]``: places among coefficients,
+        effects and correlated effects, and how far an effect moves with them.
     """
     blocks = _one_by_one(layout)
     at = _joined([b.start + b.free for b in blocks])
     scale = _joined([b.scale_of for b in blocks])
     total = start.scales[scale] ** -2.0 / (1 - start.reliability[at])
     modes = [start.free(b) for b in blocks]
+    correlated = [start.free(b) for b in layout.blocks if b.correlated]
+    # Pairs of correlated effects stand behind all that are drawn one by one.
+    alone = len(start.coefficients) + sum(len(b.free) for b in blocks if leads(b))
+    follows = start.follows[at].astype(np.int64)
+    one_by_one = sum(len(b.free) for b in blocks if not leads(b))
     return {
         "coefficients_mode": start.coefficients,
         "mode": np.concatenate([*modes, np.empty(0)]),
+        "others_mode": np.concatenate([*correlated, np.empty(0)]),
         "total": total,
         "precision": total * start.reliability[at],
-        "lead": start.follows[at].astype(np.int64),
+        "lead": np.where(follows < alone, follows, follows + one_by_one),
         "weight": start.weight[at],
     }
 
@@ -60,7 +66,7 @@ def places_of(layout: Layout) -> dict[str, np.ndarray]:
         ``matrix`` ``[row, coefficient]``; ``scale`` and ``place`` of the effects that are drawn one
         by one, in the order of `known_of`; ``correlated``: places of the others; ``group``
         ``[effect]`` in which an effect sums to zero, -1 for none; ``share`` ``[effect]`` of the
-        group's sum that is taken from it.
+        group's sum that is taken from it; ``copied``: places of the scales that stand behind them.
     """
     blocks = _one_by_one(layout)
     correlated = [b.start + b.free for b in layout.blocks if b.correlated]
@@ -83,6 +89,7 @@ def places_of(layout: Layout) -> dict[str, np.ndarray]:
         "correlated": _joined(correlated),
         "group": group,
         "share": share,
+        "copied": np.array(layout.copies, dtype=np.int64),
     }
 
 
@@ -100,6 +107,7 @@ def draw(
     rng: np.random.Generator,
     b: np.ndarray,
     sd: np.ndarray,
+    others: np.ndarray,
     known: Mapping[str, np.ndarray],
     scale: np.ndarray,
 ) -> np.ndarray:
@@ -109,8 +117,8 @@ def draw(
     ----------
     rng
         Source of randomness.
-    b, sd
-        Coefficients and scales.
+    b, sd, others
+        Coefficients, scales, and correlated effects.
     known, scale
         See `known_of` and `places_of`.
 
@@ -121,7 +129,9 @@ def draw(
     """
     z = rng.standard_normal(len(scale))
     s, mode = sd[scale], known["mode"]
-    ahead = np.concatenate([b - known["coefficients_mode"], s * z - mode])
+    ahead = np.concatenate(
+        [b - known["coefficients_mode"], s * z - mode, others - known["others_mode"]]
+    )
     moved = (ahead[known["lead"]] * known["weight"]).sum(axis=1)
     spread = np.sqrt(1 + known["precision"] * s**2)
     return z * spread - s * (mode + moved) * known["total"] / spread

@@ -14,7 +14,7 @@ from polbayes.fit import confusion, expansion, hyperpriors, kernel, pairs
 from polbayes.fit.compilation import compiled_with
 from polbayes.fit.coordinates import known_of, places_of
 from polbayes.fit.hyperpriors import Scalars, correlation_prior, priors_of, scalars
-from polbayes.fit.layout import Block
+from polbayes.fit.layout import Block, Layout
 from polbayes.fit.model import Built, correlation_name
 from polbayes.fit.observed import likelihood_parts
 from polbayes.fit.orientation import anchored
@@ -52,7 +52,7 @@ def expand(
         dimensions.
     """
     _, _, _, at = prior
-    _, _, place, correlated_place, _, _ = places
+    _, _, place, correlated_place, _, _, _ = places
     values, slopes, of_prior, total = hyperpriors.evaluate(x, *prior)
     sampled = (at >= 0).sum()
     w = x[sampled : sampled + place.shape[0]]
@@ -148,13 +148,17 @@ class Density:
 
     built: Built
 
+    @property
+    def _layout(self) -> Layout:
+        return self.built.layout.sampled
+
     @cached_property
     def _pairs(self) -> list[Block]:
-        return [block for block in self.built.layout.blocks if block.correlated]
+        return [block for block in self._layout.blocks if block.correlated]
 
     @cached_property
     def _scalars(self) -> Scalars:
-        layout, spec = self.built.layout, self.built.spec
+        layout, spec = self._layout, self.built.spec
         priors = priors_of(layout, spec, self.built.cells)
         correlations = [correlation_prior(block, spec) for block in self._pairs]
         numbers = [*priors.coefficients, *priors.scales, *priors.gaps, *priors.readings]
@@ -169,12 +173,12 @@ class Density:
 
     @cached_property
     def _places(self) -> dict[str, np.ndarray]:
-        return places_of(self.built.layout)
+        return places_of(self._layout)
 
     @cached_property
     def _expansion(self) -> tuple[Any, ...]:
         """What `expand` wants after the coordinates."""
-        known = known_of(self.built.layout, self.built.start)
+        known = known_of(self._layout, self.built.start)
         return (
             self._scalars.arrays,
             self.sizes,
@@ -186,7 +190,7 @@ class Density:
     @cached_property
     def _arguments(self) -> tuple[Any, ...]:
         """What `log_density` wants after the coordinates."""
-        layout, spec, cells = self.built.layout, self.built.spec, self.built.cells
+        layout, spec, cells = self._layout, self.built.spec, self.built.cells
         parts = likelihood_parts(layout, spec, cells)
         if layout.validity is None:  # one without cells
             parts.append((kernel.BINOMIAL, np.empty((0, 2)), layout.answers))

@@ -17,6 +17,9 @@ PARETO_K_GOOD = 0.7
 # What a reader draws conclusions about; the single wordings and cells are not.
 MODEL_LEVEL = (
     "theta",
+    "theta_asked",
+    "lean",
+    "decisiveness",
     "theta_instrument",
     "bias",
     "bias_instrument",
@@ -26,6 +29,7 @@ MODEL_LEVEL = (
     "prefix_steer",
     "prefix_scale",
     "wording_scale",
+    "prompt_scale",
     "scale",
     "gap",
     "validity",

@@ -12,7 +12,17 @@ _LINK = {
     "logit_normal": "logit({response}) ~ Normal(η, σ)",
     "beta": "{response} ~ Beta(mean = logistic(η), precision = φ)",
 }
+# With a decisiveness κ, in units of the spread of what a model thinks of single statements.
+_SHARP_LINK = {
+    "cumulative": (
+        "P({response} ≤ k) = logistic(κ · (c[k] − η)), k = 1 … K − 1, the middle of c is 0"
+    ),
+    "bernoulli": "P(agree) = logistic(κ · η)",
+    "logit_normal": "logit({response}) ~ Normal(κ · η, κ · σ)",
+    "beta": "{response} ~ Beta(mean = logistic(κ · η), precision = φ)",
+}
 _OWN = {
+    "decisiveness": "κ = exp(decisiveness), the unit of η is the standard deviation of quirks",
     "threshold": "log width: c[k] is multiplied with exp(threshold)",
     "sigma": "σ = exp(sigma)",
     "phi": "φ = exp(phi)",
@@ -43,7 +53,8 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
     str
         One equation a line.
     """
-    lines = [_LINK[spec.family].format(response=spec.response), f"η = {_predictor(spec)}"]
+    link = (_SHARP_LINK if spec.sampled_items else _LINK)[spec.family]
+    lines = [link.format(response=spec.response), f"η = {_predictor(spec)}"]
     if spec.misclassification is not None:
         lines.insert(
             1, f"P(read as c, confidence in bin b | {spec.response} = k) = P[k, c] · Q[k, c, b]"
@@ -61,7 +72,10 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
         shown = f"log {name}" if log else name
         lines.append(f"{shown} = {' + '.join(terms)}")
         bound = {g.term: g for g in parts[name].groups} if parts else {}
-        lines += [_distribution(spec, name, g, bound.get(g)) for g in formula.groups]
+        lines += [
+            _distribution(spec, name, g, bound.get(g), left_out=bool(parts) and g not in bound)
+            for g in formula.groups
+        ]
     return "\n".join(lines)
 
 
@@ -109,15 +123,21 @@ def _levels(group: GroupTerm) -> str:
     return names if expr == "1" else f"{names}; {expr}"
 
 
-def _distribution(spec: Spec, part: str, group: GroupTerm, bound: BoundGroup | None) -> str:
+def _distribution(
+    spec: Spec, part: str, group: GroupTerm, bound: BoundGroup | None, *, left_out: bool
+) -> str:
     scale = f"σ²[{group.by}]" if group.by else "σ²"
     normal = f"Normal(0, {scale})"
     if group.expr not in ("0", "1"):
         normal = "MvNormal(0, Σ)" if group.correlated else "Normal(0, diag(σ²))"
+    if spec.sampled_items and left_out:
+        return f"    u[{_levels(group)}] is left out, as nothing was asked twice"
     line = f"    u[{_levels(group)}] ~ {normal}"
     if bound is not None:
         line += f", {len(bound.levels)} levels"
         if bound.centred_in is not None:
             groups = int(bound.centred_in.max()) + 1
             line += ", summing to zero" + (f" in each of {groups} groups" if groups > 1 else "")
+        if bound.integrated:
+            line += ", integrated out"
     return line

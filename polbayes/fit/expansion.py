@@ -30,8 +30,8 @@ from polbayes.fit.compilation import compiled
 
 # The arguments of `expand` after what is sampled: first what the answers know, which differs
 # between data sets of one design, then where things are (`polbayes.fit.coordinates`).
-KNOWN = ("coefficients_mode", "mode", "total", "precision", "lead", "weight")
-PLACES = ("matrix", "scale", "place", "correlated", "group", "share")
+KNOWN = ("coefficients_mode", "mode", "others_mode", "total", "precision", "lead", "weight")
+PLACES = ("matrix", "scale", "place", "correlated", "group", "share", "copied")
 
 
 @compiled
@@ -39,8 +39,10 @@ def _moved(
     effect: int,
     b: np.ndarray,
     drawn: np.ndarray,
+    others: np.ndarray,
     mode_of_b: np.ndarray,
     mode: np.ndarray,
+    mode_of_others: np.ndarray,
     lead: np.ndarray,
     weight: np.ndarray,
 ) -> float:
@@ -50,9 +52,12 @@ def _moved(
         at = lead[effect, k]
         if at < b.shape[0]:
             expected += weight[effect, k] * (b[at] - mode_of_b[at])
-        else:
+        elif at < b.shape[0] + drawn.shape[0]:
             at -= b.shape[0]
             expected += weight[effect, k] * (drawn[at] - mode[at])
+        else:
+            at -= b.shape[0] + drawn.shape[0]
+            expected += weight[effect, k] * (others[at] - mode_of_others[at])
     return expected
 
 
@@ -64,6 +69,7 @@ def expand(
     others: np.ndarray,
     mode_of_b: np.ndarray,
     mode: np.ndarray,
+    mode_of_others: np.ndarray,
     total: np.ndarray,
     precision: np.ndarray,
     lead: np.ndarray,
@@ -74,6 +80,7 @@ def expand(
     correlated: np.ndarray,
     group: np.ndarray,
     share: np.ndarray,
+    copied: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the effects, and the logarithm of the density of w.
 
@@ -87,17 +94,18 @@ def expand(
         Coordinates of the effects that are drawn one by one.
     others
         The correlated effects that are free.
-    mode_of_b, mode, total, precision, lead, weight
+    mode_of_b, mode, mode_of_others, total, precision, lead, weight
         See `polbayes.fit.coordinates.known_of`.
-    matrix, scale, place, correlated, group, share
+    matrix, scale, place, correlated, group, share, copied
         See `polbayes.fit.coordinates.places_of`.
 
     Returns
     -------
     effects, logp
-        ``[effect]``, and an array without dimensions, up to a constant.
+        ``[effect]``, with copies of scales behind them; and an array without dimensions, up to a
+        constant.
     """
-    effects = np.zeros(group.shape[0])
+    effects = np.zeros(group.shape[0] + copied.shape[0])
     for row in range(matrix.shape[0]):
         for column in range(matrix.shape[1]):
             effects[row] += matrix[row, column] * b[column]
@@ -105,7 +113,7 @@ def expand(
     for effect in range(w.shape[0]):
         s = sd[scale[effect]]
         spread = math.sqrt(1.0 + precision[effect] * s * s)
-        expected = _moved(effect, b, drawn, mode_of_b, mode, lead, weight)
+        expected = _moved(effect, b, drawn, others, mode_of_b, mode, mode_of_others, lead, weight)
         z = (w[effect] + s * expected * total[effect] / spread) / spread
         logp -= 0.5 * z * z + math.log(spread)
         drawn[effect] = s * z
@@ -116,6 +124,8 @@ def expand(
     for at in range(group.shape[0]):
         if group[at] >= 0:
             effects[at] -= sums[group[at]] * share[at]
+    for k in range(copied.shape[0]):
+        effects[group.shape[0] + k] = abs(sd[copied[k]])
     return effects, np.array(logp)
 
 
@@ -136,6 +146,7 @@ def pull_back(
     others: np.ndarray,
     mode_of_b: np.ndarray,
     mode: np.ndarray,
+    mode_of_others: np.ndarray,
     total: np.ndarray,
     precision: np.ndarray,
     lead: np.ndarray,
@@ -146,6 +157,7 @@ def pull_back(
     correlated: np.ndarray,
     group: np.ndarray,
     share: np.ndarray,
+    copied: np.ndarray,
     of_effects: np.ndarray,
     of_logp: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -153,8 +165,8 @@ def pull_back(
 
     Parameters
     ----------
-    b, sd, w, others, mode_of_b, mode, total, precision, lead, weight, matrix, scale, place, \
-    correlated, group, share
+    b, sd, w, others, mode_of_b, mode, mode_of_others, total, precision, lead, weight, matrix, \
+    scale, place, correlated, group, share, copied
         See `expand`.
     of_effects, of_logp
         Slopes with respect to the effects and the density.
@@ -171,6 +183,9 @@ def pull_back(
             inside[at] -= sums[group[at]]
     of_b, of_sd = np.zeros(b.shape[0]), np.zeros(sd.shape[0])
     of_w, of_others = np.zeros(w.shape[0]), np.zeros(others.shape[0])
+    for k in range(copied.shape[0]):
+        sign = 1.0 if sd[copied[k]] >= 0.0 else -1.0
+        of_sd[copied[k]] += sign * of_effects[group.shape[0] + k]
     for k in range(others.shape[0]):
         of_others[k] = inside[correlated[k]]
     for row in range(matrix.shape[0]):
@@ -181,7 +196,11 @@ def pull_back(
     for effect in range(count):
         of_drawn[effect] = inside[place[effect]]
     # Those that lead come first and follow nothing themselves.
-    leading = lead.max() + 1 - b.shape[0] if lead.size > 0 else 0
+    leading = 0
+    for effect in range(count):
+        for k in range(lead.shape[1]):
+            if lead[effect, k] < b.shape[0] + count:
+                leading = max(leading, lead[effect, k] + 1 - b.shape[0])
     for effect in range(leading):
         s = sd[scale[effect]]
         spread = math.sqrt(1.0 + precision[effect] * s * s)
@@ -190,7 +209,7 @@ def pull_back(
     for effect in range(count - 1, -1, -1):
         s = sd[scale[effect]]
         spread = math.sqrt(1.0 + precision[effect] * s * s)
-        expected = _moved(effect, b, drawn, mode_of_b, mode, lead, weight)
+        expected = _moved(effect, b, drawn, others, mode_of_b, mode, mode_of_others, lead, weight)
         middle = s * expected * total[effect] / spread
         z = (w[effect] + middle) / spread
         of_z = of_drawn[effect] * s - density * z
@@ -207,6 +226,8 @@ def pull_back(
             at = lead[effect, k]
             if at < b.shape[0]:
                 of_b[at] += weight[effect, k] * of_expected
+            elif at >= b.shape[0] + count:
+                of_others[at - b.shape[0] - count] += weight[effect, k] * of_expected
             else:
                 of_drawn[at - b.shape[0]] += weight[effect, k] * of_expected
     return of_b, of_sd, of_w, of_others

@@ -9,6 +9,7 @@ from polbayes.errors import UserError
 from polbayes.files import replacing
 from polbayes.fit.cells import Cells
 from polbayes.fit.components import with_variances
+from polbayes.fit.imputation import with_integrated
 from polbayes.fit.kept import Kept
 from polbayes.fit.model import Built, build
 from polbayes.fit.readout import read_off
@@ -36,7 +37,7 @@ class Fit:
     built
         The model, with the spec's parts bound to the data.
     drawn
-        The draws of the model's own variables.
+        The draws of the model's own variables, and of the effects that were integrated out.
     again
         Whether they were drawn before.
     """
@@ -58,7 +59,13 @@ class Fit:
 
 
 def fit(
-    spec: Spec, cells: Cells, config: "SamplerConfig", *, seed: int, kept: Kept | None = None
+    spec: Spec,
+    cells: Cells,
+    config: "SamplerConfig",
+    *,
+    seed: int,
+    kept: Kept | None = None,
+    fixed_prefixes: bool = False,
 ) -> Fit:
     """Fit a spec to cells.
 
@@ -74,6 +81,8 @@ def fit(
         Fixes the draws.
     kept
         Where draws are kept, to be loaded where they are there.
+    fixed_prefixes
+        Whether the prefixes asked are all that matter, and not a sample of prefixes.
 
     Raises
     ------
@@ -87,7 +96,9 @@ def fit(
     drawn, stats = found or sample(built, config, seed=seed)
     if kept and not found:
         kept.save(drawn, stats, built.layout)
-    posterior = with_variances(read_off(built, drawn), built, drawn)
+    drawn = with_integrated(built, drawn, seed=seed)
+    named = read_off(built, drawn, fixed_prefixes=fixed_prefixes)
+    posterior = with_variances(named, built, drawn)
     return Fit(posterior, stats, built, drawn, again=found is not None)
 
 

@@ -67,9 +67,10 @@ class Kept:
         """Return a hash that also says which effect is where, which another version may change."""
         places = [
             (b.part, b.start, b.size, b.group.term.name, b.group.labels) if b.group else b.part
-            for b in layout.blocks
+            for b in layout.sampled.blocks
         ]
-        text = json.dumps([self.key, places, layout.coefficients, layout.scales])
+        copies = [layout.sampled.copies] if layout.sampled.copies else []
+        text = json.dumps([self.key, places, layout.coefficients, layout.scales, *copies])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -25,6 +25,15 @@ matrix (`polbayes.fit.confusion`). The latent points are summed over,
 
 o being the odds of an answer that has no point at all. The slopes are those of the ordinal family
 for the counts that are expected at each point, given the readings.
+
+A model's decisiveness k multiplies the whole distance to the cutpoints,
+P(y <= j) = logistic(k (c_j - eta)): the predictor is multiplied with k, and so is the family's own
+parameter where it is a width or a residual scale.
+
+One effect of every cell, normal around 0, may be integrated out, so that it need not be sampled:
+the likelihood of counts is then its mean over normal shifts of the predictor
+(`_shifted_ordinal`). As k grows, that becomes the likelihood of a single answer, however many
+there are.
 """
 
 import math
@@ -38,8 +47,10 @@ from numba.extending import intrinsic
 from polbayes.fit.compilation import compiled
 
 # How a term enters: see `forward`.
-ROLES = 6
-ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN = range(ROLES)
+ROLES = 8
+ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN, DECISIVENESS, SPREAD = (
+    range(ROLES)
+)
 
 # Observation models.
 ORDINAL, LOGIT_NORMAL, BETA, BINOMIAL, READ = range(5)
@@ -54,9 +65,34 @@ _LEAST = 1e-290
 # As far as this from 0 products of exponentials neither overflow nor vanish.
 _FAR = 300.0
 
-# Places in the array of slopes: with respect to the predictor, to the family's own parameter,
-# and from there on to the cutpoints at width 1, to their distances and to the confusion matrices.
-_ETA, _OWN, _CUTS = range(3)
+# Places in the array of slopes: with respect to the predictor, to the family's own parameter, to
+# the spread of an effect that is integrated out, and from there on to the cutpoints at width 1, to
+# their distances and to the confusion matrices.
+_ETA, _OWN, _SPREAD, _CUTS = range(4)
+
+# An integrand is cut off where it has fallen to this share of its peak, as a logarithm.
+_NEGLIGIBLE = 14.0
+# It has fallen by that much at this distance from the peak, because the shifts are normal.
+_WIDEST = 7.0
+# Nodes of the trapezoidal rule are so many widths of the narrowest part of the integrand apart: its
+# error for a Gaussian of width 1 is some exp(-2 (pi / step)^2) of the integral, 1e-6 here.
+_STEP, _PEAK_STEP = 1.2, 1.0
+# Where cells have few answers and shifts are moderate, the nodes are the same for all cells, so
+# that a processor can take several at once: so far from 0, this many at most, and up to this number
+# of answers.
+_REACH, _MOST_NODES, _FEW = 5.2, 65, 8.0
+# A likelihood that is less, or whose nodes at the ends have more than this share of it, is computed
+# anew from its own peak.
+_LEAST_SUM, _CUT_OFF = 1e-200, 1e-5
+# Shifts wider than this are looked at where the likelihood of answers that agree changes alone: so
+# far beyond and within the edges of its interval, in such steps.
+_SHARP, _BEYOND, _EDGE_STEP = 10.0, 17.0, 0.85
+# Shifts that are further than this many standard deviations from 0, and spreads beyond that, do not
+# occur but in a sampler's first steps.
+_NOWHERE, _ENORMOUS = 1e6, 1e6
+# The edge of a single logistic function counts as a Gaussian with this curvature, that of several
+# answers as a sharper one.
+_EDGE, _EDGES = 1.0, 2.0
 
 
 @compiled
@@ -283,10 +319,11 @@ def cell_logp(
     answers, cell
         Answers of all cells (`polbayes.fit.observed.answers_of`), and which cell is meant.
     slopes
-        Written to: the first two places are replaced, the others added to.
+        Written to: the first three places are replaced, the others added to.
     """
     slopes[_ETA] = 0.0
     slopes[_OWN] = 0.0
+    slopes[_SPREAD] = 0.0
     if kind == ORDINAL:
         return _ordinal(eta, ready, gaps, cuts, answers, cell, slopes)
     if kind == LOGIT_NORMAL:
@@ -296,6 +333,376 @@ def cell_logp(
     if kind == READ:
         return _read(eta, ready, gaps, cuts, confusion, answers, cell, slopes)
     return _binomial(eta, answers, cell, slopes)
+
+
+@compiled
+def _bend(
+    eta: float,
+    ready: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    answers: np.ndarray,
+    cell: int,
+) -> tuple[float, float]:
+    """Return the slope of the ordinal log-likelihood by the predictor, and minus its bend."""
+    slope, bend = 0.0, 0.0
+    for k in range(cuts.shape[0]):
+        below = answers[cell, k]
+        both = below + answers[cell, k + 1]
+        if both > 0.0:
+            x = cuts[k] * ready[0] - eta
+            small = math.exp(-abs(x))
+            share = (1.0 if x > 0.0 else small) / (1.0 + small)
+            slope += both * share - below
+            bend += both * share * (1.0 - share)
+    return slope, bend
+
+
+@compiled
+def likeliest_shift(
+    eta: float,
+    spread: float,
+    ready: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    answers: np.ndarray,
+    cell: int,
+) -> tuple[float, float]:
+    """Return roughly where the integrand over shifts is largest, and how it bends there.
+
+    Newton's method on a concave function, kept between bounds; what is found is a place to begin.
+    """
+    n = answers[cell].sum()
+    low, high, z, bend = -spread * n, spread * n, 0.0, 0.0  # slopes are between -n and n
+    for _ in range(60):
+        slope, bend = _bend(eta + spread * z, ready, gaps, cuts, answers, cell)
+        uphill, width = spread * slope - z, 1.0 + spread * spread * bend
+        if uphill > 0.0:
+            low = z
+        else:
+            high = z
+        step = uphill / width
+        if abs(step) * math.sqrt(width) < 0.1:
+            break
+        z += step
+        if not low < z < high:
+            z = 0.5 * (low + high)
+    return z, bend
+
+
+@compiled
+def _apart(n: float, width: float, cuts: np.ndarray, answers: np.ndarray, cell: int) -> bool:
+    """Tell whether the edges of a point's interval are far enough apart to be looked at alone."""
+    for k in range(1, cuts.shape[0]):
+        if answers[cell, k] > 0.0:
+            return (cuts[k] - cuts[k - 1]) * width > 2.0 * (_BEYOND + math.log(n))
+    return True
+
+
+@compiled
+def _unanimous(
+    eta: float,
+    spread: float,
+    n: float,
+    ready: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    answers: np.ndarray,
+    cell: int,
+    slopes: np.ndarray,
+    nodes: np.ndarray,
+) -> float:
+    """Score answers that are all the same, where shifts are wide, at the edges of their interval.
+
+    The likelihood L of the shifted predictor u is 0 or 1 but for two edges. With
+    z = (u - eta) / spread, integrating by parts,
+
+        E L = integral of Phi(-z) dL(u), or of -Phi(z) dL(u),
+
+    whose integrand is not 0 at the edges alone: the cost does not depend on the spread. All slopes
+    are integrals over the edges, too.
+    """
+    width, size, point = ready[0], cuts.shape[0], 0
+    while answers[cell, point] == 0.0:
+        point += 1
+    low, high = point - 1, point  # the cutpoints of the interval
+    bottom = cuts[low] * width if low >= 0 else -np.inf
+    top = cuts[high] * width if high < size else np.inf
+    number = int((2.0 * _BEYOND + math.log(n)) / _EDGE_STEP) + 1
+    # With a point at an end, the form is that without a boundary term; else that of small numbers.
+    upper = high == size or (low >= 0 and bottom + top > 2.0 * eta)
+    log_missing = ready[2 * low + 1] if low >= 0 and high < size else 0.0
+    total, tilted, of_low, of_high = 0.0, 0.0, 0.0, 0.0
+    for j in range(2 * number):
+        beyond = (j % number) * _EDGE_STEP - _BEYOND  # of an edge, and then into the interval
+        if (low if j < number else size - 1 - high) < 0:
+            continue
+        u = bottom + beyond if j < number else top - beyond
+        d_low, d_high, log_p = 0.0, 0.0, log_missing
+        if low >= 0:
+            x = -beyond if j < number else bottom - u
+            small = math.exp(-abs(x))
+            log_p -= max(x, 0.0) + math.log1p(small)
+            d_low = -(1.0 if x > 0.0 else small) / (1.0 + small)
+        if high < size:
+            x = top - u if j < number else beyond
+            small = math.exp(-abs(x))
+            log_p -= max(-x, 0.0) + math.log1p(small)
+            d_high = (small if x > 0.0 else 1.0) / (1.0 + small)
+        like = n * math.exp(n * log_p)
+        z = (u - eta) / spread
+        phi = math.exp(-0.5 * z * z)
+        tail = 0.5 * math.erfc((z if upper else -z) * math.sqrt(0.5))
+        slope = -like * (d_low + d_high)
+        total += slope * (tail if upper else -tail)
+        of_low += like * d_low * phi
+        of_high += like * d_high * phi
+        tilted += slope * phi * z
+    if not total > _LEAST_SUM:  # so far out that the peak will do
+        slopes[_ETA] = slopes[_OWN] = slopes[_SPREAD] = 0.0
+        start, _ = likeliest_shift(eta, spread, ready, gaps, cuts, answers, cell)
+        logp = cell_logp(
+            ORDINAL, eta + spread * start, ready, gaps, cuts, slopes, answers, cell, slopes
+        )
+        slopes[_SPREAD] = slopes[_ETA] * start
+        return logp - 0.5 * start * start
+    scale = 1.0 / (math.sqrt(2.0 * math.pi) * spread * total)
+    d_width = 0.0
+    slopes[_ETA] = -(of_low + of_high) * scale
+    slopes[_SPREAD] = tilted * scale
+    if low >= 0:
+        slopes[_CUTS + low] += of_low * scale * width
+        d_width += of_low * scale * cuts[low]
+    if high < size:
+        slopes[_CUTS + high] += of_high * scale * width
+        d_width += of_high * scale * cuts[high]
+    if low >= 0 and high < size:
+        d_distance = n * ready[2 * low + 2]
+        slopes[_CUTS + size + low] += d_distance * width
+        d_width += d_distance * gaps[low]
+    slopes[_OWN] = d_width * width
+    return math.log(total * _EDGE_STEP)
+
+
+@compiled
+def _shifted_ordinal(
+    eta: float,
+    spread: float,
+    ready: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    answers: np.ndarray,
+    cell: int,
+    slopes: np.ndarray,
+    nodes: np.ndarray,
+) -> float:
+    """Score counts at ordered points, with a normal shift of the predictor integrated out.
+
+    log E p(counts | eta + spread z), z standard normal, by the trapezoidal rule from the peak
+    outwards. The integrand is log-concave, so that it only falls from there.
+
+    Parameters
+    ----------
+    nodes
+        ``[3 + 2 cuts]`` or more: room for sums over the nodes.
+    """
+    width, size = ready[0], cuts.shape[0]
+    n, kinds, fixed = 0.0, 0, 0.0
+    for k in range(size + 1):
+        n += answers[cell, k]
+        kinds += answers[cell, k] > 0.0
+        if 0 < k < size:
+            fixed += answers[cell, k] * ready[2 * k - 1]
+    slopes[_ETA] = slopes[_OWN] = slopes[_SPREAD] = 0.0
+    if n == 0.0:
+        return 0.0
+    start, bend = likeliest_shift(eta, spread, ready, gaps, cuts, answers, cell)
+    if spread > _SHARP and kinds == 1 and _apart(n, width, cuts, answers, cell):
+        return _unanimous(eta, spread, n, ready, gaps, cuts, answers, cell, slopes, nodes)
+    if not (abs(start) < _NOWHERE and spread < _ENORMOUS):
+        # The peak stands for the integral: a sampler's first steps may go anywhere.
+        logp = cell_logp(
+            ORDINAL, eta + spread * start, ready, gaps, cuts, slopes, answers, cell, slopes
+        )
+        slopes[_SPREAD] = slopes[_ETA] * start
+        return logp - 0.5 * start * start
+    edge = _EDGE if n == 1.0 else _EDGES
+    step = _STEP if kinds == 1 else _PEAK_STEP
+    step /= math.sqrt(1.0 + spread * spread * max(bend, edge))
+    nodes[:] = 0.0
+    whole, peak = 0.0, 0.0
+    for side in (-1.0, 1.0):
+        at = 0.0 if side < 0.0 else 1.0
+        while True:
+            z = start + side * at * step
+            shifted, value, slope = eta + spread * z, -0.5 * z * z, 0.0
+            for k in range(size):
+                below = answers[cell, k]
+                both = below + answers[cell, k + 1]
+                if both > 0.0:
+                    x = cuts[k] * width - shifted
+                    small = math.exp(-abs(x))
+                    value += below * x - both * (max(x, 0.0) + math.log1p(small))
+                    d_x = below - both * (1.0 if x > 0.0 else small) / (1.0 + small)
+                    nodes[3 + k] = d_x
+                    slope -= d_x
+            if at == 0.0:
+                peak = value
+            if at * step > _WIDEST or not value >= peak - _NEGLIGIBLE:  # or is no number
+                break
+            weight = math.exp(value - peak)
+            whole += weight
+            nodes[0] += weight * slope
+            nodes[1] += weight * slope * z
+            for k in range(size):
+                nodes[3 + size + k] += weight * nodes[3 + k]
+            at += 1.0
+    slopes[_ETA] = nodes[0] / whole
+    slopes[_SPREAD] = nodes[1] / whole
+    d_width = 0.0
+    for k in range(size):
+        d_x = nodes[3 + size + k] / whole
+        slopes[_CUTS + k] += d_x * width
+        d_width += d_x * cuts[k]
+        if k > 0 and answers[cell, k] > 0.0:
+            d_distance = answers[cell, k] * ready[2 * k]
+            slopes[_CUTS + size + k - 1] += d_distance * width
+            d_width += d_distance * gaps[k - 1]
+    slopes[_OWN] = d_width * width
+    return fixed + peak + math.log(whole * step) - 0.5 * math.log(2.0 * math.pi)
+
+
+@compiled
+def lay_nodes(spread: float, most: float, finer: float, table: np.ndarray) -> int:
+    """Write nodes, their weights and exp(-spread * node) into a table, and return their number.
+
+    For the likelihood of at most so many answers, whose logarithm bends by a half each at most; so
+    many times finer than a sum needs. No nodes where they would be too many.
+    """
+    step = _STEP / finer / math.sqrt(1.0 + spread * spread * max(0.5 * most, _EDGE))
+    half = math.ceil(_REACH / step)
+    if most > _FEW or 2 * half + 1 > table.shape[1]:
+        return 0
+    number, whole = 2 * half + 1, 0.0
+    for j in range(number):
+        z = (j - half) * step
+        table[0, j], table[1, j] = z, math.exp(-0.5 * z * z)
+        table[2, j] = math.exp(-spread * z)
+        whole += table[1, j]
+    for j in range(number):
+        table[1, j] /= whole
+    return number
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
+def few_answers(
+    eta: float,
+    ready: np.ndarray,
+    cuts: np.ndarray,
+    answers: np.ndarray,
+    cell: int,
+    table: np.ndarray,
+    number: int,
+    sums: np.ndarray,
+) -> float:
+    """Add up the likelihood of few answers over the nodes of a table.
+
+    P(y <= k) at a node is v_k = x / (1 + x) with x = exp(cut_k - eta - spread z). Without the
+    factors that no node changes, the likelihood is the product of v_k^n_k (1 - v_k)^n_{k+1}.
+
+    Parameters
+    ----------
+    sums
+        ``[cut]`` of likelihood times v_k, then likelihood times v_k times node, then at the end
+        likelihood times node; written to.
+    """
+    size = cuts.shape[0]
+    edges = 1 + 2 * (size - 1)
+    shrunk = math.exp(-eta)
+    like = table[3]
+    for j in range(number):
+        like[j] = table[1, j]
+    for k in range(size):
+        below, above = int(answers[cell, k]), int(answers[cell, k + 1])
+        if below + above == 0:
+            continue
+        factor, v, u = shrunk * ready[edges + k], table[4 + k], table[4 + size + k]
+        for j in range(number):
+            x = factor * table[2, j]
+            u[j] = 1.0 / (1.0 + x)
+            v[j] = x * u[j]
+        for _ in range(below):
+            for j in range(number):
+                like[j] *= v[j]
+        for _ in range(above):
+            for j in range(number):
+                like[j] *= u[j]
+    total, tilted = 0.0, 0.0
+    for j in range(number):
+        total += like[j]
+        tilted += like[j] * table[0, j]
+    sums[2 * size] = tilted
+    for k in range(size):
+        if answers[cell, k] + answers[cell, k + 1] > 0.0:
+            v, plain, moved = table[4 + k], 0.0, 0.0
+            for j in range(number):
+                product = like[j] * v[j]
+                plain += product
+                moved += product * table[0, j]
+            sums[k], sums[size + k] = plain, moved
+    return total
+
+
+@compiled
+def _shifted(
+    eta: float,
+    spread: float,
+    ready: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    answers: np.ndarray,
+    cell: int,
+    slopes: np.ndarray,
+    nodes: np.ndarray,
+    table: np.ndarray,
+    number: int,
+) -> float:
+    """Score counts with a normal shift integrated out, by whichever way is the quicker.
+
+    Parameters
+    ----------
+    table, number
+        See `lay_nodes`; no nodes where the spread is too large for them.
+    """
+    size, n = cuts.shape[0], 0.0
+    for k in range(size + 1):
+        n += answers[cell, k]
+    far = abs(eta) + spread * _REACH + abs(cuts[0]) * ready[0]
+    if number == 0 or n == 0.0 or n != math.floor(n) or far > _FAR:
+        return _shifted_ordinal(eta, spread, ready, gaps, cuts, answers, cell, slopes, nodes)
+    total = few_answers(eta, ready, cuts, answers, cell, table, number, nodes)
+    ends = table[3, 0] + table[3, number - 1]
+    if not total > _LEAST_SUM or ends > _CUT_OFF * total:
+        return _shifted_ordinal(eta, spread, ready, gaps, cuts, answers, cell, slopes, nodes)
+    width, logp, d_width = ready[0], math.log(total), 0.0
+    slopes[_ETA] = slopes[_SPREAD] = 0.0
+    for k in range(size):
+        below = answers[cell, k]
+        both = below + answers[cell, k + 1]
+        if both == 0.0:
+            continue
+        d_x = below - both * nodes[k] / total
+        slopes[_ETA] -= d_x
+        slopes[_SPREAD] -= (below * nodes[2 * size] - both * nodes[size + k]) / total
+        slopes[_CUTS + k] += d_x * width
+        d_width += d_x * cuts[k]
+        if k > 0 and below > 0.0:
+            logp += below * ready[2 * k - 1]
+            d_distance = below * ready[2 * k]
+            slopes[_CUTS + size + k - 1] += d_distance * width
+            d_width += d_distance * gaps[k - 1]
+    slopes[_OWN] = d_width * width
+    return logp
 
 
 @numba.njit(inline="always")
@@ -341,9 +748,10 @@ def forward(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute ``eta`` and ``own``, both ``[cell]``, from the effects.
 
-    With A, D, B, L, S and O the weighted sums of the effects whose terms have the roles
-    `ASKED`, `DISCRIMINATED`, `BELIEVED`, `LOG_DISCRIMINATION`, `DISCRIMINATION` and `OWN`,
-    ``eta = A + keying * (exp(L) * S * D + B)`` and ``own = O``, S being 1 without such terms.
+    With A, D, B, L, S, O and K the weighted sums of the effects whose terms have the roles
+    `ASKED`, `DISCRIMINATED`, `BELIEVED`, `LOG_DISCRIMINATION`, `DISCRIMINATION`, `OWN` and
+    `DECISIVENESS`, ``eta = exp(K) * (A + keying * (exp(L) * S * D + B))`` and ``own = O``, S being
+    1 without such terms.
 
     Parameters
     ----------
@@ -362,9 +770,34 @@ def forward(
             sums[role] = _sum(effects, index, weight, cell, roles[role], roles[role + 1])
         scale = math.exp(sums[LOG_DISCRIMINATION]) * (sums[DISCRIMINATION] if signed else 1.0)
         belief = scale * sums[DISCRIMINATED] + sums[BELIEVED]
-        eta[cell] = sums[ASKED] + keying[cell] * belief
+        eta[cell] = math.exp(sums[DECISIVENESS]) * (sums[ASKED] + keying[cell] * belief)
         own[cell] = sums[OWN]
     return eta, own
+
+
+@compiled
+def sharpness(
+    effects: np.ndarray,
+    index: np.ndarray,
+    weight: np.ndarray,
+    roles: np.ndarray,
+    keying: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the decisiveness, and the spread of what is integrated out times that, ``[cell]``.
+
+    Parameters
+    ----------
+    effects, index, weight, roles, keying
+        See `forward`.
+    """
+    cells = index.shape[0]
+    decisiveness, spread = np.empty(cells), np.empty(cells)
+    for cell in range(cells):
+        k = _sum(effects, index, weight, cell, roles[DECISIVENESS], roles[DECISIVENESS + 1])
+        s = _sum(effects, index, weight, cell, roles[SPREAD], roles[SPREAD + 1])
+        decisiveness[cell] = math.exp(k)
+        spread[cell] = decisiveness[cell] * s
+    return decisiveness, spread
 
 
 @compiled
@@ -376,11 +809,17 @@ def _unit_cuts(gaps: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def workspace(gaps: np.ndarray, confusion: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the cutpoints at width 1, and the arrays that `cell_logp` and `prepare` write to."""
+def workspace(
+    gaps: np.ndarray, confusion: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the cutpoints at width 1, and the arrays that functions of cells write to.
+
+    These are, in order, those of `cell_logp`, `prepare` and `_shifted_ordinal`.
+    """
     cuts = _unit_cuts(gaps)
     slopes = np.zeros(_CUTS + cuts.shape[0] + gaps.shape[0] + confusion.shape[0])
-    return cuts, slopes, np.empty(3 + 3 * gaps.shape[0] + 2 * (cuts.shape[0] + 1))
+    ready = np.empty(3 + 3 * gaps.shape[0] + 2 * (cuts.shape[0] + 1))
+    return cuts, slopes, ready, np.zeros(4 + 2 * cuts.shape[0])
 
 
 @compiled
@@ -427,10 +866,16 @@ def evaluate(
         See `polbayes.fit.layout.Gathering`.
     """
     r, gradient = roles, np.zeros(effects.shape[0])
-    cuts, slopes, ready = workspace(gaps, confusion)
+    cuts, slopes, ready, nodes = workspace(gaps, confusion)
     base, due, since = np.zeros(ROLES), np.zeros(ROLES), 0
     signed = r[DISCRIMINATION + 1] > r[DISCRIMINATION]
+    decided, shifted = r[DECISIVENESS + 1] > r[DECISIVENESS], r[SPREAD + 1] > r[SPREAD]
     total, growth, sign, log_scale, own = 0.0, 1.0, 1.0, 0.0, np.nan
+    sharp, log_sharp, spread, spread_before, number = 1.0, 0.0, 0.0, 0.0, 0
+    table, most = np.empty((4 + 2 * cuts.shape[0], _MOST_NODES)), 0.0
+    if shifted:
+        for cell in range(answers.shape[0]):
+            most = max(most, answers[cell].sum())
     for cell in range(index.shape[0]):
         if fresh[cell]:
             for role in range(ROLES):
@@ -446,14 +891,29 @@ def evaluate(
         if signed:
             sign = base[4] + _sum(effects, index, weight, cell, steady[4], r[5])
         own = base[5] + _sum(effects, index, weight, cell, steady[5], r[6])
+        if decided:
+            last = log_sharp
+            log_sharp = base[6] + _sum(effects, index, weight, cell, steady[6], r[7])
+            if log_sharp != last:
+                sharp = math.exp(log_sharp)
+        if shifted:
+            spread = sharp * (base[7] + _sum(effects, index, weight, cell, steady[7], r[8]))
         if log_scale != before[0]:
             growth = math.exp(log_scale)
         if own != before[1]:
             prepare(kind, own, gaps, cuts, ready)
         scale = growth * sign
-        eta = asked + keying[cell] * (scale * discriminated + believed)
-        total += cell_logp(kind, eta, ready, gaps, cuts, confusion, answers, cell, slopes)
-        slope = slopes[_ETA]
+        eta = sharp * (asked + keying[cell] * (scale * discriminated + believed))
+        if spread > 0.0:
+            if spread != spread_before:
+                number = lay_nodes(spread, most, 1.0, table)
+                spread_before = spread
+            total += _shifted(
+                eta, spread, ready, gaps, cuts, answers, cell, slopes, nodes, table, number
+            )
+        else:
+            total += cell_logp(kind, eta, ready, gaps, cuts, confusion, answers, cell, slopes)
+        slope = slopes[_ETA] * sharp
         due[0] += slope
         _scatter(gradient, slope, index, weight, cell, steady[0], r[1])
         slope *= keying[cell]
@@ -471,6 +931,14 @@ def evaluate(
         _scatter(gradient, slope, index, weight, cell, steady[3], r[4])
         due[5] += slopes[_OWN]
         _scatter(gradient, slopes[_OWN], index, weight, cell, steady[5], r[6])
+        if decided:
+            slope = slopes[_ETA] * eta + slopes[_SPREAD] * spread
+            due[6] += slope
+            _scatter(gradient, slope, index, weight, cell, steady[6], r[7])
+        if shifted:
+            slope = slopes[_SPREAD] * sharp
+            due[7] += slope
+            _scatter(gradient, slope, index, weight, cell, steady[7], r[8])
     for role in range(ROLES):
         _scatter(gradient, due[role], index, weight, since, r[role], steady[role])
     of_confusion = slopes[slopes.shape[0] - confusion.shape[0] :].copy()
@@ -495,12 +963,48 @@ def pointwise(
     gaps, confusion, kind, answers
         See `evaluate`.
     """
-    cuts, slopes, ready = workspace(gaps, confusion)
+    cuts, slopes, ready, _ = workspace(gaps, confusion)
     logp = np.empty(eta.shape[0])
     for cell in range(eta.shape[0]):
         if cell == 0 or own[cell] != own[cell - 1]:
             prepare(kind, own[cell], gaps, cuts, ready)
         logp[cell] = cell_logp(kind, eta[cell], ready, gaps, cuts, confusion, answers, cell, slopes)
+    return logp
+
+
+@compiled
+def shifted(
+    eta: np.ndarray,
+    own: np.ndarray,
+    spread: np.ndarray,
+    gaps: np.ndarray,
+    answers: np.ndarray,
+) -> np.ndarray:
+    """Return ``[cell]`` log of the mean likelihood of counts over normal shifts of the predictor.
+
+    Parameters
+    ----------
+    eta, own
+        See `forward`.
+    spread
+        ``[cell]`` standard deviation of the shifts; 0 for none.
+    gaps, answers
+        See `evaluate`; counts at ordered points.
+    """
+    none = np.empty(0)
+    cuts, slopes, ready, nodes = workspace(gaps, none)
+    logp = np.empty(eta.shape[0])
+    for cell in range(eta.shape[0]):
+        if cell == 0 or own[cell] != own[cell - 1]:
+            prepare(ORDINAL, own[cell], gaps, cuts, ready)
+        if spread[cell] > 0.0:
+            logp[cell] = _shifted_ordinal(
+                eta[cell], spread[cell], ready, gaps, cuts, answers, cell, slopes, nodes
+            )
+        else:
+            logp[cell] = cell_logp(
+                ORDINAL, eta[cell], ready, gaps, cuts, none, answers, cell, slopes
+            )
     return logp
 
 

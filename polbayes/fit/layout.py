@@ -5,7 +5,7 @@ the spec says; the posterior gets its names when it is read off.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -27,6 +27,7 @@ _ROLES: Mapping[str, tuple[int, float]] = {
     "threshold": (5, 1.0),
     "sigma": (5, 1.0),
     "phi": (5, 1.0),
+    "decisiveness": (6, 1.0),
     "validity": (0, 1.0),
     "validity_sigma": (5, 1.0),
     "validity_phi": (5, 1.0),
@@ -34,6 +35,9 @@ _ROLES: Mapping[str, tuple[int, float]] = {
 
 # Where discriminations may have either sign: see `polbayes.fit.spec`.
 _SIGNED: Mapping[str, tuple[int, float]] = {"discrimination": (4, 1.0), "difficulty": (2, -1.0)}
+
+# Roles that are not those of a part: see `polbayes.fit.kernel`.
+_OWN, _SPREAD, _ROLES_IN_ALL = 5, 7, 8
 
 # A term is not steady if it is another one in more than this share of the cells.
 _OFTEN = 0.5
@@ -104,6 +108,11 @@ class Block:
     def correlated(self) -> bool:
         """Whether the term's coefficients are correlated."""
         return self.group is not None and len(self.group.columns) > 1 and self.group.term.correlated
+
+    @property
+    def integrated(self) -> bool:
+        """Whether the term's effects are integrated out of the likelihood that is sampled."""
+        return self.group is not None and self.group.integrated
 
 
 @dataclass(frozen=True)
@@ -186,6 +195,12 @@ class Layout:
         ``[scale]`` (part, group name, label of the level or column it is for).
     answers, validity
         How the effects enter the predictor of the answers, and of their validity.
+    copies
+        Positions of the scales that stand behind the effects in the vector, because they enter
+        the likelihood themselves.
+    integrating
+        The layout that is sampled, where a term is integrated out: without its effects, and with
+        copies of its scales. That term is the last one, so that all others are in the same place.
     """
 
     blocks: tuple[Block, ...]
@@ -194,6 +209,18 @@ class Layout:
     scales: tuple[tuple[str, str, str], ...]
     answers: Gathering
     validity: Gathering | None
+    copies: tuple[int, ...] = ()
+    integrating: "Layout | None" = None
+
+    @property
+    def sampled(self) -> "Layout":
+        """The layout that is sampled: the same where nothing is integrated out."""
+        return self.integrating or self
+
+    @property
+    def size(self) -> int:
+        """Length of the vector of effects, copies of scales included."""
+        return self.blocks[-1].stop + len(self.copies)
 
     def block(self, part: str, group: BoundGroup | None) -> Block:
         """Return the stretch of one term."""
@@ -215,6 +242,7 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
     scales: list[tuple[str, str, str]] = []
     start = len(matrix)
     groups = [(part.name, group) for part in parts.values() for group in part.groups]
+    groups.sort(key=lambda pair: pair[1].integrated)
     for name, group in groups:
         size = len(group.levels) * len(group.columns)
         labels = group.scales or (group.columns if group.matrix is not None else ("",))
@@ -224,7 +252,7 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
         start += size
     answering = {name: part for name, part in parts.items() if POSITIONS[name] != "validity"}
     validity = {name: part for name, part in parts.items() if POSITIONS[name] == "validity"}
-    return Layout(
+    whole = Layout(
         tuple(blocks),
         matrix,
         coefficients,
@@ -232,6 +260,17 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
         _gathering(answering, blocks, keying),
         _gathering(validity, blocks, keying) if validity else None,
     )
+    if not blocks[-1].integrated:
+        return whole
+    *rest, last = blocks
+    first, count = last.scales
+    integrating = replace(
+        whole,
+        blocks=tuple(rest),
+        answers=_gathering(answering, rest, keying, integrated=last),
+        copies=tuple(range(first, first + count)),
+    )
+    return replace(whole, integrating=integrating)
 
 
 def _common_blocks(
@@ -251,7 +290,11 @@ def _common_blocks(
 
 
 def _gathering(
-    parts: Mapping[str, BoundPart], blocks: list[Block], keying: np.ndarray
+    parts: Mapping[str, BoundPart],
+    blocks: list[Block],
+    keying: np.ndarray,
+    *,
+    integrated: Block | None = None,
 ) -> Gathering:
     columns: list[tuple[np.ndarray, np.ndarray, int]] = []
     signed = any(part.signed for part in parts.values())
@@ -262,10 +305,17 @@ def _gathering(
         if block.group is None:
             common = parts[block.part].common
             assert common is not None
-            columns.append((block.start + common.index, np.full(len(keying), sign), role))
-            continue
-        for index, weight in entries(block.group):
+            entering = [(common.index, np.ones(len(keying)))]
+        else:
+            entering = entries(block.group)
+        for index, weight in entering:
             columns.append((block.start + index, sign * weight, role))
+            if parts[block.part].widens:
+                columns.append((block.start + index, weight, _OWN))
+    if integrated is not None:
+        assert integrated.group is not None
+        scale = integrated.group.scale_of[integrated.group.index]
+        columns.append((blocks[-1].stop + scale, np.ones(len(keying)), _SPREAD))
     index = np.stack([c[0] for c in columns], axis=1)
     weight = np.stack([c[1] for c in columns], axis=1)
     often = _changes(index, weight).mean(axis=0) > _OFTEN
@@ -276,7 +326,7 @@ def _gathering(
     return Gathering(
         index=index.astype(np.uint32, order="C"),
         weight=weight,
-        roles=np.searchsorted(np.sort([c[2] for c in columns]), np.arange(7)),
+        roles=np.searchsorted(np.sort([c[2] for c in columns]), np.arange(_ROLES_IN_ALL + 1)),
         keying=keying.astype(float),
     )
 

@@ -32,7 +32,7 @@ class Built:
     parts, cells, spec
         Bound parts, distinct cells and the analysis spec.
     layout
-        Where the effects are.
+        Where the effects are; the model has those of `layout.sampled`.
     start
         Where chains start, and what the answers know there.
     """
@@ -67,7 +67,7 @@ def build(spec: Spec, cells: Cells, parts: Mapping[str, BoundPart]) -> Built:
         The spec's parts bound to these cells (`polbayes.fit.terms.bind`).
     """
     layout = lay_out(parts, cells)
-    start = find_start(layout, spec, cells)
+    start = find_start(layout.sampled, spec, cells)
     return Built(parts, cells, spec, centre(layout, start), start)
 
 
@@ -77,7 +77,7 @@ def _model(built: Built) -> "pm.Model":
 
     from polbayes.fit.operation import Confusion
 
-    spec, cells, layout, start = built.spec, built.cells, built.layout, built.start
+    spec, cells, layout, start = built.spec, built.cells, built.layout.sampled, built.start
     priors = priors_of(layout, spec, cells)
     with pm.Model() as model:
         effects = _effects(layout, spec, start, priors)
@@ -153,7 +153,9 @@ def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors) -> Any:
             others,
             data["mode"],
             logp=lambda w, b, sd, others, _: expand(w, b, sd, others)[1],
-            random=lambda b, sd, others, _, rng, size: draw(rng, b, sd, known, arrays["scale"]),
+            random=lambda b, sd, others, _, rng, size: draw(
+                rng, b, sd, others, known, arrays["scale"]
+            ),
             signature="(b),(s),(c),(n)->(n)",
             initval=around(np.zeros(len(arrays["place"]))),
         )

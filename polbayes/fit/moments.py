@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polbayes.fit.likelihood import cutpoints
+from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
 
 # Nodes and weights to average over the residual of the logit-normal family: the trapezoidal rule,
 # which for wide residuals is far more exact than as many nodes of Gauss and Hermite (error below
@@ -27,12 +27,16 @@ class Moments:
         ``[cell]`` variance of one answer.
     noise
         ``[cell]`` variance of one answer on the latent scale, around the predictor.
+    same
+        ``[cell]`` probability that two answers are the same; where answers are probabilities, that
+        of two answers drawn with them.
     """
 
     net: np.ndarray
     slope: np.ndarray
     variance: np.ndarray
     noise: np.ndarray
+    same: np.ndarray
 
 
 def net_agreement(family: str, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> np.ndarray:
@@ -86,12 +90,17 @@ def answer_moments(family: str, eta: np.ndarray, own: np.ndarray, gaps: np.ndarr
         agree, disagree = _shares(eta, own, gaps)
         net = agree - disagree
         slope = agree * (1 - agree) + disagree * (1 - disagree)
-        return Moments(net, slope, agree + disagree - net**2, np.full_like(net, np.pi**2 / 3))
+        points = ordinal_probabilities(eta, cutpoints(gaps, np.exp(own)))
+        same = (points**2).sum(axis=-1)
+        noise = np.full_like(net, np.pi**2 / 3)
+        return Moments(net, slope, agree + disagree - net**2, noise, same)
     if family == "logit_normal":
         sides = _sides(eta, own)
         net, square = sides @ _WEIGHTS, sides**2 @ _WEIGHTS
-        return Moments(net, (1 - square) / 2, square - net**2, np.exp(2 * own) * np.ones_like(net))
+        noise = np.exp(2 * own) * np.ones_like(net)
+        return Moments(net, (1 - square) / 2, square - net**2, noise, (1 + square) / 2)
     net, phi = np.tanh(eta / 2), np.exp(own)
     share = (1 + net) / 2
     noise = polygamma(1, share * phi) + polygamma(1, (1 - share) * phi)
-    return Moments(net, (1 - net**2) / 2, (1 - net**2) / (1 + phi), noise)
+    variance = (1 - net**2) / (1 + phi)
+    return Moments(net, (1 - net**2) / 2, variance, noise, (1 + net**2 + variance) / 2)

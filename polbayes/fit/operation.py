@@ -16,9 +16,10 @@ from polbayes.fit.compilation import source_of
 # PyTensor keeps what it compiled on disk, and would go on using it after an upgrade: the number of
 # the source is part of what it is kept under.
 
-# Of the arguments of `expand` the first four are sampled; the effects are as many as this one.
+# Of the arguments of `expand` the first four are sampled; the effects are as many as these two.
 _SAMPLED = 4
-_GROUP = _SAMPLED + len(expansion.KNOWN) + expansion.PLACES.index("group")
+_PLACES = _SAMPLED + len(expansion.KNOWN)
+_GROUP, _COPIED = (_PLACES + expansion.PLACES.index(name) for name in ("group", "copied"))
 
 
 class LogLikelihood(Op):
@@ -74,8 +75,8 @@ class Effects(Op):
         outputs[0][0], outputs[1][0] = expansion.expand(*inputs)
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
-        """There are as many effects as numbers of groups."""
-        return [shapes[_GROUP], ()]
+        """There are as many effects as numbers of groups, and copies of scales."""
+        return [(shapes[_GROUP][0] + shapes[_COPIED][0],), ()]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         """Only what is sampled is differentiated."""

@@ -35,7 +35,7 @@ def anchored(layout: Layout, spec: Spec, cells: Cells) -> np.ndarray:
     """
     g, frame = layout.answers, cells.frame
     theta = slice(g.roles[1], g.roles[2])
-    weights = np.zeros((len(spec.anchors), layout.blocks[-1].stop))
+    weights = np.zeros((len(spec.anchors), layout.size))
     for row, (dimension, model) in enumerate(spec.anchors.items()):
         own = g.at(np.flatnonzero((frame["model"] == model) & (frame["dimension"] == dimension)))
         weight = np.broadcast_to(own.weight[:, theta], own.index[:, theta].shape)

@@ -12,7 +12,6 @@ import numpy as np
 
 from polbayes.fit import kernel
 from polbayes.fit.confusion import expand
-from polbayes.fit.integral import integrated
 from polbayes.fit.layout import Gathering
 from polbayes.fit.misclassification import Coder
 from polbayes.fit.model import Built
@@ -214,10 +213,11 @@ def log_likelihood(part: Likelihood, draws: Draws, cells: slice | np.ndarray) ->
     whole = not part.own_scale[rows].any()
     for k, effects in enumerate(draws.effects):
         eta, own = kernel.forward(effects, *g.plain)
+        sharp, _ = kernel.sharpness(effects, *g.plain)
         gaps = draws.gaps[k] if part.kind in (kernel.ORDINAL, kernel.READ) else np.empty(0)
         if whole:
             tables = expand(draws.readings[k], *part.coder.sizes) if part.coder else np.empty(0)
             out[k] = kernel.pointwise(eta, own, gaps, tables, part.kind, answers)
         else:
-            out[k] = integrated(eta, own, gaps, part.kind, answers, spread[k])
+            out[k] = kernel.shifted(eta, own, sharp * spread[k], gaps, answers)
     return out.T + part.constant[rows, None]

@@ -42,6 +42,8 @@ class Answers:
         ``[cell]`` answers, usable or not.
     usable
         ``[cell]`` usable answers; of answer probabilities that of all usable answers together.
+    same, pairs
+        ``[cell]`` pairs of answers to the same question that are the same, and all pairs.
     """
 
     agree: np.ndarray
@@ -50,6 +52,8 @@ class Answers:
     n: np.ndarray
     asked: np.ndarray
     usable: np.ndarray
+    same: np.ndarray
+    pairs: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,9 @@ class Statistic:
     name
         Name in the tables.
     what
-        ``agree``, ``neutral``, ``extreme`` or ``usable`` for a share of answers; ``wordings``
-        for how far the wordings of an item are apart.
+        ``agree``, ``neutral``, ``extreme`` or ``usable`` for a share of answers; ``repeated`` for
+        the share of pairs of answers to one question that are the same; ``wordings`` for how far
+        the wordings of an item are apart.
     labels
         ``[group]`` what the groups are.
     index
@@ -94,6 +99,8 @@ def statistics(built: Built) -> list[Statistic]:
     ]
     if len(built.cells.points) % 2:
         wanted.append(("neutral", "neutral", ("model",)))
+    if built.cells.counts.size and (built.cells.answered > 1).any():
+        wanted.append(("repeated", "repeated", ("model",)))
     if family in ("logit_normal", "beta"):
         wanted.append(("extreme", "extreme", ("model",)))
     if built.layout.validity is not None:
@@ -122,6 +129,8 @@ def evaluate(statistic: Statistic, answers: Answers, frame: "pd.DataFrame") -> n
         part = answers.extreme
     elif statistic.what == "usable":
         part, whole = answers.usable, answers.asked
+    elif statistic.what == "repeated":
+        part, whole = answers.same, answers.pairs
     size = len(statistic.labels)
     with np.errstate(invalid="ignore"):  # 0 / 0 where nothing was answered
         share: np.ndarray = np.bincount(statistic.index, part, size) / np.bincount(
@@ -166,14 +175,16 @@ def _of_counts(counts: np.ndarray, asked: np.ndarray) -> Answers:
     half = counts.shape[1] // 2
     agree, disagree = counts[:, -half:].sum(axis=1), counts[:, :half].sum(axis=1)
     n = counts.sum(axis=1)
-    return Answers(agree, disagree, np.zeros(len(counts)), n, asked, n)
+    same = (counts * (counts - 1) / 2).sum(axis=1)
+    return Answers(agree, disagree, np.zeros(len(counts)), n, asked, n, same, n * (n - 1) / 2)
 
 
 def _of_values(value: np.ndarray, mass: np.ndarray) -> Answers:
     there, one = np.isfinite(value), np.ones(len(value))
     agree, disagree = np.where(there, value, 0.0), np.where(there, 1 - value, 0.0)
     extreme = (there & ((value < _EXTREME) | (value > 1 - _EXTREME))).astype(float)
-    return Answers(agree, disagree, extreme, there * one, one, mass if mass.size else one)
+    none, usable = np.zeros(len(value)), mass if mass.size else one
+    return Answers(agree, disagree, extreme, there * one, one, usable, none, none)
 
 
 def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:

@@ -12,7 +12,9 @@ import numpy as np
 from polbayes.fit.cells import Cells, levels
 from polbayes.fit.centring import part_variables
 from polbayes.fit.coefficients import read_coefficients
+from polbayes.fit.kernel import DECISIVENESS
 from polbayes.fit.layout import Gathering
+from polbayes.fit.lean import lean
 from polbayes.fit.misclassification import Coder
 from polbayes.fit.model import Built
 from polbayes.fit.moments import net_agreement
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
+def read_off(built: Built, drawn: "xr.Dataset", *, fixed_prefixes: bool = False) -> "xr.Dataset":
     """Give the posterior its public names.
 
     Parameters
@@ -31,15 +33,21 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
     built
         The model that was sampled.
     drawn
-        Its draws, ``[chain, draw, ...]``.
+        Its draws, ``[chain, draw, ...]``, those of effects that were integrated out among them
+        (`polbayes.fit.imputation.with_integrated`).
+    fixed_prefixes
+        Whether the prefixes asked are all that matter, and not a sample of prefixes.
 
     Returns
     -------
     xarray.Dataset
-        With dimensions ``chain, draw`` first: ``theta[model, dimension]``,
-        ``acquiescence[model]``, ``prefix_acquiescence`` and ``prefix_steer[model, prefix]``,
+        With dimensions ``chain, draw`` first: ``theta[model, dimension]``, the position on
+        statements like those asked; ``theta_asked[model, dimension]``, that on the statements
+        asked; ``lean[model, dimension]`` on [-1, 1], the expected keyed stance on a new statement
+        (`polbayes.fit.lean`); ``decisiveness[model]``, ``acquiescence[model]``,
+        ``prefix_acquiescence`` and ``prefix_steer[model, prefix]``,
         ``difficulty`` and ``discrimination[item]``, ``wording[item, variant]``,
-        ``wording_scale[model]``, ``prefix_scale[model, prefix_effect]``,
+        ``wording_scale[model]``, ``prompt_scale[model]``, ``prefix_scale[model, prefix_effect]``,
         ``bias[model, dimension]`` and ``bias_total[model]`` on [-1, 1] (negative = left),
         where theta differs by instrument ``theta_instrument`` and ``bias_instrument[model,
         dimension, instrument]``, ``validity[model]``, the probability of a usable answer (of
@@ -52,6 +60,10 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
     out: dict[str, xr.DataArray] = {}
     parts = built.parts
     out["theta"] = reader.part("theta", ("model", "dimension"))
+    out["theta_asked"] = _on_these(built, reader, out["theta"])
+    out["lean"] = lean(built, drawn, fixed_prefixes=fixed_prefixes)
+    if "decisiveness" in parts:
+        out["decisiveness"] = _decisiveness(built, reader)
     if _by_instrument(built):
         out["theta_instrument"] = reader.part("theta", ("model", "dimension", "instrument"))
     if "acquiescence" in parts:
@@ -77,6 +89,39 @@ def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
     if built.layout.validity is not None:
         out["validity"] = _share_usable(built, reader)
     return reader.dataset(out)
+
+
+def _decisiveness(built: Built, reader: "_Reader") -> Any:
+    """Return decisiveness; NaN for models whose runs are copies that count once."""
+    values = np.exp(reader.part("decisiveness", ("model",)))
+    most = built.cells.frame.assign(n=built.cells.answered).groupby("model")["n"].max()
+    unknown = [str(m) in built.cells.copies and bool(most[m] <= 1) for m in values["model"].values]
+    return values.where(values["model"].copy(data=~np.array(unknown)))
+
+
+def _on_these(built: Built, reader: "_Reader", theta: Any) -> Any:
+    """Return positions on the statements asked, from those on statements like them.
+
+    To theta comes the mean of what the model thinks of these statements alone, and the midpoint is
+    that of these statements. Where quirks and difficulties sum to zero, both are 0.
+    """
+    out = theta
+    if "quirk" in built.parts:
+        out = out + reader.part("quirk", ("model", "dimension"))
+    if "difficulty" in built.parts and not built.spec.signed:
+        frame, dims = built.cells.frame, theta["dimension"].values
+        difficulty = reader.part("difficulty", ("item",))
+        of_item = frame.drop_duplicates("item").set_index("item")["dimension"]
+        means = [
+            difficulty.sel(item=[i for i in difficulty["item"].values if of_item[i] == d])
+            .mean("item")
+            .expand_dims(dimension=[d])
+            for d in dims
+        ]
+        import xarray as xr
+
+        out = out - xr.concat(means, dim="dimension")
+    return out.transpose(*theta.dims)
 
 
 class _Reader:
@@ -141,6 +186,8 @@ def _of_part(built: Built, name: str) -> Gathering:
     for block in built.layout.blocks:
         if block.part == name:
             inside |= (whole.index[0] >= block.start) & (whole.index[0] < block.stop)
+    if name == "decisiveness":  # which enters a second time, as a factor of widths
+        inside[: whole.roles[DECISIVENESS]] = False
     # Where terms are left out, the roles of the others begin so much earlier.
     roles = np.concatenate([[0], np.cumsum(inside)])[whole.roles]
     return Gathering(whole.index[:, inside], whole.weight[:, inside], roles, whole.keying)
@@ -195,7 +242,8 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
         if set(group.term.factors) == {"model", "prefix"}:
             prefix[block.part] = array
         elif block.part == "wording":
-            out["wording_scale"] = array
+            name = "prompt_scale" if "prefix" in group.term.factors else "wording_scale"
+            out[name] = array
     if prefix:
         import xarray as xr
 
@@ -246,13 +294,17 @@ def _usable(family: str, eta: np.ndarray, own: np.ndarray) -> np.ndarray:
 
 def predictors(
     built: Built, drawn: "xr.Dataset"
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield ``eta`` and ``own``, both ``[cell]``, and the gaps, for one draw after the other."""
-    from polbayes.fit.kernel import forward
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield for one draw after the other what answers follow.
 
-    draws = draws_of(drawn)
+    These are ``eta``, in which the decisiveness is a factor, and ``own``, both ``[cell]``; the
+    distances of the cutpoints; and the decisiveness, ``[cell]``.
+    """
+    from polbayes.fit.kernel import forward, sharpness
+
+    draws, plain = draws_of(drawn), built.layout.answers.plain
     for effects, gaps in zip(draws.effects, draws.gaps, strict=True):
-        yield (*forward(effects, *built.layout.answers.plain), gaps)
+        yield (*forward(effects, *plain), gaps, sharpness(effects, *plain)[0])
 
 
 def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
@@ -284,7 +336,7 @@ def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
     )
     shape = drawn["effects"].shape[:2]
     values = np.empty((shape[0] * shape[1], len(weights)))
-    for draw, (eta, own, gaps) in enumerate(predictors(built, drawn)):
+    for draw, (eta, own, gaps, _) in enumerate(predictors(built, drawn)):
         values[draw] = weights @ (flip * net_agreement(built.spec.family, eta, own, gaps))
     values = values.reshape(*shape, len(models), 1 + len(instruments), len(dims) + 1)
     import xarray as xr

@@ -63,34 +63,43 @@ def curvature(
         ``[column, column]``, first the coefficients of common terms, then the varying effects.
     """
     rows, coefficients = layout.matrix.shape
-    columns = coefficients + len(effects) - rows
+    stop = layout.blocks[-1].stop
+    columns = coefficients + stop - rows
     expand = sparse.block_diag(
-        [sparse.csr_array(layout.matrix), sparse.eye_array(len(effects) - rows)], format="csr"
+        [sparse.csr_array(layout.matrix), sparse.eye_array(stop - rows)], format="csr"
     )
     total, none = sparse.csr_array((columns, columns)), np.empty(0)
     for kind, answers, at in terms:
         widths = gaps if kind == kernel.ORDINAL else np.empty(0)
         eta, own = kernel.forward(effects, *at.plain)
+        sharp, spread = kernel.sharpness(effects, *at.plain)
         entering = effects[at.index] * at.weight
         by_role = [entering[:, first:stop].sum(axis=1) for first, stop in pairwise(at.roles)]
         growth, discriminated = np.exp(by_role[3]), by_role[1]
         scale = growth * (by_role[4] if at.roles[5] > at.roles[4] else 1.0)
-        s, one = at.keying, np.ones(len(at.keying))
-        slopes = (one, s * scale, s, s * scale * discriminated, s * growth * discriminated, one)
-        for first, stop, direction in ((0, 5, (1.0, 0.0)), (5, 6, (0.0, 1.0))):
+        s, one = at.keying * sharp, np.ones(len(at.keying))
+        slopes = (
+            *(sharp, s * scale, s, s * scale * discriminated, s * growth * discriminated),
+            *(one, eta),
+        )
+
+        def logp(eta: np.ndarray, own: np.ndarray) -> np.ndarray:
+            if spread.any():  # noqa: B023 (called within this turn of the loop)
+                return kernel.shifted(eta, own, spread, widths, answers)  # noqa: B023
+            return kernel.pointwise(eta, own, widths, none, kind, answers)  # noqa: B023
+
+        for roles, direction in (((0, 1, 2, 3, 4, 6), (1.0, 0.0)), ((5,), (0.0, 1.0))):
             below, here, above = (
-                kernel.pointwise(
-                    eta + k * direction[0], own + k * direction[1], widths, none, kind, answers
-                )
-                for k in (-_STEP, 0.0, _STEP)
+                logp(eta + k * direction[0], own + k * direction[1]) for k in (-_STEP, 0.0, _STEP)
             )
             bend = np.nan_to_num((2 * here - below - above) / _STEP**2, nan=0.0)
             bend = np.clip(bend, 0.0, _SHARPEST)
-            part = slice(at.roles[first], at.roles[stop])
-            index, sizes = at.index[:, part], np.diff(at.roles[first : stop + 1])
-            weight = at.weight[:, part] * np.repeat(np.array(slopes[first:stop]), sizes, axis=0).T
+            part = np.concatenate([np.arange(at.roles[r], at.roles[r + 1]) for r in roles])
+            index, sizes = at.index[:, part], [at.roles[r + 1] - at.roles[r] for r in roles]
+            multiplied = np.repeat(np.array([slopes[r] for r in roles]), sizes, axis=0).T
+            weight = at.weight[:, part] * multiplied
             cells = np.repeat(np.arange(len(s)), index.shape[1])
-            shape = (len(s), len(effects))
+            shape = (len(s), stop)
             jacobian = sparse.csr_array((weight.ravel(), (cells, index.ravel())), shape) @ expand
             total = total + jacobian.T @ jacobian.multiply(bend[:, None]).tocsr()
     return total.tocsr()

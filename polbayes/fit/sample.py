@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from polbayes.config import SamplerConfig
 
-BACKENDS = ("nutpie", "pymc", "numpyro", "advi")
+BACKENDS = ("nutpie", "pymc", "advi")
 
 
 def check_sampler(config: "SamplerConfig") -> None:
@@ -133,7 +133,7 @@ def compiled_density(built: Built) -> Any:
     """
     if not isinstance(built, Built):
         return None
-    if any(block.correlated and block.scales[1] > 2 for block in built.layout.blocks):
+    if any(block.correlated and block.scales[1] > 2 for block in built.layout.sampled.blocks):
         return None
     return compiled_for_nutpie(Density(built))
 
@@ -222,34 +222,6 @@ def _pymc(built: Built, config: "SamplerConfig", seed: int) -> Any:
     return trace
 
 
-def _numpyro(built: Built, config: "SamplerConfig", seed: int) -> Any:
-    try:
-        import numpyro
-    except ImportError:
-        raise UserError(
-            "sampler.backend: numpyro is not installed; install 'polbayes[numpyro]', or use "
-            "sampler=nutpie."
-        ) from None
-    from pymc.sampling.jax import sample_jax_nuts
-
-    from polbayes.fit import kernel_jax  # noqa: F401 (teaches PyTensor the likelihood)
-
-    # One device a chain, or chains would run one after the other.
-    numpyro.set_host_device_count(config.chains)
-    return sample_jax_nuts(
-        config.draws,
-        tune=config.tune,
-        chains=config.chains,
-        random_seed=seed,
-        jitter=not _has_starts(built),
-        target_accept=config.target_accept,
-        model=built.model,
-        progressbar=sys.stderr.isatty(),
-        compute_convergence_checks=False,
-        nuts_sampler="numpyro",
-    )
-
-
 def _has_starts(built: Built) -> bool:
     """Whether the model says where its chains start, with a distance between them."""
     return any(start is not None for start in built.model.rvs_to_initial_values.values())
@@ -258,5 +230,4 @@ def _has_starts(built: Built) -> bool:
 _NUTS: Mapping[str, Callable[[Built, "SamplerConfig", int], Any]] = {
     "nutpie": _nutpie,
     "pymc": _pymc,
-    "numpyro": _numpyro,
 }

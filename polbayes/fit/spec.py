@@ -5,7 +5,11 @@ For model m, item i of dimension d, wording v, prefix p, keyed s = ±1, the pred
     eta = acquiescence + wording
           + s * ( discrimination * (theta - difficulty) + steer + quirk )
 
-Every part is optional except theta, and is whatever its formula says. Discriminations are
+Every part is optional except theta, and is whatever its formula says. Answers follow
+``decisiveness * eta``: where a spec has that part, the unit of the predictor is the spread of what
+a model thinks of single statements (the standard deviation of quirks), statements are a sample of a
+domain, and neither quirks nor difficulties sum to zero. Without it the unit is the noise from run
+to run and the statements asked are all there are. Discriminations are
 positive. Where anchors are named they may have either sign, and it is an item response model with
 two parameters, as ideal points of votes are estimated: ``discrimination * theta - difficulty`` in
 place of ``discrimination * (theta - difficulty)``, which a discrimination of 0 leaves without a
@@ -32,6 +36,7 @@ POSITIONS: Mapping[str, str] = {
     "steer": "believed",
     "quirk": "believed",
     "discrimination": "discrimination",
+    "decisiveness": "decisiveness",
     "threshold": "threshold",
     "sigma": "sigma",
     "phi": "phi",
@@ -73,6 +78,14 @@ _DEFAULT_PRIORS = {
     "cutpoints": "LogNormal(0, 0.7)",
 }
 
+# With decisiveness, the spread of quirks is the unit of the predictor.
+_UNIT = {"quirk.sd": "Constant(1)"}
+_UNIT_DEFAULTS = {
+    "decisiveness.common": "Normal(1, 1)",
+    "decisiveness.sd": "Constant(1)",
+    **_UNIT,
+}
+
 # Of a product of two effects with mean 0 the data know the product of the scales alone. There are
 # more items than models as a rule, so that their scale is the better unit; it is also the one that
 # theta has where discriminations are positive.
@@ -112,6 +125,11 @@ class Spec:
     def signed(self) -> bool:
         """Whether discriminations may have either sign."""
         return bool(self.anchors)
+
+    @property
+    def sampled_items(self) -> bool:
+        """Whether the items are a sample of a domain, and the spread of quirks the unit."""
+        return "decisiveness" in self.parts
 
     def position(self, part: str) -> str:
         """Return where a part enters the predictor.
@@ -182,13 +200,14 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
     if "theta" not in parts:
         raise UserError("analysis.parts: the part 'theta' is missing; it is what is estimated.")
     _check_spread(parts, config.family)
+    given = flatten(config.priors)
+    _check_unit(parts, given)
     if config.anchor and "discrimination" not in parts:
         raise UserError(
             "analysis.anchor: an anchor is needed where discriminations may have either sign, but "
             "there is no part 'discrimination'; add one, e.g. '~ (1 | item)', or leave the anchor "
             "out."
         )
-    given = flatten(config.priors)
     _check_prior_keys(given, parts)
     for key, text in given.items():
         scale = key.endswith("sd") or key == "cutpoints"
@@ -203,6 +222,7 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
     # Identical cells are added up to counts whatever the family, so the two are one.
     family = "bernoulli" if config.family == "binomial" else config.family
     defaults = _DEFAULT_PRIORS | (_SIGNED_PRIORS if config.anchor else {})
+    defaults |= _UNIT_DEFAULTS if "decisiveness" in parts else {}
     anchors = {str(dimension): str(model) for dimension, model in config.anchor.items()}
     errors = config.misclassification
     if errors is not None and config.response not in ("stance", "agree"):
@@ -211,6 +231,26 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
             f"{config.response} is not; use response=stance or agree, or leave it out."
         )
     return Spec(config.response, family, parts, {**defaults, **given}, select, anchors, errors)
+
+
+def _check_unit(parts: Mapping[str, Formula], given: Mapping[str, str]) -> None:
+    """Refuse a decisiveness without a unit that it could be in."""
+    if "decisiveness" not in parts:
+        return
+    where = "analysis.parts.decisiveness"
+    quirks = parts["quirk"].groups if "quirk" in parts else ()
+    if len([q for q in quirks if q.expr == "1" and set(q.factors) == {"model", "item"}]) != 1:
+        raise UserError(
+            f"{where}: the unit is the spread of what a model thinks of single statements, so "
+            "that the part quirk needs the term (1 | model:item); add it, or leave decisiveness "
+            "out (analysis=ideology_logit)."
+        )
+    for key in ("quirk.sd", "quirk.model:item.sd"):
+        if key in given and not given[key].replace(" ", "").startswith("Constant("):
+            raise UserError(
+                f"analysis.priors.{key}: with a decisiveness the spread of quirks is the unit, "
+                f"and must be known, e.g. Constant(1), not {given[key]}."
+            )
 
 
 def without_errors(spec: Spec) -> Spec:

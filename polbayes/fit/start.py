@@ -13,7 +13,7 @@ import numpy as np
 
 from polbayes.errors import UserError
 from polbayes.fit import kernel
-from polbayes.fit.cells import Cells
+from polbayes.fit.cells import Cells, levels
 from polbayes.fit.layout import Block, Gathering, Layout
 from polbayes.fit.observed import likelihood_parts
 from polbayes.fit.orientation import anchored, first_discriminations
@@ -35,6 +35,9 @@ _DISCRIMINATION = 0.25
 # opens where the data know the effects less well than their scales do. This changes how fast the
 # posterior is explored, not the posterior.
 _CENTRE_FROM = 0.9
+
+# Logarithms of decisiveness are looked for between these.
+_DECISIVENESS, _SHARPEST = (-1.5, 3.5), 3.5
 
 # Where they may have either sign they are of the size of what they are multiplied with.
 _SIGNED = 1.0
@@ -118,7 +121,7 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     rows, coefficients = layout.matrix.shape
     ordinal = spec.family == "cumulative" and len(cells.points) > 2
     gaps = len(cells.points) - 2 if ordinal else 0
-    x = np.zeros(coefficients + layout.blocks[-1].stop - rows + gaps)
+    inner_stop = coefficients + layout.blocks[-1].stop - rows
     scale_of = _scale_of_effects(layout)
     held = np.array([part == "discrimination" for part, _, _ in layout.scales], dtype=bool)
     scales = np.where(held, _SIGNED if spec.signed else _DISCRIMINATION, _FIRST_SCALE)
@@ -127,28 +130,39 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     constant = np.array([p.values[0] if p.name == CONSTANT else np.nan for p in priors])
     scales = np.where(np.isnan(constant), scales, constant)
     held |= ~np.isnan(constant)
+    copies = np.array(layout.copies, dtype=int)
+    held[copies] = True  # they enter the likelihood, and are looked for with its mode
+    free = copies[np.isnan(constant[copies])]
+    x = np.concatenate([np.zeros(inner_stop + gaps), np.log(scales[free])])
+    unit = _Unit.of(layout, cells) if spec.sampled_items else None
+    still = np.empty(0, dtype=int) if unit is None else unit.columns
     if spec.signed:
-        x[coefficients : len(x) - gaps] = first_discriminations(layout, spec, cells)[rows:]
+        x[coefficients:inner_stop] = first_discriminations(layout, spec, cells)[rows:]
     wide = np.array([p.values[0] if p.name == "HalfNormal" else np.inf for p in priors])
     for turn in range(_ROUNDS + 1):
-        x = _mode(x, layout, terms, gaps, scales[scale_of])
-        inner, widths = x[coefficients : len(x) - gaps], np.exp(x[len(x) - gaps :])
-        effects = np.concatenate([layout.matrix @ x[:coefficients], inner])
+        x = _mode(x, layout, terms, gaps, scales, free, scale_of, still)
+        scales[free] = np.exp(x[inner_stop + gaps :])
+        inner, widths = x[coefficients:inner_stop], np.exp(x[inner_stop : inner_stop + gaps])
+        effects = np.concatenate([layout.matrix @ x[:coefficients], inner, scales[copies]])
         bend = curvature(layout, terms, effects, widths)
         precision = np.concatenate([np.full(coefficients, _PRECISION), scales[scale_of] ** -2.0])
         found = known(layout, bend, precision, leading)
         if turn == _ROUNDS:
             break
-        squares = np.bincount(scale_of, weights=inner**2)
-        share = np.bincount(scale_of, weights=np.clip(1 - found.after / found.before, 0, 1))
+        known_share = np.clip(1 - found.after / found.before, 0, 1)
+        squares = np.bincount(scale_of, weights=inner**2, minlength=len(scales))
+        share = np.bincount(scale_of, weights=known_share, minlength=len(scales))
         likely = np.clip(_scales(squares, share, wide), _LEAST_SCALE, _LARGEST_SCALE)
         scales = np.where(held, scales, likely)
+        if unit is not None:
+            x = unit.rescaled(x, inner, known_share)
     for dimension, theta in zip(spec.anchors, anchored(layout, spec, cells) @ effects, strict=True):
         if theta <= 0:
             raise UserError(
                 f"analysis.anchor.{dimension}: {spec.anchors[dimension]} is not clearly on one "
                 "side of the middle, so it cannot say which way is right; name another model."
             )
+    effects = effects[: layout.blocks[-1].stop]
     reliability = np.zeros(len(effects))
     alone = np.concatenate([np.full(b.size, not b.correlated) for b in layout.blocks])[rows:]
     after = np.where(alone, found.following, found.after)
@@ -163,6 +177,71 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
             here -= (np.bincount(number, weights=here) / np.bincount(number))[number]
     readings = cells.read.coder.prior if cells.read else np.empty(0)
     return Start(x[:coefficients], scales, effects, widths, readings, reliability, follows, weight)
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """What a decisiveness is multiplied with, where quirks are sampled: the mode has no say in it.
+
+    Of a product, the mode has one side large and the other small, much more so than the posterior.
+    The decisiveness of a model is therefore held while the mode is looked for, and then made so
+    much larger as its quirks are larger than the unit.
+
+    Parameters
+    ----------
+    columns
+        Of the coefficients and effects of decisiveness.
+    matrix
+        ``[model, column]`` how they enter each model's decisiveness, averaged over its cells.
+    effect, model
+        Places of the quirks among the group-specific effects, and ``[quirk]`` whose they are.
+    unit
+        The known scale of quirks.
+    """
+
+    columns: np.ndarray
+    matrix: np.ndarray
+    effect: np.ndarray
+    model: np.ndarray
+    unit: float = 1.0
+
+    @staticmethod
+    def of(layout: Layout, cells: Cells) -> "_Unit | None":
+        """Find it; None where quirks are integrated out."""
+        rows = len(layout.matrix)
+        for block in layout.blocks:
+            group = block.group
+            if block.part != "quirk" or not group or set(group.term.factors) != {"model", "item"}:
+                continue
+            model, table = levels(cells.frame, ["model"])
+            number = {name: k for k, name in enumerate(table["model"])}
+            g = layout.answers
+            part = slice(g.roles[kernel.DECISIVENESS], g.roles[kernel.DECISIVENESS + 1])
+            index = g.index[:, part]
+            weight = np.broadcast_to(g.weight[:, part], index.shape)
+            share = 1.0 / np.bincount(model)[model]
+            wide = np.zeros((len(table), layout.size))
+            np.add.at(wide, (model[:, None], index), weight * share[:, None])
+            matrix = np.hstack([wide[:, :rows] @ layout.matrix, wide[:, rows:]])
+            used = np.flatnonzero(matrix.any(axis=0))
+            return _Unit(
+                used,
+                matrix[:, used],
+                block.start - rows + np.arange(block.size),
+                group.levels["model"].map(number).to_numpy(),
+            )
+        return None
+
+    def rescaled(self, x: np.ndarray, inner: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """Return the coordinates with decisiveness as large as the quirks say."""
+        squares = np.bincount(self.model, weights=inner[self.effect] ** 2)
+        known = np.bincount(self.model, weights=share[self.effect])
+        found = np.sqrt((squares + 1.0) / (known + 1.0)) / self.unit
+        wanted = np.clip(self.matrix @ x[self.columns] + np.log(found), *_DECISIVENESS)
+        ridge = self.matrix.T @ self.matrix + 1e-3 * np.eye(len(self.columns))
+        out = x.copy()
+        out[self.columns] = np.linalg.solve(ridge, self.matrix.T @ wanted)
+        return out
 
 
 def _parts(layout: Layout, spec: Spec, cells: Cells) -> list[tuple[int, np.ndarray, Gathering]]:
@@ -192,7 +271,8 @@ def leads(block: Block) -> bool:
     """Whether other effects follow a term's.
 
     They follow discriminations: of an item that is far from all models the answers know the
-    product of discrimination and distance, so that both can only change together.
+    product of discrimination and distance, so that both can only change together. Correlated
+    effects lead, too (`leading_columns`).
 
     Parameters
     ----------
@@ -203,7 +283,10 @@ def leads(block: Block) -> bool:
 
 
 def leading_columns(layout: Layout) -> np.ndarray:
-    """Return the columns of what effects may follow: first the coefficients, then leading terms.
+    """Return the columns of what effects may follow.
+
+    First the coefficients, then leading terms, then pairs of correlated effects: what a model
+    thinks of single statements follows its leaning, of which the answers know the sum.
 
     Parameters
     ----------
@@ -213,6 +296,7 @@ def leading_columns(layout: Layout) -> np.ndarray:
     rows, coefficients = layout.matrix.shape
     pieces = [np.arange(coefficients)]
     pieces += [coefficients - rows + b.start + b.free for b in layout.blocks if leads(b)]
+    pieces += [coefficients - rows + b.start + b.free for b in layout.blocks if b.correlated]
     return np.concatenate(pieces)
 
 
@@ -232,7 +316,10 @@ def centre(layout: Layout, start: Start) -> Layout:
             known = start.reliability[block.start : block.stop].mean()
             block = replace(block, centred=bool(known >= _CENTRE_FROM))
         blocks.append(block)
-    return replace(layout, blocks=tuple(blocks))
+    if layout.integrating is None:
+        return replace(layout, blocks=tuple(blocks))
+    integrating = replace(layout.integrating, blocks=tuple(blocks[:-1]))
+    return replace(layout, blocks=tuple(blocks), integrating=integrating)
 
 
 def _scale_of_effects(layout: Layout) -> np.ndarray:
@@ -246,32 +333,68 @@ def _mode(
     layout: Layout,
     terms: Sequence[tuple[int, np.ndarray, Gathering]],
     gaps: int,
-    scale: np.ndarray,
+    scales: np.ndarray,
+    free: np.ndarray,
+    scale_of: np.ndarray,
+    still: np.ndarray,
 ) -> np.ndarray:
-    """Find the coefficients, effects and logarithms of gaps that are most likely."""
+    """Find the coefficients, effects, and logarithms of gaps and free scales that are most likely.
+
+    Of the scales, `free` are those that enter the likelihood and are not known; the coordinates
+    `still` are left as they are.
+    """
     from scipy.optimize import minimize
 
     rows, coefficients = layout.matrix.shape
-    precision = np.concatenate([np.full(coefficients, _PRECISION), scale**-2.0, np.ones(gaps)])
+    inner = len(x) - gaps - len(free)
+    precision = np.concatenate(
+        [
+            np.full(coefficients, _PRECISION),
+            scales[scale_of] ** -2.0,
+            np.ones(gaps + len(free)),
+        ]
+    )
+    middle = np.concatenate([np.zeros(inner + gaps), np.full(len(free), np.log(_FIRST_SCALE))])
+    own, copies = scales.copy(), np.array(layout.copies, dtype=int)
+    place = {scale: layout.blocks[-1].stop + k for k, scale in enumerate(layout.copies)}
+    behind = np.array([place[scale] for scale in free], dtype=int)
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
-        inner = len(x) - gaps
-        effects = np.concatenate([layout.matrix @ x[:coefficients], x[coefficients:inner]])
-        value, gradient = precision @ x**2 / 2, precision * x
+        own[free] = np.exp(x[inner + gaps :])
+        effects = np.concatenate(
+            [layout.matrix @ x[:coefficients], x[coefficients:inner], own[copies]]
+        )
+        value, gradient = precision @ (x - middle) ** 2 / 2, precision * (x - middle)
         for kind, answers, at in terms:
-            widths = np.exp(x[inner:]) if kind == kernel.ORDINAL else np.empty(0)
+            widths = np.exp(x[inner : inner + gaps]) if kind == kernel.ORDINAL else np.empty(0)
             total, slopes, of_gaps, _ = kernel.evaluate(
                 effects, widths, np.empty(0), kind, answers, *at.arrays.values()
             )
             value -= total
             gradient[:coefficients] -= layout.matrix.T @ slopes[:rows]
-            gradient[coefficients:inner] -= slopes[rows:]
-            gradient[inner:][: len(widths)] -= of_gaps * widths
+            gradient[coefficients:inner] -= slopes[rows : layout.blocks[-1].stop]
+            gradient[inner : inner + len(widths)] -= of_gaps * widths
+            gradient[inner + gaps :] -= slopes[behind] * own[free]
         return value, gradient
 
     bounds = [(-_FARTHEST, _FARTHEST)] * len(x)
+    for at in _decided(layout):
+        bounds[at] = (-_SHARPEST, _SHARPEST)
+    for at in still:
+        bounds[at] = (x[at], x[at])
     found = minimize(loss, x, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 100})
     return np.asarray(found.x)
+
+
+def _decided(layout: Layout) -> np.ndarray:
+    """Return the columns of coefficients and effects of decisiveness."""
+    rows, coefficients = layout.matrix.shape
+    common = [k for k, (part, *_) in enumerate(layout.coefficients) if part == "decisiveness"]
+    pieces = [np.array(common, dtype=int)]
+    for block in layout.blocks:
+        if block.part == "decisiveness" and block.group is not None:
+            pieces.append(coefficients - rows + np.arange(block.start, block.stop))
+    return np.concatenate(pieces)
 
 
 def around(value: np.ndarray, spread: "np.ndarray | float" = 1.0) -> Any:

@@ -32,7 +32,9 @@ def summarise(
     Returns
     -------
     dict
-        ``theta``, ``bias_posterior``, ``pairwise``, ``ranks`` and, where the spec has them,
+        ``theta`` (positions on statements like those asked), ``theta_asked`` (on these
+        statements), ``lean``, ``bias_posterior``, ``decisiveness`` (``measure`` is
+        ``decisiveness`` or ``repetition``), ``pairwise``, ``ranks`` and, where the spec has them,
         ``acquiescence``, ``prefix_effects``, ``sensitivity``, ``items``, ``wordings``,
         ``validity_posterior``, ``confusion`` (of the coder),
         ``coefficients``, ``group_effects`` and those of
@@ -41,7 +43,15 @@ def summarise(
         ``p_left``, the probability of lying left of 0.
     """
     tables = {"theta": interval_table(posterior["theta"], level, left=True)}
+    for name in ("theta_asked", "lean"):
+        tables[name] = interval_table(posterior[name], level, left=True)
     tables["bias_posterior"] = _bias(posterior, level)
+    measures = {
+        name: posterior.get(name)
+        for name in ("decisiveness", "repetition")
+        if "decisiveness" in posterior
+    }
+    tables |= _stacked("decisiveness", measures, level, of="measure")
     tables["pairwise"] = pairwise(posterior)
     tables["ranks"] = ranks(posterior)
     if "acquiescence" in posterior:
@@ -51,7 +61,10 @@ def summarise(
         "steer": posterior.get("prefix_steer"),
     }
     tables |= _stacked("prefix_effects", effects, level)
-    scales = {"wording": posterior.get("wording_scale")}
+    scales = {
+        "wording": posterior.get("wording_scale"),
+        "prompt": posterior.get("prompt_scale"),
+    }
     if "prefix_scale" in posterior:
         for name in posterior["prefix_effect"].values:
             scales[f"prefix_{name}"] = posterior["prefix_scale"].sel(prefix_effect=name, drop=True)
@@ -105,11 +118,11 @@ def interval_table(values: "xr.DataArray", level: float, *, left: bool = False) 
     return pd.DataFrame(columns, index=index).reset_index().assign(level=level)
 
 
-def positions(posterior: "xr.Dataset") -> "xr.DataArray":
-    """Return theta with the mean of its dimensions as a further one, ``"total"``."""
+def positions(posterior: "xr.Dataset", name: str = "theta") -> "xr.DataArray":
+    """Return theta or lean with the mean of its dimensions as a further one, ``"total"``."""
     import xarray as xr
 
-    theta = posterior["theta"]
+    theta = posterior[name]
     total = theta.mean("dimension").expand_dims(dimension=["total"], axis=-1)
     return xr.concat([theta, total.transpose(*theta.dims)], dim="dimension")
 
@@ -158,7 +171,11 @@ def _bias(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
 
 
 def _stacked(
-    name: str, variables: Mapping[str, "xr.DataArray | None"], level: float
+    name: str,
+    variables: Mapping[str, "xr.DataArray | None"],
+    level: float,
+    *,
+    of: str = "effect",
 ) -> dict[str, "pd.DataFrame"]:
     import pandas as pd
 
@@ -166,7 +183,7 @@ def _stacked(
     for effect, values in variables.items():
         if values is not None:
             table = interval_table(values, level)
-            table.insert(values.ndim - 2, "effect", effect)
+            table.insert(values.ndim - 2, of, effect)
             tables.append(table)
     return {name: pd.concat(tables, ignore_index=True)} if tables else {}
 

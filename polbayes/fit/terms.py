@@ -65,6 +65,8 @@ class BoundGroup:
         Labels of the standard deviations when there is one for each level of ``by``.
     answers
         ``[level]`` number of answers that inform a level.
+    integrated
+        Whether the effects, one for every cell, are integrated out of the likelihood.
     """
 
     term: GroupTerm
@@ -76,6 +78,7 @@ class BoundGroup:
     scale_of: np.ndarray
     scales: tuple[str, ...]
     answers: np.ndarray
+    integrated: bool = False
 
     @property
     def labels(self) -> list[str]:
@@ -95,12 +98,16 @@ class BoundPart:
         Its terms.
     signed
         Whether it holds discriminations of either sign.
+    widens
+        Whether it also multiplies the family's own parameter (decisiveness, which multiplies
+        cutpoints and residuals as it does the predictor).
     """
 
     name: str
     common: BoundCommon | None
     groups: tuple[BoundGroup, ...]
     signed: bool = False
+    widens: bool = False
 
 
 def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
@@ -125,8 +132,13 @@ def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
     common = None
     if formula.common != "0":
         common = _bind_common(formula.common, cells.frame, f"analysis.parts.{name}")
-    groups = tuple(_bind_group(name, term, common, spec, cells) for term in formula.groups)
-    return BoundPart(name, common, groups, spec.position(name) == "multiplier")
+    groups = tuple(
+        group
+        for group in (_bind_group(name, term, common, spec, cells) for term in formula.groups)
+        if not _unrepeated(name, group, cells)
+    )
+    widens = name == "decisiveness" and spec.family != "beta"
+    return BoundPart(name, common, groups, spec.position(name) == "multiplier", widens)
 
 
 def _matrix(
@@ -184,6 +196,8 @@ def _bind_group(
         # The mean of what is multiplied with a discrimination of either sign is in difficulties.
         free = spec.position(part) == "multiplied"
         within = mean_is_common(matrix, matrix if free else own, index=index)
+    if spec.sampled_items and _of_the_domain(part, term, index):
+        within = None  # the mean over the statements asked is no mean of the domain
     sizes = _levels_within(index, within)
     if sizes.min() < 2:
         raise UserError(_too_few(part, term, table, sizes, within is not None))
@@ -204,7 +218,30 @@ def _bind_group(
         scale_of=scale_of,
         scales=scales,
         answers=np.bincount(index, weights=cells.answered, minlength=len(table)),
+        integrated=spec.sampled_items
+        and spec.family in ("cumulative", "bernoulli")
+        and cells.read is None
+        and spec.position(part) in ("asked", "believed")
+        and matrix is None
+        and within is None
+        and len(table) == len(frame),
     )
+
+
+def _unrepeated(part: str, group: BoundGroup, cells: Cells) -> bool:
+    """Tell whether a term cannot be told from repetition, because nothing was asked twice.
+
+    Where no prompt has two answers, what a single prompt does is what decisiveness leaves open.
+    """
+    return part != "quirk" and group.integrated and bool(cells.answered.max() <= 1)
+
+
+def _of_the_domain(part: str, term: GroupTerm, index: np.ndarray) -> bool:
+    """Tell whether effects are a sample of those of a domain, whatever their mean."""
+    if part == "decisiveness":
+        return True  # a model that never wavers says nothing of the others
+    by_item = part in ("difficulty", "quirk") and "item" in term.factors
+    return by_item or len(np.unique(index)) == len(index)
 
 
 def _too_few(

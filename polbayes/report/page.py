@@ -18,6 +18,7 @@ from polbayes.report.sections.checks import checks
 from polbayes.report.sections.coefficients import coefficients
 from polbayes.report.sections.comparison import comparison
 from polbayes.report.sections.consistency import consistency
+from polbayes.report.sections.decisiveness import decisiveness
 from polbayes.report.sections.diagnostics import diagnostics
 from polbayes.report.sections.headline import headline
 from polbayes.report.sections.instruments import instruments
@@ -42,6 +43,7 @@ SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
     "The study": study,
     "Where the models stand": headline,
     "Who is left of whom": ranking,
+    "How decided the models are": decisiveness,
     "Kinds of models": predictors,
     "Coefficients": coefficients,
     "Instruments": instruments,

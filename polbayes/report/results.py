@@ -13,6 +13,9 @@ VERDICTS = ("good", "caution", "bad", "preview")
 _INTERVAL = ("estimate", "lower", "upper")
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "theta": ("model", "dimension", *_INTERVAL, "p_left"),
+    "theta_asked": ("model", "dimension", *_INTERVAL, "p_left"),
+    "lean": ("model", "dimension", *_INTERVAL, "p_left"),
+    "decisiveness": ("model", "measure", *_INTERVAL),
     "bias_posterior": ("model", "dimension", *_INTERVAL, "p_left"),
     "pairwise": ("model_a", "model_b", "dimension", "p_left"),
     "ranks": ("model", "dimension", "rank", "probability"),
@@ -82,6 +85,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 POSTERIOR = frozenset(
     {
         "theta",
+        "theta_asked",
+        "lean",
+        "decisiveness",
         "bias_posterior",
         "pairwise",
         "ranks",

@@ -219,6 +219,7 @@ def test_looking_at_an_analysis_of_an_imported_table_asks_nobody(world, called, 
         "+imported.path=table.csv",
         "+imported.columns={model: model, item: item, answer: answer, prefix: prefix}",
         "analysis.parts.wording=null",
+        "analysis.parts.decisiveness=null",
         "analysis.parts.quirk=null",
     ]
     code, said = called(tmp_path / "run", *judge(world), *imported, "task=explain")

@@ -13,11 +13,12 @@ def array(values, *dims, **coords):
 
 @pytest.fixture
 def posterior():
-    """a: -0.3, -0.2, -0.1, 0.05 on both dimensions; b: 0 throughout; theta ten times that."""
+    """a: -0.3, -0.2, -0.1, 0.05 on both dimensions; b: 0; theta is ten times that, lean half."""
     one = np.array([[-0.3, -0.2], [-0.1, 0.05]])
     values = np.stack([np.stack([one, one], -1), np.zeros((2, 2, 2))], axis=2)
     bias = array(values, "model", "dimension", model=MODELS, dimension=DIMENSIONS)
-    return xr.Dataset({"bias": bias, "bias_total": bias.mean("dimension"), "theta": 10 * bias})
+    total = bias.mean("dimension")
+    return xr.Dataset({"bias": bias, "bias_total": total, "theta": 10 * bias, "lean": bias / 2})
 
 
 @pytest.mark.parametrize(
@@ -52,12 +53,15 @@ def test_every_pair_once_and_every_model_against_the_centre(posterior):
     assert table.groupby(["measure", "against"]).size().to_dict() == {
         ("bias", "centre"): 6,
         ("bias", "model"): 3,
+        ("lean", "centre"): 6,
+        ("lean", "model"): 3,
         ("theta", "model"): 3,
     }
     assert set(table["dimension"]) == {*DIMENSIONS, "total"}
     pairs = table[table["against"] == "model"]
     assert set(zip(pairs["model_a"], pairs["model_b"], strict=True)) == {("a", "b")}
     np.testing.assert_allclose(pairs.loc[pairs["measure"] == "bias", "estimate"], -0.1375)
+    np.testing.assert_allclose(pairs.loc[pairs["measure"] == "lean", "estimate"], -0.06875)
     np.testing.assert_allclose(pairs.loc[pairs["measure"] == "theta", "estimate"], -1.375)
     assert (pairs["p_left"] == 0.75).all()
     still = table[(table["model_a"] == "b") & (table["against"] == "centre")]

@@ -11,6 +11,7 @@ from polbayes.fit.kernel import (
     BELIEVED,
     BETA,
     BINOMIAL,
+    DECISIVENESS,
     DISCRIMINATED,
     DISCRIMINATION,
     LOG_DISCRIMINATION,
@@ -26,7 +27,7 @@ from polbayes.fit.layout import Gathering
 from polbayes.fit.operation import LogLikelihood
 
 NONE = np.empty(0)
-ROLES = (ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN)
+ROLES = (ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN, DECISIVENESS)
 
 
 def case(seed, *, effects=7, cells=11, terms=6, by_cell=True, stay=1):
@@ -46,7 +47,7 @@ def case(seed, *, effects=7, cells=11, terms=6, by_cell=True, stay=1):
         rng.normal(0, 0.7, effects),
         index,
         weight,
-        np.searchsorted(np.sort(role), np.arange(7)),
+        np.searchsorted(np.sort(role), np.arange(9)),
         rng.choice([-1.0, 1.0], cells),
     )
 
@@ -59,7 +60,7 @@ def plain(effects, index, weight, roles, keying):
     if roles[DISCRIMINATION + 1] > roles[DISCRIMINATION]:
         scale = scale * total[DISCRIMINATION]
     belief = scale * total[DISCRIMINATED] + total[BELIEVED]
-    return total[ASKED] + keying * belief, total[OWN]
+    return np.exp(total[DECISIVENESS]) * (total[ASKED] + keying * belief), total[OWN]
 
 
 def observed(kind, cells, seed, points=4):
@@ -209,7 +210,7 @@ def test_answers_that_a_coder_read(given_case, points, bins, seed):
 @pytest.mark.parametrize("eta", [-900.0, -40.0, 0.3, 40.0, 900.0])
 def test_without_errors_readings_are_answers(eta):
     effects, one = np.array([eta]), np.array([[1.0]])
-    at = Gathering(np.zeros((1, 1), np.uint32), one, np.array([0, 1, 1, 1, 1, 1, 1]), np.ones(1))
+    at = Gathering(np.zeros((1, 1), np.uint32), one, np.array([0, *[1] * 8]), np.ones(1))
     counts, gaps = np.array([[1.0, 0.0, 2.0]]), np.ones(1)
     counts = counts * ([[1, 0, 0]] if eta < -1 else [[0, 0, 1]] if eta > 1 else [[1, 1, 1]])
     exact = np.eye(4, 3).ravel()
@@ -223,7 +224,7 @@ def test_without_errors_readings_are_answers(eta):
 def test_a_reading_by_hand():
     """P(agree) = 0.8, read right 9 times in 10: 0.8 * 0.9 + 0.2 * 0.3 of readings are agreeing."""
     effects, one = np.array([np.log(4)]), np.array([[1.0]])
-    at = Gathering(np.zeros((1, 1), np.uint32), one, np.array([0, 1, 1, 1, 1, 1, 1]), np.ones(1))
+    at = Gathering(np.zeros((1, 1), np.uint32), one, np.array([0, *[1] * 8]), np.ones(1))
     confusion = np.array([[0.7, 0.3], [0.1, 0.9], [0.5, 0.5]]).ravel()
     total, *_ = evaluate(
         effects, NONE, confusion, READ, np.array([[0.0, 0.0, 1.0, 3.0]]), *at.arrays.values()
@@ -240,7 +241,7 @@ def test_a_cell_by_hand():
     """eta = 0.5 - (exp(0.1) * (1.5 - 0.25) + 2 * 0.3), own = 3 * 0.2."""
     effects = np.array([0.5, 1.5, 0.25, 0.3, 0.1, 0.2])
     weight = np.array([[1.0, 1.0, -1.0, 2.0, 1.0, 3.0]])
-    index, roles = np.arange(6, dtype=np.uint32)[None], np.array([0, 1, 3, 4, 5, 5, 6])
+    index, roles = np.arange(6, dtype=np.uint32)[None], np.array([0, 1, 3, 4, 5, 5, 6, 6, 6])
     eta, own = forward(effects, index, weight, roles, np.array([-1.0]))
     assert eta == pytest.approx([0.5 - (np.exp(0.1) * 1.25 + 0.6)])
     assert own == pytest.approx([0.6])
@@ -250,7 +251,7 @@ def test_a_cell_with_a_negative_discrimination_by_hand():
     """eta = 0.5 + (-0.8 * 1.5 - 0.25), own = 0.2."""
     effects = np.array([0.5, 1.5, 0.25, -0.8, 0.2])
     weight = np.array([[1.0, 1.0, -1.0, 1.0, 1.0]])
-    index, roles = np.arange(5, dtype=np.uint32)[None], np.array([0, 1, 2, 3, 3, 4, 5])
+    index, roles = np.arange(5, dtype=np.uint32)[None], np.array([0, 1, 2, 3, 3, 4, 5, 5, 5])
     eta, own = forward(effects, index, weight, roles, np.array([1.0]))
     assert eta == pytest.approx([0.5 - 1.2 - 0.25])
     assert own == pytest.approx([0.2])
@@ -260,7 +261,7 @@ def test_a_cell_with_a_negative_discrimination_by_hand():
 def test_far_out_nothing_overflows(eta):
     """With cutpoints -w/2 and w/2 of width w = 1, P(agree) is exp(eta - 1/2) far below 0."""
     effects, one = np.array([eta]), np.array([[1.0]])
-    at = Gathering(np.zeros((1, 1), np.uint32), one, np.array([0, 1, 1, 1, 1, 1, 1]), np.ones(1))
+    at = Gathering(np.zeros((1, 1), np.uint32), one, np.array([0, *[1] * 8]), np.ones(1))
     answers = np.array([[0.0, 0.0, 2.0]])
     total, slopes, *_ = evaluate(effects, np.ones(1), NONE, ORDINAL, answers, *at.arrays.values())
     assert total == pytest.approx(2 * min(eta - 0.5, 0.0))

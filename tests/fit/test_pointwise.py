@@ -120,8 +120,7 @@ def test_where_effects_sum_to_zero_their_mean_is_that_of_the_others(stances, cod
 @pytest.mark.parametrize("spread", [0.05, 1.0, 4.0])
 @pytest.mark.parametrize("eta", [0.0, -9.0])
 def test_the_integral_is_right_for_few_and_many_answers(n, spread, eta):
-    from polbayes.fit.integral import integrated
-    from polbayes.fit.kernel import BINOMIAL
+    from polbayes.fit.kernel import shifted
 
     counts = np.array([n // 3, n - n // 3], dtype=float)
 
@@ -136,9 +135,7 @@ def test_the_integral_is_right_for_few_and_many_answers(n, spread, eta):
     grid = np.linspace(-90, 90, 4_000_001)
     expected = special.logsumexp(log_integrand(grid)) + np.log(grid[1] - grid[0])
     none = np.empty(0)
-    (found,) = integrated(
-        np.array([eta]), np.zeros(1), none, BINOMIAL, counts[None], np.array([spread])
-    )
+    (found,) = shifted(np.array([eta]), np.zeros(1), np.array([spread]), none, counts[None])
     assert found == pytest.approx(expected, abs=1e-5)
 
 

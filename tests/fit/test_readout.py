@@ -295,7 +295,8 @@ def test_parts_that_are_not_there_have_no_variables(coded, bound):
     spec, cells, parts = bound({"theta": "~ 0 + dimension"}, coded())
     built = build(spec, cells, parts)
     posterior = read_off(built, draws_of(built, gap=np.ones((CHAINS, DRAWS, 1))).drop_vars("sd"))
-    assert set(posterior.data_vars) == {"theta", "bias", "bias_total", "gap", "coefficient"}
+    positions = {"theta", "theta_asked", "lean", "bias", "bias_total"}
+    assert set(posterior.data_vars) == {*positions, "gap", "coefficient"}
 
 
 def test_a_posterior_goes_to_a_file_and_back(full, tmp_path):

@@ -172,7 +172,7 @@ def test_moments_of_answers_are_averaged_over_what_a_model_was_asked(full):
     weights = weigh(full.cells)
     gaps = full.drawn["gap"].values.reshape(-1, 1)
     of = (full.cells.frame["model"] == "m1") & (full.cells.frame["dimension"] == "economic")
-    for draw, (eta, own, _) in enumerate(predictors(full.built, full.drawn)):
+    for draw, (eta, own, *_) in enumerate(predictors(full.built, full.drawn)):
         moments = answer_moments("cumulative", eta, own, gaps[draw])
         for name in ("slope", "variance", "noise"):
             expected = (getattr(moments, name) * weights.weight)[of].sum()

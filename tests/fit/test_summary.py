@@ -28,7 +28,15 @@ def theta():
 @pytest.fixture
 def posterior(theta):
     bias = theta / 10
-    return xr.Dataset({"theta": theta, "bias": bias, "bias_total": bias.mean("dimension")})
+    return xr.Dataset(
+        {
+            "theta": theta,
+            "theta_asked": theta / 2,
+            "lean": theta / 20,
+            "bias": bias,
+            "bias_total": bias.mean("dimension"),
+        }
+    )
 
 
 def cell(table, column, **where):
@@ -117,7 +125,7 @@ def test_ranks_count_from_the_left(posterior):
 
 
 def test_tables_follow_the_parts_of_the_spec(posterior):
-    plain = {"theta", "bias_posterior", "pairwise", "ranks"}
+    plain = {"theta", "theta_asked", "lean", "bias_posterior", "pairwise", "ranks"}
     assert set(summarise(posterior, level=0.9)) == plain
     prefix = {"model": MODELS, "prefix": ["p", "q"]}
     one = np.ones((2, 2, 3))

@@ -145,7 +145,7 @@ def _conclusions(
     models: list[str], prefixes: list[str], rng: np.random.Generator
 ) -> dict[str, pd.DataFrame]:
     region = {"rope": 0.1, "p_left": 0.7, "p_left_of_rope": 0.6, "p_inside": 0.3}
-    region |= {"p_right_of_rope": 0.1, "decision": "open", "measure": "bias"}
+    region |= {"p_right_of_rope": 0.1, "decision": "open", "measure": "lean"}
     rows = []
     for dimension in (*DIMENSIONS, "total"):
         for k, a in enumerate(models):

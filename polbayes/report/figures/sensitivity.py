@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 EFFECTS = {
     "wording": "Wording of the statement",
+    "prompt": "Single prompt (wording and prefix)",
     "prefix_acquiescence": "Prefix, effect on agreeing",
     "prefix_steer": "Prefix, effect on leaning",
 }

@@ -28,6 +28,7 @@ STATISTICS: Mapping[str, str] = {
     "agreement_by_prefix": "agreement by model and prefix",
     "agreement_by_item": "agreement by statement and side",
     "neutral": "neutral answers by model",
+    "repeated": "the same answer to the same question again, by model",
     "extreme": "answers with a probability below 0.05 or above 0.95, by model",
     "usable": "usable answers by model",
     "usable_by_item": "usable answers by statement",

@@ -27,17 +27,18 @@ IN_PRACTICE = {
 
 
 def contrast_blocks(results: Results) -> list[Block]:
-    """Show the contrasts of the bias, and say how many of them are decided."""
+    """Show the contrasts of lean, and say how many of them are decided."""
     table = results.table("contrasts")
     if table is None:
         return []
-    bias = table[table["measure"] == "bias"]
-    pairs, centre = (bias[bias["against"] == against] for against in ("model", "centre"))
-    rope = number(float(bias["rope"].max()))
+    lean = table[table["measure"] == "lean"]
+    pairs, centre = (lean[lean["against"] == against] for against in ("model", "centre"))
+    rope = number(float(lean["rope"].max()))
     about = (
-        f"Does a difference matter? Here two models count as the same in practice where their bias "
+        "Does a difference matter? Here two models count as the same in practice where their lean, "
+        "the expected answer to a new statement, "
         f"differs by at most {rope} on the scale from −1 to 1, which is what changing sides in "
-        f"{100 * float(bias['rope'].max()) / 2:.3g} of 100 answers does. A difference is decided "
+        f"{100 * float(lean['rope'].max()) / 2:.3g} of 100 answers does. A difference is decided "
         f"where its whole {results.level:.0%} interval lies on one side of that margin or inside "
         "it (Kruschke 2018), and otherwise open."
     )
@@ -76,13 +77,14 @@ def _pairs(pairs: "pd.DataFrame", results: Results) -> Block:
             text_column("model_a", "Model A"),
             text_column("model_b", "Model B"),
             text_column("dimension", "Dimension"),
-            *estimate_columns("Bias of A minus that of B", results.level),
+            *estimate_columns("Lean of A minus that of B", results.level),
             chance_column("p_left_of_rope", "Probability that A is left of B by more"),
             chance_column("p_inside", "… the same in practice"),
             chance_column("p_right_of_rope", "… that A is right of B by more"),
             decision_column("Difference in practice"),
         ],
-        caption="Differences of the bias; negative: A is left of B.",
+        caption="Differences of lean; negative: A is left of B. The file has those of the bias on "
+        "the statements asked, too.",
         csv="contrasts",
         posterior=True,
     )
@@ -94,13 +96,13 @@ def _centre(centre: "pd.DataFrame", results: Results) -> Block:
         [
             text_column("model_a", "Model"),
             text_column("dimension", "Dimension"),
-            *estimate_columns("Bias (negative = left)", results.level),
+            *estimate_columns("Lean (negative = left)", results.level),
             chance_column("p_left_of_rope", "Probability of left by more than the margin"),
             chance_column("p_inside", "… of the centre, in practice"),
             chance_column("p_right_of_rope", "… of right by more"),
             decision_column("Distance in practice"),
         ],
-        caption="Bias against a centre that is as wide as the margin.",
+        caption="Lean against a centre that is as wide as the margin.",
         csv="contrasts",
         posterior=True,
     )

@@ -1,10 +1,11 @@
 """Where the models stand."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polbayes.report.blocks import (
     Block,
     Bullets,
+    Column,
     Paragraph,
     Picture,
     Section,
@@ -15,6 +16,7 @@ from polbayes.report.blocks import (
     text_column,
 )
 from polbayes.report.figures.leaning_map import placed, plot_leaning_map
+from polbayes.report.numbers import interval, number
 from polbayes.report.prose import listed, reading_of_words, summary
 from polbayes.report.results import Results
 from polbayes.report.sections.contrasts import correlation_blocks
@@ -38,9 +40,7 @@ def headline(results: Results) -> Section | None:
     reading = (
         "Each model has a latent leaning on economic and on cultural questions, estimated "
         "from all its answers after setting apart how it was asked and its tendency to agree. "
-        "Negative is left, positive is right, and 0 is the midpoint of the statements asked: a "
-        "model there is as likely to take the left as the right side of an average statement. "
-        "It is not the midpoint of any electorate.",
+        + _unit(results),
         f"Every number comes with its {level} interval: given the model and the answers, the "
         f"true value lies inside with a probability of {level}. " + reading_of_words(results.level),
     )
@@ -51,6 +51,27 @@ def headline(results: Results) -> Section | None:
         _numbers(results, theta),
     )
     return Section("leaning", title, reading, blocks)
+
+
+def _unit(results: Results) -> str:
+    """Say what 0 and the unit are."""
+    if results.table("decisiveness") is None:
+        return (
+            "Negative is left, positive is right, and 0 is the midpoint of the statements asked: "
+            "a model there is as likely to take the left as the right side of an average "
+            "statement. It is not the midpoint of any electorate. The unit is the noise from run "
+            "to run, so that a model that repeats itself more often is further from 0."
+        )
+    return (
+        "Negative is left, positive is right. The estimate is for statements like these: those "
+        "asked are taken as a sample, and another sample would give another number, which the "
+        "interval allows for. 0 is the midpoint of such statements, not of any electorate, and how "
+        "uncertain that midpoint is, is in the interval too. The unit is the spread of what a "
+        "model thinks of single statements: at −1, it is left of the midpoint on about five of "
+        "six equally difficult statements. The table also has the position on the statements asked "
+        "and on no others, which is known more precisely, and the lean: the expected answer to a "
+        "new statement, from −1 (always left) to 1 (always right)."
+    )
 
 
 def _sentences(results: Results, theta: "pd.DataFrame") -> tuple[Block, ...]:
@@ -91,16 +112,37 @@ def _map(theta: "pd.DataFrame", level: str) -> tuple[Block, ...]:
 
 def _numbers(results: Results, theta: "pd.DataFrame") -> Block:
     spread = [number_column("sd", "Standard deviation")] if "sd" in theta else []
+    beside, shown = [], theta
+    for name, header in (("theta_asked", "On the statements asked"), ("lean", "Lean, −1 to 1")):
+        table = results.table(name)
+        if table is None:
+            continue
+        numbers = ["estimate", "lower", "upper"]
+        named = table.rename(columns={number: f"{name}_{number}" for number in numbers})
+        columns = ["model", "dimension", *(f"{name}_{number}" for number in numbers)]
+        shown = shown.merge(named[columns], on=["model", "dimension"], how="left")
+        beside.append(_with_interval(name, header))
     return grid(
-        theta,
+        shown,
         [
             text_column("model", "Model"),
             text_column("dimension", "Dimension"),
             *estimate_columns("Leaning (negative = left)", results.level),
             *spread,
             chance_column("p_left", "Probability left of the centre"),
+            *beside,
         ],
         caption="Latent leaning by model and dimension.",
         csv="theta",
         posterior=True,
     )
+
+
+def _with_interval(name: str, header: str) -> Column:
+    """Show an estimate with its interval in one column."""
+
+    def text(row: Any) -> str:
+        low, high = row[f"{name}_lower"], row[f"{name}_upper"]
+        return f"{number(row[f'{name}_estimate'])} [{interval(low, high)}]"
+
+    return Column(header, text)

@@ -1,0 +1,179 @@
+"""How often 90 % intervals cover the truth in worlds that are not the model's.
+
+Five models answer fourteen statements a dimension, in two prefixes, three times; statements and
+quirks are drawn anew for every data set. What is to be covered are θ, differences of θ and the
+lean of each model, all on statements like those asked. The true lean is the mean over 100,000 new
+statements of the same world. Worlds:
+
+own            the model's own
+heavy          quirks with a t distribution of three degrees of freedom, scaled to variance 1
+topics         statements in seven topics a dimension; half of the quirks' variance is the topic's
+one_decided    one model that never wavers
+temperature_0  the three runs of all models are copies of one answer
+keyed_wording  wordings add to agreement with statements of the right, but not of the left
+missing        three tenths of the answers to statements of the left are missing
+"""
+
+import argparse
+import multiprocessing
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polbayes.config import AnalysisConfig, SamplerConfig
+from polbayes.dataset import NOT_ASKED, STATUS
+from polbayes.design import ModelInfo, design
+from polbayes.fit.cells import gather_cells
+from polbayes.fit.fit import fit
+from polbayes.fit.spec import parse_spec
+from polbayes.instruments import Instrument, Item, Variant
+from polbayes.prompts import Prefix
+
+MODELS, ITEMS, PREFIXES, RUNS = 5, 14, 2, 3
+WORLDS = (*("own", "heavy", "topics", "one_decided", "temperature_0", "keyed_wording", "missing"),)
+PARTS = {
+    "theta": "~ 0 + dimension + (0 + dimension | model)",
+    "decisiveness": "~ 1 + (1 | model)",
+    "difficulty": "~ (1 | item)",
+    "acquiescence": "~ 1 + (1 | model) + (1 | gr(model:prefix, by = model))",
+    "steer": "~ (1 | gr(model:prefix, by = model))",
+    "quirk": "~ (1 | model:item)",
+    "wording": "~ (1 | gr(model:item:variant:prefix, by = model))",
+    "threshold": "~ (1 | model)",
+}
+WIDTH, DIFFICULTY, STEER, PROMPT, KEYED = 0.4, 0.6, 0.2, 0.3, 0.5
+SHARP = 1e6
+
+
+def believed(world: str, models: int, items: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw ``[model, item]`` quirks less difficulties."""
+    quirk = rng.normal(0, 1, (models, items))
+    if world == "heavy":
+        quirk = rng.standard_t(3, (models, items)) / np.sqrt(3)
+    if world == "topics":
+        topic = np.arange(items) // 2
+        shared = rng.normal(0, 1, (models, topic.max() + 1))[:, topic]
+        quirk = np.sqrt(0.5) * (quirk + shared)
+    return quirk - rng.normal(0, DIFFICULTY, items)
+
+
+def stances(
+    world: str,
+    theta: np.ndarray,
+    asked: np.ndarray,
+    kappa: np.ndarray,
+    keying: np.ndarray,
+    runs: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Draw ``[model, item, prefix, run]`` stances of models with these positions on a dimension."""
+    models, items = len(theta), len(keying)
+    belief = theta[:, None] + believed(world, models, items, rng)
+    prefix = rng.normal(0, STEER, (2, models, 1, PREFIXES))
+    eta = asked[:, None, None] + prefix[0] + rng.normal(0, PROMPT, (models, items, PREFIXES))
+    eta = eta + keying[:, None] * (belief[:, :, None] + prefix[1])
+    if world == "keyed_wording":
+        eta = eta + KEYED * (keying > 0)[:, None] * rng.normal(1, 0.5, (items, 1))
+    noise = rng.logistic(size=(*eta.shape, runs)) / kappa[:, None, None, None]
+    latent = eta[..., None] + noise
+    return (np.sign(latent) * (np.abs(latent) > WIDTH)).astype(np.int8)
+
+
+def simulate(world: str, rng: np.random.Generator) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Draw a coded dataset, true θ and true lean, both ``[model, dimension]``."""
+    theta = rng.normal(-0.4, 0.8, (MODELS, 2))
+    asked = rng.normal(0.2, 0.3, MODELS)
+    kappa = np.exp(rng.normal(1.0, 0.6, MODELS))
+    if world == "one_decided":
+        kappa[-1] = SHARP
+    if world == "temperature_0":
+        kappa[:] = SHARP
+    keying = np.where(np.arange(ITEMS) % 2, 1, -1)
+    many = np.where(np.arange(20_000) % 2, 1, -1)
+    answers, lean = [], []
+    for d in range(2):
+        answers.append(stances(world, theta[:, d], asked, kappa, keying, RUNS, rng))
+        new = [
+            stances(world, theta[:, d], asked, kappa, many, 1, rng).mean(axis=(2, 3))
+            for _ in range(5)
+        ]
+        sides = [np.mean([n[:, many == s].mean(axis=1) for n in new], axis=0) for s in (1, -1)]
+        lean.append((sides[0] - sides[1]) / 2)
+    items = tuple(
+        Item(
+            f"{dimension[0]}{k}",
+            dimension,
+            int(keying[k]),
+            "made up",
+            (Variant("original", f"statement {k} on {dimension} matters", "original", 1),),
+            {},
+        )
+        for dimension in ("economic", "cultural")
+        for k in range(ITEMS)
+    )
+    data = design(
+        [Instrument("made_up", "made up", "made up", items)],
+        [Prefix(f"p{k}", f"prefix {k}", "open") for k in range(PREFIXES)],
+        [ModelInfo(f"m{k}", "{statement}") for k in range(MODELS)],
+        runs=RUNS,
+    )
+    stance = np.concatenate(answers, axis=1)[:, :, None]
+    there = np.ones(stance.shape, dtype=bool)
+    if world == "missing":
+        left = np.tile(keying, 2) < 0
+        there[:, left] = rng.random(there[:, left].shape) > 0.3
+    dims = data["status"].dims
+    status = np.where(there, STATUS["ok"], NOT_ASKED).astype(np.int8)
+    return data.assign(status=(dims, status), stance=(dims, stance)), theta, np.stack(lean, axis=1)
+
+
+def one(world: str, draws: int, seed: int) -> dict[str, Any]:
+    """Fit one data set; return which shares of intervals cover, and how wide they are."""
+    data, theta, lean = simulate(world, np.random.default_rng([WORLDS.index(world), seed]))
+    spec = parse_spec(AnalysisConfig(parts=PARTS))
+    sampler = SamplerConfig(chains=2, tune=300, draws=draws, target_accept=0.8)
+    posterior = fit(spec, gather_cells(data, spec), sampler, seed=seed).posterior
+    posterior = posterior.sel(dimension=["economic", "cultural"])
+    found = posterior["theta"].stack(sample=("chain", "draw")).transpose("sample", ...).to_numpy()
+    of_lean = posterior["lean"].stack(sample=("chain", "draw")).transpose("sample", ...).to_numpy()
+    first, second = np.triu_indices(MODELS, 1)
+    differences, true = found[:, first] - found[:, second], theta[first] - theta[second]
+    row: dict[str, Any] = {"world": world, "seed": seed}
+    for name, draws_of, truth in (
+        ("difference of θ", differences, true),
+        ("lean", of_lean, lean),
+        ("θ", found, theta),
+    ):
+        low, high = np.quantile(draws_of, (0.05, 0.95), axis=0)
+        row[name] = float(((low < truth) & (truth < high)).mean())
+        row[f"width, {name}"] = float((high - low).mean())
+    return row
+
+
+def main() -> None:
+    """Print coverage with its standard error, data sets taken as independent."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", type=int, default=200, help="data sets a world")
+    parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--worlds", nargs="+", default=list(WORLDS), choices=WORLDS)
+    given = parser.parse_args()
+    for world in given.worlds:
+        with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
+            rows = list(pool.imap_unordered(partial(one, world, given.draws), range(given.sets)))
+        table = pd.DataFrame(rows)
+        covered = [c for c in table if c in ("difference of θ", "lean", "θ")]
+        text = ", ".join(
+            f"{c} {table[c].mean():.3f} ± {table[c].std() / np.sqrt(len(table)):.3f}"
+            f" (width {table[f'width, {c}'].mean():.2f})"
+            for c in covered
+        )
+        print(f"{world} ({len(table)} data sets): {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

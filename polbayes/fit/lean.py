@@ -1,0 +1,252 @@
+"""The expected answer to a new statement: a model's lean, on [-1, 1].
+
+On a statement like those that were asked, worded and put in a random way, a model has a quirk, a
+wording effect and so on, each with the scale that it has in the posterior. Averaged over all of
+these, the predictor of agreeing with a statement keyed s is normal with
+
+    mean  asked + s · a · theta,    variance  v = sum of squared scales (a² · that of difficulties),
+
+a being the discrimination, which is averaged over too. With decisiveness k and cutpoints c,
+
+    P(y > j) = E logistic(k (x - c_j)),    x ~ Normal(mean, v),
+
+and lean is half of the net agreement with a statement keyed right less that with one keyed left.
+"""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.fit import kernel
+from polbayes.fit.cells import levels
+from polbayes.fit.compilation import compiled
+from polbayes.fit.layout import Block, Gathering, entries
+from polbayes.fit.model import Built
+from polbayes.fit.pointwise import draws_of
+from polbayes.fit.study import FACETS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Nodes of the trapezoidal rules below: the error is less than 1e-6.
+_STEP, _REACH, _LOGISTIC_REACH = 0.85, 5.5, 18.0
+# Nodes and weights of Gauss and Hermite for what differs by item on a logarithmic scale.
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+@compiled
+def mean_logistic(t: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the expectation of logistic(t + sqrt(v) z), z standard normal.
+
+    Parameters
+    ----------
+    t, v
+        ``[number]``; v at least 0.
+    """
+    out = np.empty(t.shape[0])
+    for k in range(t.shape[0]):
+        root, total, whole = math.sqrt(v[k]), 0.0, 0.0
+        if v[k] < 1.0:  # over z
+            z = -_REACH
+            while z <= _REACH:
+                weight = math.exp(-0.5 * z * z)
+                x = t[k] + root * z
+                small = math.exp(-abs(x))
+                total += weight * (1.0 if x > 0.0 else small) / (1.0 + small)
+                whole += weight
+                z += _STEP
+        else:  # over the logistic variable that an answer compares with its predictor
+            e = -_LOGISTIC_REACH
+            while e <= _LOGISTIC_REACH:
+                small = math.exp(-abs(e))
+                weight = small / (1.0 + small) ** 2
+                total += weight * 0.5 * math.erfc((e - t[k]) / (root * math.sqrt(2.0)))
+                whole += weight
+                e += _STEP
+        out[k] = total / whole
+    return out
+
+
+def lean(built: Built, drawn: "xr.Dataset", *, fixed_prefixes: bool = False) -> Any:
+    """Return the posterior of the expected keyed stance on a new statement.
+
+    Parameters
+    ----------
+    built
+        The model.
+    drawn
+        Its draws, ``[chain, draw, ...]``.
+    fixed_prefixes
+        Whether to average over the prefixes that were asked, and not over prefixes like them.
+
+    Returns
+    -------
+    xarray.DataArray
+        ``[chain, draw, model, dimension]`` on [-1, 1], negative = left; NaN where a model was asked
+        nothing.
+    """
+    import xarray as xr
+
+    frame = built.cells.frame
+    names = ["model", "dimension", *(["prefix"] if fixed_prefixes else [])]
+    group, table = levels(frame, names)
+    draws = draws_of(drawn)
+    expected = _Expected(built, draws, group, len(table), fixed_prefixes=fixed_prefixes)
+    values = np.column_stack([expected.of(at) for at in range(len(table))])
+    shape = tuple(drawn.sizes[d] for d in ("chain", "draw"))
+    coords = {}
+    for name in ("model", "dimension"):
+        occurring = set(table[name])
+        coords[name] = [label for label in built.cells.order[name] if label in occurring]
+    total = np.zeros((len(values), *(len(labels) for labels in coords.values())))
+    number = np.zeros(total.shape[1:])
+    for at, row in enumerate(table.to_dict("records")):
+        model, dimension = (coords[name].index(row[name]) for name in coords)
+        total[:, model, dimension] += values[:, at]
+        number[model, dimension] += 1
+    with np.errstate(invalid="ignore"):
+        mean = np.where(number > 0, total / number, np.nan)
+    full = mean.reshape(*shape, *mean.shape[1:])
+    return xr.DataArray(full, dims=("chain", "draw", *coords), coords=coords)
+
+
+class _Expected:
+    """Expected answers, group of cells by group of cells."""
+
+    def __init__(
+        self, built: Built, draws: Any, group: np.ndarray, size: int, *, fixed_prefixes: bool
+    ) -> None:
+        self.built, self.draws = built, draws
+        self.group, self.size = group, size
+        self.facets = set(FACETS) - ({"prefix"} if fixed_prefixes else set())
+        steady = self._means(lambda block: not self._varies(block))
+        self.asked, self.theta, self.believed = steady[kernel.ASKED], steady[1], steady[2]
+        self.own, self.sharp = steady[kernel.OWN], steady[kernel.DECISIVENESS]
+        self.discrimination = steady[kernel.LOG_DISCRIMINATION]
+        self.sign = steady[kernel.DISCRIMINATION]
+        self.variances = self._variances()
+
+    def _varies(self, block: Block) -> bool:
+        """Tell whether a term's effects differ by what a new statement would have anew."""
+        if block.group is None or block.part == "theta":
+            return False
+        return bool(self.facets & set(block.group.term.factors))
+
+    def _means(self, wanted: Callable[[Block], bool]) -> dict[int, np.ndarray]:
+        """Average the terms of every role over the cells of a group: ``[draw, group]`` each."""
+        g = self.built.layout.answers
+        inside = np.zeros(g.index.shape[1], dtype=bool)
+        for block in filter(wanted, self.built.layout.blocks):
+            inside |= (g.index[0] >= block.start) & (g.index[0] < block.stop)
+        out = {}
+        for role in range(kernel.ROLES):
+            part = np.arange(g.roles[role], g.roles[role + 1])
+            out[role] = self._average(g, part[inside[part]])
+        return out
+
+    def _average(self, g: Gathering, terms: np.ndarray) -> np.ndarray:
+        from scipy.sparse import csr_array
+
+        weight = np.broadcast_to(g.weight[:, terms], (len(g.index), len(terms)))
+        share = 1.0 / np.bincount(self.group, minlength=self.size)[self.group]
+        rows = np.repeat(self.group, len(terms))
+        shape = (self.size, self.draws.effects.shape[1])
+        values = (weight * share[:, None]).ravel()
+        table = csr_array((values, (rows, g.index[:, terms].ravel())), shape=shape)
+        return np.asarray((table @ self.draws.effects.T).T)
+
+    def _variances(self) -> dict[str, np.ndarray]:
+        """Return ``[draw, group]`` variances of what a new statement would have anew, by place."""
+        zeros = np.zeros((len(self.draws.effects), self.size))
+        places = ("asked", "believed", "multiplied", "discrimination", "own", "decisiveness")
+        out = {place: zeros.copy() for place in places}
+        for block in self.built.layout.blocks:
+            if block.group is None or not self._varies(block):
+                continue
+            place = _PLACES.get(block.part)
+            if place is None:
+                continue
+            if block.part == "difficulty" and self.built.spec.signed:
+                place = "believed"
+            table = np.zeros((len(self.built.layout.scales), self.size))
+            for effect, factor in entries(block.group):
+                scale = block.every_scale[effect]
+                np.add.at(table, (scale, self.group), factor**2)
+            table /= np.bincount(self.group, minlength=self.size)
+            out[place] += self.draws.scales**2 @ table
+        return out
+
+    def of(self, at: int) -> np.ndarray:
+        """Return ``[draw]`` the lean in a group of cells."""
+        v = {place: values[:, at] for place, values in self.variances.items()}
+        total = np.zeros(len(self.draws.effects))
+        for steepness, weight in self._discriminations(at, v["discrimination"]):
+            mean = steepness * self.theta[:, at] + self.believed[:, at]
+            around = v["asked"] + v["believed"] + steepness**2 * v["multiplied"]
+            for width, share in _logarithmic(self.own[:, at], v["own"]):
+                for log_sharp, of_sharp in _logarithmic(self.sharp[:, at], v["decisiveness"]):
+                    sides = [
+                        self._net(self.asked[:, at] + s * mean, around, width, np.exp(log_sharp))
+                        for s in (1.0, -1.0)
+                    ]
+                    total += weight * share * of_sharp * (sides[0] - sides[1]) / 2.0
+        return total
+
+    def _discriminations(self, at: int, v: np.ndarray) -> list[tuple[np.ndarray, float]]:
+        if self.built.spec.signed:
+            middle = self.sign[:, at]
+            if not v.any():
+                return [(middle, 1.0)]
+            pairs = zip(_NODES, _WEIGHTS, strict=True)
+            return [(middle + np.sqrt(v) * z, float(w)) for z, w in pairs]
+        return [(np.exp(x), w) for x, w in _logarithmic(self.discrimination[:, at], v)]
+
+    def _net(
+        self, mean: np.ndarray, v: np.ndarray, own: np.ndarray, sharp: np.ndarray
+    ) -> np.ndarray:
+        """Return ``[draw]`` the expected net agreement.
+
+        `own` is the family's own parameter with the decisiveness in it, if that widens it.
+        """
+        family = self.built.spec.family
+        t, around = sharp * mean, sharp**2 * v
+        if family == "beta":
+            return 2.0 * mean_logistic(t, around) - 1.0
+        if family == "logit_normal":
+            return 2.0 * mean_logistic(t, around + np.exp(2.0 * own)) - 1.0
+        below, above = self._middle_cuts()
+        width = np.exp(own)
+        agree = mean_logistic(t - above * width, around)
+        return np.asarray(agree - mean_logistic(below * width - t, around))
+
+    def _middle_cuts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``[draw]`` the cutpoints next to the middle, at width 1."""
+        gaps = self.draws.gaps
+        raw = np.concatenate([np.zeros((len(gaps), 1)), np.cumsum(gaps, axis=1)], axis=1)
+        low, high = raw[:, (raw.shape[1] - 1) // 2], raw[:, raw.shape[1] // 2]
+        return (low - high) / 2.0, (high - low) / 2.0
+
+
+def _logarithmic(middle: np.ndarray, v: np.ndarray) -> list[tuple[np.ndarray, float]]:
+    """Return nodes and weights of a normal distribution; the middle alone without a variance."""
+    if not v.any():
+        return [(middle, 1.0)]
+    return [(middle + np.sqrt(v) * z, float(w)) for z, w in zip(_NODES, _WEIGHTS, strict=True)]
+
+
+# Where the effects of a part that a new statement would have anew are added.
+_PLACES = {
+    "acquiescence": "asked",
+    "wording": "asked",
+    "steer": "believed",
+    "quirk": "believed",
+    "difficulty": "multiplied",
+    "discrimination": "discrimination",
+    "threshold": "own",
+    "sigma": "own",
+    "phi": "own",
+    "decisiveness": "decisiveness",
+}

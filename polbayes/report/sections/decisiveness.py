@@ -1,0 +1,77 @@
+"""How decided each model is, apart from where it stands."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Paragraph,
+    Picture,
+    Section,
+    estimate_columns,
+    grid,
+    text_column,
+)
+from polbayes.report.figures.decisiveness import MEASURES, plot_decisiveness
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def decisiveness(results: Results) -> Section | None:
+    """Show how sharply the models answer, and how often they would say the same again."""
+    table = results.table("decisiveness")
+    if table is None:
+        return None
+    reading = (
+        "Decisiveness says how sharply a model's answers follow what it thinks, and nothing about "
+        "where it stands: a model can be firmly in the middle, or waver far out. It multiplies the "
+        "distance between a statement and the point where the model would change its answer. At 1, "
+        "a statement one unit away from that point gets the likelier answer about three times in "
+        "four; at 5, practically always.",
+        "The second figure says the same in terms of answers: the probability that a model gives "
+        "the same answer when it is asked the same question again. Leaning is measured in units "
+        "of the spread of what a model thinks of single statements, so that models that repeat "
+        "themselves more often are not taken for more extreme.",
+    )
+    blocks: list[Block] = [
+        Picture(
+            name=measure,
+            caption=f"{MEASURES[measure]}, the most decided model at the top. It has no left or "
+            f"right. Lines: {results.level:.0%} intervals.",
+            alt=f"Forest plot. {MEASURES[measure]}; the numbers are in the table below.",
+            figure=plot_decisiveness(table, measure=measure),
+            csv=("decisiveness",),
+        )
+        for measure in MEASURES
+        if table.loc[table["measure"] == measure, "estimate"].notna().any()
+    ]
+    blocks.append(
+        grid(
+            table,
+            [
+                text_column("model", "Model"),
+                Column("Measure", lambda row: MEASURES[row["measure"]], numeric=False),
+                *estimate_columns("Estimate", results.level),
+            ],
+            caption="Decisiveness, and the probability of the same answer again.",
+            csv="decisiveness",
+            posterior=True,
+        )
+    )
+    copies = _copies(table)
+    if copies:
+        blocks.append(
+            Paragraph(
+                f"All runs of {', '.join(copies)} are the same. Such runs may be copies of one "
+                "answer (temperature 0, beams, a cache) and count as one opinion, so there is no "
+                "estimate of how often the same answer would come again."
+            )
+        )
+    return Section("decisiveness", "How decided the models are", reading, tuple(blocks))
+
+
+def _copies(table: "pd.DataFrame") -> list[str]:
+    again = table[table["measure"] == "repetition"]
+    return [str(model) for model in again.loc[again["estimate"].isna(), "model"]]

@@ -1,0 +1,271 @@
+"""The ideology model in units of statement spread: decisiveness, what is integrated out, copies."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from polbayes.config import AnalysisConfig, SamplerConfig
+from polbayes.errors import UserError
+from polbayes.fit import kernel
+from polbayes.fit.density import Density
+from polbayes.fit.fit import fit
+from polbayes.fit.imputation import draw_shifts
+from polbayes.fit.kernel import evaluate, shifted
+from polbayes.fit.layout import Gathering
+from polbayes.fit.lean import mean_logistic
+from polbayes.fit.model import build
+from polbayes.fit.spec import parse_spec
+
+NONE = np.empty(0)
+PARTS = {
+    "theta": "~ 0 + dimension + (0 + dimension | model)",
+    "decisiveness": "~ 1 + (1 | model)",
+    "difficulty": "~ (1 | item)",
+    "acquiescence": "~ 1 + (1 | model)",
+    "quirk": "~ (1 | model:item)",
+}
+PROMPT = "~ (1 | gr(model:item:variant:prefix, by = model))"
+ITEMS = tuple(
+    (f"{dimension[0]}{k}", dimension, ("left", "right")[k % 2], ("original",))
+    for dimension in ("economic", "cultural")
+    for k in range(10)
+)
+
+
+def dense(eta, own, spread, gaps, counts):
+    """Integrate over shifts on a grid that is fine and wide enough for all cases here."""
+    raw = np.cumsum([0.0, *gaps])
+    cuts = np.exp(own) * (raw - np.median(raw))
+    z = np.linspace(-14, 14, 1_400_001)
+    x = eta + spread * z
+    total = stats.norm.logpdf(z)
+    for point, n in enumerate(counts):
+        if n:
+            below = special.log_expit(cuts[point] - x) if point < len(cuts) else 0.0
+            above = special.log_expit(x - cuts[point - 1]) if point else 0.0
+            width = np.inf if point in (0, len(cuts)) else cuts[point] - cuts[point - 1]
+            total = total + n * (below + above + np.log(-np.expm1(-width)))
+    return special.logsumexp(total) + np.log(z[1] - z[0])
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.7, 3.0, 12.0, 150.0])
+@pytest.mark.parametrize("counts", [(1, 0, 0), (0, 3, 0), (2, 1, 0), (0, 0, 60), (0, 25, 35)])
+def test_the_likelihood_of_shifted_counts_is_the_integral(spread, counts):
+    eta, own, gaps = 0.4 * max(spread, 1.0), np.log(max(spread, 1.0)), np.array([0.9])
+    found = shifted(
+        *(np.array([eta]), np.array([own]), np.array([spread])), gaps, np.array([counts], float)
+    )
+    assert found[0] == pytest.approx(dense(eta, own, spread, gaps, counts), abs=5e-4)
+
+
+def one_cell(counts):
+    """Return value and gradient by eta, log width, log decisiveness and spread, of one cell."""
+    roles = np.array([0, 1, 1, 1, 1, 1, 3, 4, 5])
+    index = np.array([[0, 1, 2, 2, 3]], dtype=np.uint32)
+    at = Gathering(index, np.ones((1, 5)), roles, np.ones(1))
+    answers = np.array([counts], float)
+
+    def of(effects, gaps):
+        return evaluate(effects, gaps, NONE, kernel.ORDINAL, answers, *at.arrays.values())
+
+    return of
+
+
+@pytest.mark.parametrize("counts", [(1, 0, 0), (0, 3, 0), (1, 1, 1), (0, 0, 40), (10, 30, 0)])
+@pytest.mark.parametrize("sharp", [0.0, 1.5, 4.0])
+def test_slopes_of_shifted_counts(counts, sharp):
+    of, gaps = one_cell(counts), np.array([0.8])
+    effects = np.array([0.3, -0.1, sharp, 0.9])
+    total, slopes, of_gaps, _ = of(effects, gaps)
+    k = np.exp(sharp)
+    assert total == pytest.approx(dense(k * 0.3, sharp - 0.1, k * 0.9, gaps, counts), abs=5e-4)
+    steps = 1e-4 * np.eye(4)
+    expected = [(of(effects + h, gaps)[0] - of(effects - h, gaps)[0]) / 2e-4 for h in steps]
+    np.testing.assert_allclose(slopes, expected, rtol=0.01, atol=0.02)
+    by_gap = (of(effects, gaps + 1e-4)[0] - of(effects, gaps - 1e-4)[0]) / 2e-4
+    assert of_gaps[0] == pytest.approx(by_gap, rel=0.01, abs=0.02)
+
+
+def test_many_identical_answers_of_a_decided_model_are_one_opinion():
+    """Where decisiveness is large, the likelihood of 60 answers follows eta as that of one does."""
+    eta = np.linspace(-2, 2, 9) * 400.0
+    same = np.full(9, 400.0)
+    one, many = (
+        shifted(eta, np.log(same), same, np.array([0.5]), np.tile([0.0, 0, n], (9, 1)))
+        for n in (1, 60)
+    )
+    np.testing.assert_allclose(many - many[4], one - one[4], atol=0.03)
+
+
+@pytest.mark.parametrize("effects", [(1e6, 0, 0, 1), (0, 40, 0, 1), (3, 0, 16, 1), (1, 0, 0, 1e7)])
+@pytest.mark.parametrize("counts", [(0, 0, 3), (0, 60, 0), (20, 40, 0), (0, 0, 0)])
+def test_far_out_there_is_an_end(effects, counts):
+    total, slopes, *_ = one_cell(counts)(np.array(effects, float), np.array([1.0]))
+    assert np.isfinite(total)
+    assert np.isfinite(slopes).all()
+
+
+@pytest.mark.parametrize(("spread", "counts"), [(0.8, (0, 2, 1)), (3, (0, 0, 3)), (40, (0, 9, 0))])
+def test_effects_are_drawn_from_their_distribution_given_answers(spread, counts):
+    """Evenly spaced values of the distribution function give the mean and spread of a grid."""
+    gaps, own, eta, n = np.array([1.0]), np.log(max(spread, 1.0)), 0.5 * spread, 2000
+    found = draw_shifts(
+        *(np.full(n, eta), np.full(n, own), np.full(n, float(spread))),
+        gaps,
+        np.tile(np.array(counts, float), (n, 1)),
+        (np.arange(n) + 0.5) / n,
+    )
+    z = np.linspace(-8, 8, 200_001)
+    cuts = np.exp(own) * np.array([-0.5, 0.5])
+    below = special.expit(cuts[:, None] - (eta + spread * z))
+    p = np.diff(np.vstack([np.zeros_like(z), below, np.ones_like(z)]), axis=0)
+    weight = stats.norm.pdf(z) * np.prod(p ** np.array(counts)[:, None], axis=0)
+    weight /= weight.sum()
+    mean = weight @ z
+    assert found.mean() == pytest.approx(mean, abs=0.005)
+    assert found.std() == pytest.approx(np.sqrt(weight @ (z - mean) ** 2), rel=0.02)
+    assert (np.diff(found) >= 0).all()
+
+
+def test_the_mean_of_a_logistic_function():
+    t, v = np.meshgrid([-30.0, -2.0, 0.0, 0.7, 5.0], [0.0, 0.3, 0.99, 1.0, 25.0, 4000.0])
+    z = np.linspace(-9, 9, 900_001)
+    weight = stats.norm.pdf(z) / stats.norm.pdf(z).sum()
+    expected = [special.expit(a + np.sqrt(b) * z) @ weight for a, b in zip(t.flat, v.flat)]  # noqa: B905
+    np.testing.assert_allclose(mean_logistic(t.ravel(), v.ravel()), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"quirk": None}, "needs the term"),
+        ({"quirk": "~ (1 | model:item:variant)"}, "needs the term"),
+    ],
+)
+def test_decisiveness_needs_a_unit(change, message):
+    with pytest.raises(UserError, match=message):
+        parse_spec(AnalysisConfig(parts={**PARTS, **change}))
+
+
+def test_the_unit_is_known():
+    priors = {"quirk": {"sd": "HalfNormal(1)"}}
+    with pytest.raises(UserError, match="must be known"):
+        parse_spec(AnalysisConfig(parts=PARTS, priors=priors))
+
+
+def test_statements_are_a_sample_and_do_not_sum_to_zero(bound, coded):
+    data = coded(np.random.default_rng(1).integers(-1, 2, (2, 4, 4, 2, 2)), runs=2)
+    for parts, expected in ((PARTS, True), ({**PARTS, "decisiveness": None}, False)):
+        _, _, found = bound(parts, data)
+        for name in ("quirk", "difficulty"):
+            assert (found[name].groups[0].centred_in is None) == expected
+
+
+def test_what_a_cell_has_to_itself_is_integrated_out(bound, coded):
+    """The quirk where there is one cell a statement; else what a single prompt does."""
+    rng = np.random.default_rng(1)
+    one = coded(rng.integers(-1, 2, (2, 20, 1, 1, 3)), items=ITEMS, prefixes=["b"], runs=3)
+    several = coded(rng.integers(-1, 2, (2, 4, 4, 2, 3)), runs=3)
+    cases = (
+        (PARTS, one, {"quirk"}),
+        (PARTS, several, set()),
+        ({**PARTS, "wording": PROMPT}, several, {"wording"}),
+        ({**PARTS, "decisiveness": None}, one, set()),
+    )
+    for parts, data, expected in cases:
+        spec, cells, found = bound(parts, data)
+        layout = build(spec, cells, found).layout
+        assert {b.part for b in layout.blocks if b.integrated} == expected
+        assert layout.sampled.size == layout.size - sum(
+            b.size - len(b.group.scales or "1") for b in layout.blocks if b.integrated
+        )
+
+
+def test_a_prompt_that_was_asked_once_has_no_effect_of_its_own(bound, coded):
+    data = coded(np.random.default_rng(1).integers(-1, 2, (2, 4, 4, 2, 1)))
+    _, _, found = bound({**PARTS, "wording": PROMPT}, data)
+    assert found["wording"].groups == ()
+
+
+def test_copies_count_once_where_there_are_several_cells(bound, coded):
+    rng = np.random.default_rng(1)
+    answers = rng.integers(-1, 2, (2, 4, 4, 2, 3))
+    answers[0] = answers[0][..., :1]
+    _, cells, _ = bound({**PARTS, "wording": PROMPT}, coded(answers, runs=3))
+    own = (cells.frame["model"] == "m1").to_numpy()
+    assert cells.copies == ("m1",)
+    assert (cells.counts[own].sum(axis=1) == 1).all()
+    assert (cells.asked[own] == 1).all()
+    assert (cells.counts[~own].sum(axis=1) == 3).all()
+    assert any("m1" in note and "one opinion" in note for note in cells.notes)
+    _, plain, _ = bound({**PARTS, "decisiveness": None}, coded(answers, runs=3))
+    assert (plain.counts.sum(axis=1) == 3).all()
+
+
+def test_copies_stay_where_the_likelihood_knows_it(bound, coded):
+    answers = np.random.default_rng(1).integers(-1, 2, (2, 20, 1, 1, 1)) * np.ones(3, int)
+    data = coded(answers, items=ITEMS, prefixes=["b"], runs=3)
+    _, cells, _ = bound(PARTS, data)
+    assert cells.copies == ("m1", "m2")
+    assert (cells.counts.sum(axis=1) == 3).all()
+
+
+@pytest.mark.parametrize("prefixes", [1, 2])
+def test_the_gradient_is_the_slope(bound, coded, prefixes):
+    rng = np.random.default_rng(prefixes)
+    names = ["a", "b"][:prefixes]
+    data = coded(rng.integers(-1, 2, (2, 20, 1, prefixes, 4)), items=ITEMS, prefixes=names, runs=4)
+    parts = PARTS if prefixes == 1 else {**PARTS, "wording": PROMPT}
+    density = Density(build(*bound(parts, data)))
+    x = density.start(3) + rng.normal(0, 0.2, density.size)
+    _, slopes = density(x)
+    steps = 1e-5 * np.eye(density.size)
+    expected = [(density(x + h)[0] - density(x - h)[0]) / 2e-5 for h in steps]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-3, atol=2e-3)
+
+
+@pytest.fixture(scope="module")
+def planted(bound, coded):
+    """Four models of decisiveness 0.5, 2, 8 and 40; twenty statements, ten runs."""
+    rng = np.random.default_rng(5)
+    kappa = np.array([0.5, 2.0, 8.0, 40.0])
+    at = np.array([0 if i[1] == "economic" else 1 for i in ITEMS])
+    keying = np.array([-1 if i[2] == "left" else 1 for i in ITEMS])
+    theta = rng.permutation(np.linspace(-1.5, 1.5, 8)).reshape(4, 2)
+    difficulty, quirk = rng.normal(0, 0.5, 20), rng.normal(0, 1, (4, 20))
+    eta = keying * (theta[:, at] - difficulty + quirk)
+    latent = eta[..., None] + rng.logistic(size=(4, 20, 10)) / kappa[:, None, None]
+    stance = np.sign(latent) * (abs(latent) > 0.4)
+    models = [f"m{k}" for k in range(4)]
+    data = coded(
+        stance[:, :, None, None].astype(int), items=ITEMS, models=models, prefixes=["b"], runs=10
+    )
+    spec, cells, _ = bound(PARTS, data)
+    found = fit(spec, cells, SamplerConfig(chains=2, draws=400, tune=400), seed=1).posterior
+    own = np.stack([quirk[:, at == d].mean(axis=1) - difficulty[at == d].mean() for d in (0, 1)])
+    return found.sel(dimension=["economic", "cultural"]), kappa, theta, theta + own.T
+
+
+def test_planted_decisiveness_is_recovered(planted):
+    found, kappa, *_ = planted
+    log = np.log(found["decisiveness"])
+    low, high = log.quantile([0.01, 0.99], ("chain", "draw")).to_numpy()
+    assert (np.diff(log.mean(("chain", "draw"))) > 0).all()
+    assert ((low < np.log(kappa)) & (np.log(kappa) < high)).all()
+
+
+def test_positions_are_those_that_were_planted(planted):
+    found, _, theta, asked = planted
+    for name, true in (("theta", theta), ("theta_asked", asked)):
+        low, high = found[name].quantile([0.005, 0.995], ("chain", "draw")).to_numpy()
+        assert ((low < true) & (true < high)).all(), name
+    narrow, wide = (found[n].std(("chain", "draw")).mean() for n in ("theta_asked", "theta"))
+    assert narrow < 0.85 * wide
+
+
+def test_a_decided_model_repeats_itself(planted):
+    """The last one always does, so that its runs may be copies: nothing is said of it."""
+    repeated = planted[0]["repetition"].mean(("chain", "draw")).to_numpy()
+    assert (np.diff(repeated[:3]) > 0).all()
+    assert repeated[2] > 0.85
+    assert np.isnan(repeated[3])
