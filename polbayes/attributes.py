@@ -1,13 +1,14 @@
-"""Attributes of models: what is known of each one, to be a predictor of an analysis.
+"""Attributes: what is known of models, prefixes, wordings or administrations, as predictors.
 
 Text, a number or true and false, under names of the user's own. They become coordinates
-along ``model`` of the response dataset: text as it is, ``""`` where a model has none;
-numbers as floats, NaN where there is none; truth values as int8, `MISSING` where there is none.
+of the response dataset, those of models along ``model``: text as it is, ``""`` where a model has
+none; numbers as floats, NaN where there is none; truth values as int8, `MISSING` where there is
+none.
 """
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ _TAKEN = frozenset(
         *_BUILT_IN,
         *("statement", "kind", "keying", "dimension", "direction", "instrument", "section"),
         *("source", "points", "axis", "answer_level", "prefix_text", "prefix_answer"),
+        *("topic", "administration"),
         *("option", "option_stance", "stance_class", "status", "completion", "truncated"),
         *("option_prob", "p_agree", "p_disagree", "r_plus", "stance", "stance_prob", "rating"),
         *("declined", "mass_unseen"),
@@ -38,7 +40,7 @@ _TAKEN = frozenset(
 
 
 def checked_attributes(given: Mapping[Any, Any], *, where: str) -> dict[str, Any]:
-    """Check the attributes of one model.
+    """Check the attributes of one model, prefix, wording or administration.
 
     Parameters
     ----------
@@ -106,13 +108,17 @@ def read_attribute(texts: Sequence[str]) -> list[Any]:
     return [text.strip() or None for text in texts]
 
 
-def attribute_coordinates(models: Mapping[str, Mapping[str, Any]]) -> dict[str, np.ndarray]:
+def attribute_coordinates(
+    given_by_label: Mapping[Hashable, Mapping[str, Any]], what: str = "models"
+) -> dict[str, np.ndarray]:
     """Lay the attributes of all models out, each as one array along ``model``.
 
     Parameters
     ----------
-    models
-        Checked attributes by model; each may lack some.
+    given_by_label
+        Checked attributes by model, or by prefix, wording or administration; each may lack some.
+    what
+        What these are, for messages.
 
     Raises
     ------
@@ -120,16 +126,16 @@ def attribute_coordinates(models: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         If an attribute is a number for one model and something else for another.
     """
     out: dict[str, np.ndarray] = {}
-    for name in dict.fromkeys(n for given in models.values() for n in given):
-        kinds = {type(given[name]): model for model, given in models.items() if name in given}
+    for name in dict.fromkeys(n for given in given_by_label.values() for n in given):
+        kinds = {type(g[name]): label for label, g in given_by_label.items() if name in g}
         if len(kinds) > 1:
             (one, first), (other, second) = list(kinds.items())[:2]
             raise UserError(
                 f"attributes: '{name}' is {_KINDS[one]} for '{first}' but {_KINDS[other]} for "
-                f"'{second}'; give all models the same kind of value."
+                f"'{second}'; give all {what} the same kind of value."
             )
         kind = next(iter(kinds))
-        values = [given.get(name) for given in models.values()]
+        values = [given.get(name) for given in given_by_label.values()]
         if kind is bool:
             coded = [MISSING if v is None else int(v) for v in values]
             out[name] = np.array(coded, dtype=np.int8)
@@ -138,6 +144,52 @@ def attribute_coordinates(models: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         else:
             out[name] = np.array(["" if v is None else v for v in values], dtype=object)
     return out
+
+
+def spread(
+    values: Mapping[str, np.ndarray], places: Sequence[tuple[int, ...]], shape: tuple[int, ...]
+) -> dict[str, np.ndarray]:
+    """Lay attributes out over several dimensions.
+
+    Parameters
+    ----------
+    values
+        ``[place]`` of each attribute (`attribute_coordinates`).
+    places
+        Where these are.
+    shape
+        Of the result; elsewhere there is no value.
+    """
+    none: Mapping[str, Any] = {"O": "", "f": np.nan, "i": MISSING}
+    at = tuple(np.array(places, dtype=int).reshape(len(places), len(shape)).T)
+    out = {}
+    for name, given in values.items():
+        out[name] = np.full(shape, none[given.dtype.kind], dtype=given.dtype)
+        out[name][at] = given
+    return out
+
+
+def check_distinct(names: Mapping[str, Sequence[str] | Mapping[str, Any]]) -> None:
+    """Refuse a name that stands for attributes of two kinds of things.
+
+    Parameters
+    ----------
+    names
+        The attributes of models, prefixes and so on.
+
+    Raises
+    ------
+    UserError
+        Naming the attribute.
+    """
+    owner: dict[str, str] = {}
+    for what, own in names.items():
+        for name in own:
+            if owner.setdefault(name, what) != what:
+                raise UserError(
+                    f"attributes: '{name}' is declared for {owner[name]} and for {what}; give one "
+                    "of them another name."
+                )
 
 
 _KINDS = {bool: "true or false", float: "a number", str: "a text"}
@@ -162,7 +214,11 @@ def check_given(data: "xr.Dataset", names: Sequence[str], models: Sequence[str])
     """
     for name in names:
         known = name in _OPTIONAL or name not in _TAKEN
-        if not known or name not in data.coords or data[name].dims != ("model",):
+        if not known or name not in data.coords:
+            continue
+        if data[name].dims in _OF:
+            _check_named(data, name)
+        if data[name].dims != ("model",):
             continue
         values = data[name].sel(model=list(models))
         lacking = [str(m) for m, v in zip(models, values.values, strict=True) if _absent(v)]
@@ -174,6 +230,31 @@ def check_given(data: "xr.Dataset", names: Sequence[str], models: Sequence[str])
             f"analysis: the formulas use '{name}', which model '{lacking[0]}'{more} does not have; "
             f"give it as respondents.{lacking[0]}.{key} (for a table, under imported.models), or "
             "select the models that have it."
+        )
+
+
+# What attributes are of that are not those of models, and where they are given.
+_OF: Mapping[tuple[Hashable, ...], tuple[str, str]] = {
+    ("prefix",): ("prefix", "in the file of the prefixes, or under imported.prefix_attributes"),
+    ("item", "variant"): (
+        "wording",
+        "in the instrument's file, or under imported.wording_attributes",
+    ),
+}
+
+
+def _check_named(data: "xr.Dataset", name: str) -> None:
+    """Refuse an attribute of prefixes or wordings that one of those asked lacks."""
+    values = data[name]
+    there = data["statement"].transpose("item", "variant").values != ""
+    for at, value in np.ndenumerate(values.values):
+        if not _absent(value) or (values.ndim == 2 and not there[at]):
+            continue
+        labels = [str(data[d].values[k]) for d, k in zip(values.dims, at, strict=True)]
+        what, where = _OF[values.dims]
+        raise UserError(
+            f"analysis: the formulas use '{name}', which {what} '{' / '.join(labels)}' does not "
+            f"have; give it as attributes.{name} {where}."
         )
 
 

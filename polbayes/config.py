@@ -213,7 +213,8 @@ class ImportConfig:
         Maps ``model``, ``item``, ``variant``, ``prefix``, ``run``, ``answer`` (free text or
         an option), ``rating`` (a numeric code) and ``count`` (how many answers of the cell, in
         place of runs, were this one) to columns of the table, and, where it has
-        them, ``statement`` (the wording that was put), ``prefix_text``, ``family``,
+        them, ``statement`` (the wording that was put), ``prefix_text``, ``topic`` (of the item),
+        ``administration`` (which answers were asked for in one prompt or session), ``family``,
         ``instruct``, ``checkpoint`` and ``revision``; what has no column is constant.
     constants
         Values for what has no column, e.g. ``variant: original`` (which is the default, as are
@@ -221,6 +222,8 @@ class ImportConfig:
     attributes
         Maps further attributes of the models, under names of the user's own, to columns that
         have the same value in all rows of a model.
+    prefix_attributes, wording_attributes, administration_attributes
+        The same of prefixes, of wordings (item and variant) and of administrations.
     models
         Attributes by model, for what no column says: ``{llama: {family: meta, size: 7}}``.
     items
@@ -246,6 +249,9 @@ class ImportConfig:
     columns: dict[str, str] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
     attributes: dict[str, str] = field(default_factory=dict)
+    prefix_attributes: dict[str, str] = field(default_factory=dict)
+    wording_attributes: dict[str, str] = field(default_factory=dict)
+    administration_attributes: dict[str, str] = field(default_factory=dict)
     models: dict[str, dict[str, Any]] = field(default_factory=dict)
     items: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.attributes import attribute_coordinates
+from polbayes.attributes import attribute_coordinates, check_distinct, spread
 from polbayes.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED, STATUS, flag_attributes
 from polbayes.errors import UserError, unknown
 from polbayes.instruments import Instrument, Item, Variant
@@ -83,8 +83,8 @@ def design(
         `status` over ``model, item, variant, prefix, run``, pending where a wording
         exists and `NOT_ASKED` where not, with the coordinates ``statement``, ``kind``,
         ``keying`` (item, variant), ``dimension``, ``direction``, ``instrument``,
-        ``source`` (item), ``prefix_text``, ``prefix_answer`` (prefix) and one for each
-        field of `ModelInfo` and each attribute; where the instruments have them, ``points``
+        ``topic``, ``source`` (item), ``prefix_text``, ``prefix_answer`` (prefix) and one for
+        each field of `ModelInfo` and each attribute of models, prefixes and wordings; where the instruments have them, ``points``
         (item, axis, answer_level), the published points of the four answers, NaN where an
         item has none.
 
@@ -110,9 +110,11 @@ def design(
     statement = np.full(shape, "", dtype=object)
     kind = np.full(shape, "", dtype=object)
     keying = np.zeros(shape, dtype=np.int8)
+    known: dict[tuple[int, int], Mapping[str, Any]] = {}
     for row, (_, item) in enumerate(chosen):
         for wording in wordings[item.item]:
             at = (row, place[wording.variant])
+            known[at] = wording.attributes
             statement[at], kind[at] = wording.text, wording.kind
             keying[at] = item.direction * wording.polarity
     asked = np.where(statement != "", STATUS["pending"], NOT_ASKED).astype(np.int8)
@@ -123,6 +125,7 @@ def design(
         "direction": np.array([item.direction for _, item in chosen], dtype=np.int8),
         "instrument": [instrument.id for instrument, _ in chosen],
         "section": [item.section for _, item in chosen],
+        "topic": [item.topic for _, item in chosen],
         "source": [item.source for _, item in chosen],
     }
     per_model = {
@@ -136,6 +139,9 @@ def design(
         "revision": [m.revision for m in models],
         **attribute_coordinates({m.model: m.attributes for m in models}),
     }
+    per_prefix = attribute_coordinates({p.prefix: p.attributes for p in prefixes}, "prefixes")
+    per_wording = spread(attribute_coordinates(known, "wordings"), list(known), shape)
+    check_distinct({"models": per_model, "prefixes": per_prefix, "wordings": per_wording})
     coords = {
         "model": [m.model for m in models],
         "item": [item.item for _, item in chosen],
@@ -149,6 +155,8 @@ def design(
         "prefix_answer": ("prefix", [p.answer for p in prefixes]),
         **{name: ("item", values) for name, values in per_item.items()},
         **{name: ("model", values) for name, values in per_model.items()},
+        **{name: ("prefix", values) for name, values in per_prefix.items()},
+        **{name: (("item", "variant"), values) for name, values in per_wording.items()},
         **_points([item for _, item in chosen]),
     }
     return xr.Dataset(

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.attributes import OWN_KEYS, checked_attributes, read_attribute
+from polbayes.attributes import (
+    OWN_KEYS,
+    attribute_coordinates,
+    checked_attributes,
+    read_attribute,
+    spread,
+)
 from polbayes.coding.option_reading import match_option
 from polbayes.coding.options import Options, declare
 from polbayes.config import ImportConfig
@@ -29,8 +35,15 @@ if TYPE_CHECKING:
 DEFAULTS = {"variant": "original", "prefix": "baseline", "run": "1"}
 _PER_MODEL = OWN_KEYS
 _ANSWERS = ("answer", "rating")
-_ATTRIBUTE = "attribute "
-MAPPABLE = (*CELL_DIMS, *_ANSWERS, "count", "statement", "prefix_text", *_PER_MODEL)
+# Before the names of attributes of models, prefixes, wordings and administrations.
+_ATTRIBUTE, _OF_PREFIX, _OF_WORDING, _OF_ADMINISTRATION = (
+    *("attribute ", "prefix attribute ", "wording attribute ", "administration attribute "),
+)
+_ADMINISTRATION = "administration"
+MAPPABLE = (
+    *(*CELL_DIMS, *_ANSWERS, "count", "statement", "prefix_text", "topic", _ADMINISTRATION),
+    *_PER_MODEL,
+)
 
 
 def import_table(
@@ -82,13 +95,29 @@ def _check_keys(config: ImportConfig) -> None:
         for key in keys:
             if key not in MAPPABLE:
                 raise unknown("key", key, MAPPABLE, where=f"imported.{where}")
-    checked_attributes(config.attributes, where="imported.attributes")
+    for where, _, given in _attribute_columns(config):
+        checked_attributes(given, where=f"imported.{where}")
+    if config.administration_attributes and _ADMINISTRATION not in config.columns:
+        raise UserError(
+            "imported.administration_attributes: which answers are of one administration is not "
+            "known; map 'administration' under imported.columns."
+        )
     for key in config.constants:
         if key in config.columns:
             raise UserError(
                 f"imported.constants: '{key}' is also mapped to column "
                 f"'{config.columns[key]}'; give it once."
             )
+
+
+def _attribute_columns(config: ImportConfig) -> list[tuple[str, str, Mapping[str, str]]]:
+    """Return for every kind of attribute its key, what stands before its names, and its columns."""
+    return [
+        ("attributes", _ATTRIBUTE, config.attributes),
+        ("prefix_attributes", _OF_PREFIX, config.prefix_attributes),
+        ("wording_attributes", _OF_WORDING, config.wording_attributes),
+        ("administration_attributes", _OF_ADMINISTRATION, config.administration_attributes),
+    ]
 
 
 def _scale(config: ImportConfig) -> tuple[Options, tuple[int, ...]] | None:
@@ -122,11 +151,13 @@ def _rows(table: "pd.DataFrame", config: ImportConfig, name: str) -> "pd.DataFra
     for key, column in config.columns.items():
         if column not in table.columns:
             raise unknown("column", column, table.columns, where=f"{name}: imported.columns.{key}")
-    for key, column in config.attributes.items():
-        if column not in table.columns:
-            place = f"{name}: imported.attributes.{key}"
-            raise unknown("column", column, table.columns, where=place)
-    mapped = {*config.columns.values(), *config.attributes.values(), *config.ignore}
+    mapped = {*config.columns.values(), *config.ignore}
+    for where, _, given in _attribute_columns(config):
+        for key, column in given.items():
+            if column not in table.columns:
+                place = f"{name}: imported.{where}.{key}"
+                raise unknown("column", column, table.columns, where=place)
+        mapped |= set(given.values())
     for column in table.columns:
         if column not in mapped:
             raise UserError(
@@ -134,8 +165,9 @@ def _rows(table: "pd.DataFrame", config: ImportConfig, name: str) -> "pd.DataFra
                 "list it under imported.ignore."
             )
     rows = pd.DataFrame({key: table[column] for key, column in config.columns.items()})
-    for key, column in config.attributes.items():
-        rows[_ATTRIBUTE + key] = table[column]
+    for _, before, given in _attribute_columns(config):
+        for key, column in given.items():
+            rows[before + key] = table[column]
     for key, value in {**DEFAULTS, **config.constants}.items():
         if key not in rows:
             rows[key] = str(value)
@@ -201,9 +233,10 @@ def _lay_out(
     runs = sorted(set(numbers))
     # Asking for ids also lets wordings in whose kind has that name; `sel` leaves them out.
     variants = list(dict.fromkeys(rows["variant"]))
+    known = _attributes(rows, _OF_PREFIX, rows["prefix"], "prefix", name)
     data = design(
         instruments,
-        [Prefix(prefix, texts.get(prefix, ""), "open") for prefix in prefixes],
+        [Prefix(p, texts.get(p, ""), "open", known.get(p, {})) for p in prefixes],
         _infos(models, rows, config, name),
         variants=variants,
         items=items,
@@ -218,7 +251,93 @@ def _lay_out(
         statement = data["statement"].copy()
         statement.values[cells[1], cells[2]] = _wordings(rows, name)
         data = data.assign_coords(statement=statement)
-    return data, cells
+    return _with_further(data, rows, cells, name), cells
+
+
+def _with_further(
+    data: "xr.Dataset", rows: "pd.DataFrame", cells: tuple[np.ndarray, ...], name: str
+) -> "xr.Dataset":
+    """Add what the table says of items, wordings and administrations."""
+    if "topic" in rows:
+        topics = _one_each(rows, "item", "topic", name)
+        labels = [topics.get(str(item), "") for item in data["item"].values]
+        data = data.assign_coords(topic=("item", np.array(labels, dtype=object)))
+    wording = rows["item"] + " / " + rows["variant"]
+    given = _attributes(rows, _OF_WORDING, wording, "wording", name)
+    if given:
+        at = {label: (i, v) for label, i, v in zip(wording, cells[1], cells[2], strict=True)}
+        values = attribute_coordinates(given, "wordings")
+        full = spread(values, [at[label] for label in given], data["statement"].shape)
+        data = _along(data, ("item", "variant"), full)
+    if _ADMINISTRATION in rows:
+        data = _administered(data, rows, cells, name)
+    return data
+
+
+def _administered(
+    data: "xr.Dataset", rows: "pd.DataFrame", cells: tuple[np.ndarray, ...], name: str
+) -> "xr.Dataset":
+    """Add labels and attributes of administrations, along as few dimensions as tell them apart."""
+    label = rows[_ADMINISTRATION].fillna("").astype(str)
+    if (label == "").any():
+        at = int(np.flatnonzero(label == "")[0])
+        raise UserError(
+            f"{name}: row {rows.index[at] + 1}: the column of 'administration' has no value."
+        )
+    dims = list(CELL_DIMS)
+    for dim in ("item", "variant", "prefix", "model", "run"):
+        fewer = [d for d in dims if d != dim]
+        if fewer and (label.groupby([rows[d] for d in fewer]).nunique() == 1).all():
+            dims = fewer
+    places = [cells[CELL_DIMS.index(dim)] for dim in dims]
+    shape = tuple(data.sizes[dim] for dim in dims)
+    text = np.full(shape, "", dtype=object)
+    text[tuple(places)] = label.to_numpy()
+    data = data.assign_coords({_ADMINISTRATION: (dims, text)})
+    # Administrations of two models may have the same number.
+    whose = rows["model"] + " / " + label
+    given = _attributes(rows, _OF_ADMINISTRATION, whose, "administration", name)
+    if not given:
+        return data
+    if "model" not in dims:
+        places, dims = [cells[CELL_DIMS.index("model")], *places], ["model", *dims]
+        shape = (data.sizes["model"], *shape)
+    by_place = dict(zip(zip(*places, strict=True), whose, strict=True))
+    values = attribute_coordinates(given, "administrations")
+    order = {label: at for at, label in enumerate(given)}
+    at = [order[label] for label in by_place.values()]
+    every = {key: own[at] for key, own in values.items()}
+    return _along(data, tuple(dims), spread(every, list(by_place), shape))
+
+
+def _along(
+    data: "xr.Dataset", dims: tuple[str, ...], values: Mapping[str, np.ndarray]
+) -> "xr.Dataset":
+    """Add coordinates that the data do not have yet."""
+    for key in values:
+        if key in data.coords:
+            raise UserError(
+                f"imported: '{key}' is declared for two kinds of things (models, prefixes, "
+                "wordings, administrations); give one of them another name."
+            )
+    return data.assign_coords({key: (dims, value) for key, value in values.items()})
+
+
+def _attributes(
+    rows: "pd.DataFrame", before: str, labels: "pd.Series", dim: str, name: str
+) -> dict[str, dict[str, Any]]:
+    """Read the columns of one kind of attributes, by label; those that have no value are left out.
+
+    Nothing where there is no such column.
+    """
+    known: dict[str, dict[str, Any]] = {}
+    for column in (c for c in rows.columns if str(c).startswith(before)):
+        texts = _one_each(rows.assign(**{dim: labels}), dim, column, name)
+        for label, value in zip(texts, read_attribute(list(texts.values())), strict=True):
+            own = known.setdefault(label, {})
+            if value is not None:
+                own[column.removeprefix(before)] = value
+    return known
 
 
 def _infos(

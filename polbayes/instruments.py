@@ -13,7 +13,8 @@ An instrument is one YAML file::
         source: where the item is from
         variants:                  # further wordings, by id
           negation: another wording, its kind read off its id
-          my_wording: {kind: paraphrase, text: another wording}
+          my_wording: {kind: paraphrase, text: another wording, attributes: {polite: true}}
+        topic: what it is about, a level above the items of an analysis    # optional
 
 A variant's kind gives its polarity: agreeing with a paraphrase means the same
 as agreeing with the original, agreeing with a negation or a political opposite
@@ -22,10 +23,11 @@ means the reverse.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from polbayes.attributes import checked_attributes
 from polbayes.entries import check_keys, check_unique, folded, identifier, mapping, text
 from polbayes.errors import UserError, unknown
 from polbayes.resources import find, read_yaml
@@ -56,12 +58,15 @@ class Variant:
         ``original``, ``paraphrase``, ``negation`` or ``opposite``.
     polarity
         +1 where agreeing means the same as agreeing with the original, else -1.
+    attributes
+        Predictors under names of the user's own (`polbayes.attributes`).
     """
 
     variant: str
     text: str
     kind: str
     polarity: int
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,8 @@ class Item:
     points
         Published points of the options from strong disagreement to strong
         agreement, by the instrument's own axis, where it has them.
+    topic
+        What it is about; items with the same topic may be alike. Its section where it has none.
     """
 
     item: str
@@ -94,6 +101,7 @@ class Item:
     points: Mapping[str, tuple[float, ...]]
     section: str = ""
     note: str = ""
+    topic: str = ""
 
 
 @dataclass(frozen=True)
@@ -164,6 +172,7 @@ def _item(entry: Any, path: Path, number: int) -> Item:
         points=_points(entry.get("points") or {}, f"{where}: points"),
         section=str(entry.get("section") or entry.get("topic") or ""),
         note=str(entry.get("note") or ""),
+        topic=str(entry.get("topic") or entry.get("section") or ""),
     )
 
 
@@ -178,10 +187,13 @@ def _variant(variant: str, value: Any, where: str) -> Variant:
             )
         return Variant(variant, text(value, where), kind, POLARITY[kind])
     value = mapping(value, where)
-    check_keys(value, {"kind", "text"}, set(), where)
+    check_keys(value, {"kind", "text"}, {"attributes"}, where)
+    own = mapping(value.get("attributes") or {}, f"{where}: attributes")
+    attributes = checked_attributes(own, where=f"{where}: attributes")
     if str(value["kind"]) not in POLARITY:
         raise unknown("kind", value["kind"], POLARITY, where=where)
-    return Variant(variant, text(value["text"], where), value["kind"], POLARITY[value["kind"]])
+    kind = str(value["kind"])
+    return Variant(variant, text(value["text"], where), kind, POLARITY[kind], attributes)
 
 
 def _points(value: Any, where: str) -> dict[str, tuple[float, ...]]:

@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from polbayes.attributes import checked_attributes
+from polbayes.entries import mapping
 from polbayes.errors import UserError, unknown
 from polbayes.resources import find, folder, read_yaml
 
@@ -31,11 +34,15 @@ class Prefix:
         What is put before the statement; may contain ``{model_name}``.
     answer
         The kind of answer it asks for: ``open`` or ``likert`` (a number from 1 to 5).
+    attributes
+        Predictors under names of the user's own, e.g. ``{persona: none, politeness: 2}``
+        (`polbayes.attributes`).
     """
 
     prefix: str
     text: str
     answer: str
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,9 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
         answer = entry.get("answer", "open")
         if answer not in ("open", "likert"):
             raise unknown("kind of answer", answer, ("open", "likert"), where=where)
-        found[str(name)] = Prefix(str(name), entry["text"].strip(), answer)
+        own = mapping(entry.get("attributes") or {}, f"{where}: attributes")
+        attributes = checked_attributes(own, where=f"{where}: attributes")
+        found[str(name)] = Prefix(str(name), entry["text"].strip(), answer, attributes)
     if only is None:
         return tuple(found.values())
     if not only:

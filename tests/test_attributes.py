@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from polbayes.dataset import MISSING, merge
 from polbayes.design import ModelInfo, design
 from polbayes.errors import UserError
 from polbayes.instruments import load_instrument
-from polbayes.prompts import Prefix, load_template
+from polbayes.prompts import Prefix, load_prefixes, load_template
 from polbayes.respondents import describe
 
 LLAMA = {"lab": "meta", "size": 7, "chat_tuned": True}
@@ -114,3 +116,64 @@ def test_a_respondent_is_described_with_its_attributes():
     config.attributes = {"item": 1}
     with pytest.raises(UserError, match=r"respondents\.left\.attributes: 'item' means something"):
         describe("left", config, load_template(elicitation.template))
+
+
+POLITE = {"polite": True, "persona": "nurse"}
+
+
+def asked(*prefixes, wordings=()):
+    items = [
+        replace(
+            item,
+            variants=tuple(
+                replace(v, attributes=dict(wordings).get(v.variant, {})) for v in item.variants
+            ),
+        )
+        for item in load_instrument("wvs").items[:2]
+    ]
+    instrument = replace(load_instrument("wvs"), items=tuple(items))
+    return design([instrument], prefixes, [ModelInfo("m", "")])
+
+
+def test_prefixes_and_wordings_have_attributes_too():
+    data = asked(
+        *(Prefix("plain", "", "open"), Prefix("kind", "Please.", "open", POLITE)),
+        wordings={"opposite": {"negated": True}, "original": {"negated": False}},
+    )
+    assert data["persona"].dims == ("prefix",)
+    assert data["persona"].values.tolist() == ["", "nurse"]
+    assert data["polite"].values.tolist() == [MISSING, 1]
+    assert data["negated"].dims == ("item", "variant")
+    assert (data["negated"].sel(variant="opposite") == 1).all()
+    assert (data["negated"].sel(variant="reformulation") == MISSING).all()
+    assert data["topic"].values.tolist()[0] == "income differences as incentives"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("persona", "which prefix 'plain' does not have; give it as attributes.persona"),
+        ("negated", "which wording 'wvs-01 / reformulation' does not have"),
+    ],
+)
+def test_a_prefix_or_wording_without_what_a_formula_uses_is_named(name, says):
+    data = asked(
+        *(Prefix("plain", "", "open"), Prefix("kind", "Please.", "open", POLITE)),
+        wordings={"opposite": {"negated": True}, "original": {"negated": False}},
+    )
+    with pytest.raises(UserError, match=says):
+        check_given(data, [name], ["m"])
+
+
+def test_one_name_for_two_kinds_of_things_is_refused():
+    with pytest.raises(UserError, match="'polite' is declared for prefixes and for wordings"):
+        asked(Prefix("kind", "", "open", POLITE), wordings={"original": {"polite": True}})
+
+
+def test_prefixes_declare_attributes_in_their_file(tmp_path):
+    path = tmp_path / "prefixes.yaml"
+    path.write_text("prefixes:\n  kind: {text: Please., attributes: {polite: true}}\n")
+    assert load_prefixes(str(path))[0].attributes == {"polite": True}
+    path.write_text("prefixes:\n  kind: {text: Please., attributes: {prefix: true}}\n")
+    with pytest.raises(UserError, match="prefix 'kind': attributes: 'prefix' means something"):
+        load_prefixes(str(path))

@@ -5,7 +5,7 @@ import pytest
 
 from polbayes.coding import code_responses
 from polbayes.config import ImportConfig
-from polbayes.dataset import MISSING, NOT_ASKED, STATUS
+from polbayes.dataset import MISSING, NOT_ASKED, STATUS, to_frame
 from polbayes.design import ModelInfo, design
 from polbayes.errors import UserError
 from polbayes.importer import import_table
@@ -207,6 +207,95 @@ def test_an_attribute_has_one_value_a_model(tmp_path):
     rows = [{**ROWS[0], "params": "7"}, {**ROWS[1], "params": "8"}]
     with pytest.raises(UserError, match="'8' of model 'lab/one' was '7' before"):
         load(tmp_path, rows, attributes={"size": "params"})
+
+
+def administered_rows():
+    """Two models answer both items in two prompts a run; the second model in one prompt a run."""
+    rows = []
+    for run in (1, 2):
+        for question in ("q-1", "q-2"):
+            for way in ("plain", "polite"):
+                for who, number in (("one", f"{run}-{way}"), ("two", f"{run}")):
+                    rows.append(
+                        {
+                            **{"who": who, "question": question, "said": "a) Agree"},
+                            **{"way": way, "run": run, "chat": number},
+                            "courtesy": {"plain": "no", "polite": "yes"}[way],
+                            "length": {"q-1": 4, "q-2": 7}[question],
+                            "about": {"q-1": "taxes", "q-2": "work"}[question],
+                            "hour": 9 + run + (who == "two"),
+                        }
+                    )
+    return rows
+
+
+ADMINISTERED = {
+    "columns": {
+        **COLUMNS,
+        **{"prefix": "way", "run": "run", "administration": "chat", "topic": "about"},
+    },
+    "prefix_attributes": {"polite": "courtesy"},
+    "wording_attributes": {"size": "length"},
+    "administration_attributes": {"hour": "hour"},
+}
+
+
+def test_attributes_of_prefixes_wordings_and_administrations(tmp_path):
+    data = load(tmp_path, administered_rows(), **ADMINISTERED)
+    assert data["polite"].dims == ("prefix",)
+    assert data["polite"].values.tolist() == [0, 1]
+    assert data["size"].dims == ("item", "variant")
+    assert data["size"].sel(variant="original").values.tolist() == [4, 7]
+    assert data["topic"].values.tolist() == ["taxes", "work"]
+    # All statements of a prompt are one administration, so that the item does not matter.
+    assert data["administration"].dims == ("model", "prefix", "run")
+    assert data["administration"].sel(model="one", prefix="polite", run=2) == "2-polite"
+    assert (data["administration"].sel(model="two", run=1) == "1").all()
+    assert data["hour"].sel(model="two", run=2, prefix="plain") == 12
+
+
+def test_the_attributes_are_columns_for_formulas(tmp_path):
+    data = load(tmp_path, administered_rows(), **ADMINISTERED)
+    frame = to_frame(data)
+    assert {"polite", "size", "topic", "administration", "hour"} <= set(frame.columns)
+    one = frame[(frame["model"] == "one") & (frame["prefix"] == "polite")]
+    assert sorted(one["administration"].unique()) == ["1-polite", "2-polite"]
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"prefix_attributes": {"size": "length"}}, "prefix 'plain' was '4' before"),
+        ({"wording_attributes": {"polite": "courtesy"}}, "was 'no' before"),
+        ({"wording_attributes": {"size": "lenght"}}, "imported.wording_attributes.size"),
+        ({"prefix_attributes": {"prefix": "courtesy"}}, "means something else in the data"),
+        (
+            {"wording_attributes": {"polite": "length"}, "prefix_attributes": {"polite": "way"}},
+            "'polite' is declared for two kinds of things",
+        ),
+        (
+            {
+                "columns": {k: v for k, v in ADMINISTERED["columns"].items() if v != "chat"},
+                "administration_attributes": {"hour": "hour"},
+            },
+            "map 'administration' under imported.columns",
+        ),
+    ],
+)
+def test_attributes_that_do_not_fit_are_refused(tmp_path, config, says):
+    given = {**ADMINISTERED, "administration_attributes": {}, **config}
+    used = set(given["columns"].values())
+    used |= {c for k, v in given.items() if k != "columns" for c in v.values()}
+    ignore = [c for c in administered_rows()[0] if c not in used]
+    with pytest.raises(UserError, match=says.replace("(", r"\(")):
+        load(tmp_path, administered_rows(), **given, ignore=ignore)
+
+
+def test_an_administration_has_a_label_in_every_row(tmp_path):
+    rows = administered_rows()
+    rows[5]["chat"] = None
+    with pytest.raises(UserError, match="row 6: the column of 'administration' has no value"):
+        load(tmp_path, rows, **ADMINISTERED)
 
 
 def test_item_ids_can_be_mapped(tmp_path):

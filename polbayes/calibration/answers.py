@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import stats
 
 from polbayes.calibration.prior import Parameters
 from polbayes.fit.spec import Spec
@@ -253,7 +254,7 @@ def _on_these(parameters: Parameters, frame: "pd.DataFrame") -> np.ndarray:
     return np.asarray(parameters.parts["theta"] + quirk - middle)
 
 
-_FACETS = {"item", "variant", "prefix"}
+_FACETS = {"item", "variant", "prefix", "topic", "section", "administration"}
 _BELIEVED = ("steer", "quirk")
 
 
@@ -266,6 +267,7 @@ def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
     n = len(frame)
     steady = {k: np.broadcast_to(v, n).astype(float) for k, v in parameters.parts.items()}
     variance: dict[str, np.ndarray] = {k: np.zeros(n) for k in parameters.parts}
+    heavy = np.zeros(n), np.inf
     for (part, factors), values in parameters.terms.items():
         if part == "theta" or not _FACETS & set(factors):
             continue
@@ -274,7 +276,11 @@ def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
         for at, model in enumerate(frame["model"]):
             sd = parameters.scales.get(label, parameters.scales.get(f"{label} [{model}]"))
             assert sd is not None
-            variance[part][at] += sd**2
+            if label in parameters.tails:
+                assert part in ("quirk", "steer")
+                heavy[0][at], heavy = sd, (heavy[0], parameters.tails[label])
+            else:
+                variance[part][at] += sd**2
     z = np.linspace(-8, 8, 1601)
     weight = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
     nodes, shares = np.polynomial.hermite_e.hermegauss(15)
@@ -285,7 +291,10 @@ def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
         v = {k: float(v[at].mean()) for k, v in variance.items()}
         added = sum(v.get(k, 0.0) for k in ("acquiescence", "wording", *_BELIEVED))
         asked = sum(mean.get(k, 0.0) for k in ("acquiescence", "wording"))
-        total = 0.0
+        total, shifts = 0.0, np.zeros(1)
+        if np.isfinite(heavy[1]):
+            shares_of_t = (np.arange(400) + 0.5) / 400
+            shifts = heavy[0][at].mean() * stats.t.ppf(shares_of_t, heavy[1])
         for x, a in zip(nodes, shares / shares.sum(), strict=True):
             for y, b in zip(nodes, shares / shares.sum(), strict=True):
                 steep = np.exp(
@@ -296,12 +305,13 @@ def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
                 spread = (added + steep**2 * v.get("difficulty", 0.0)) ** 0.5
                 nets = []
                 for side in (1, -1):
-                    eta = asked + side * belief + spread * z
-                    own = {k: np.full(len(z), mean[k]) for k in mean} | {
-                        "threshold": np.full(len(z), width)
+                    eta = np.add.outer(shifts, asked + side * belief + spread * z).ravel()
+                    own = {k: np.full(len(eta), mean[k]) for k in mean} | {
+                        "threshold": np.full(len(eta), width)
                     }
                     here = Parameters(own, {}, {}, {}, parameters.gaps, {})
-                    nets.append(float(_net(here, eta, spec) @ weight))
+                    net = _net(here, eta, spec).reshape(len(shifts), -1)
+                    nets.append(float((net @ weight).mean()))
                 total += a * b * (nets[0] - nets[1]) / 2
         out[f"lean[{model}, {dimension}]"] = total
     return out

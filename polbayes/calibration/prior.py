@@ -1,7 +1,7 @@
 """Parameters drawn from the prior, with numpy and from the documentation alone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class Parameters:
         Distances of the cutpoints; empty where there are none.
     coefficients
         Of the common terms, by ``"part: column"``.
+    tails
+        Degrees of freedom of t distributions, by ``"part: term"``.
     """
 
     parts: Mapping[str, np.ndarray]
@@ -39,6 +41,7 @@ class Parameters:
     correlations: Mapping[TermKey, np.ndarray]
     gaps: np.ndarray
     coefficients: Mapping[str, float]
+    tails: Mapping[str, float] = field(default_factory=dict)
 
 
 def draw(prior: Prior, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -98,6 +101,7 @@ def draw_parameters(
     scales: dict[str, float] = {}
     correlations: dict[TermKey, np.ndarray] = {}
     coefficients: dict[str, float] = {}
+    tails: dict[str, float] = {}
     for name, part in parts.items():
         total = np.zeros(1)
         if part.common is not None:
@@ -112,13 +116,17 @@ def draw_parameters(
             correlation = _correlation(spec, name, group, rng)
             if correlation is not None:
                 correlations[key] = correlation
-            terms[key] = _term(group, sd, correlation, rng)
+            nu = np.inf
+            if group.term.heavy:
+                nu = float(draw(spec.prior(name, group.term.name, "nu"), 1, rng)[0])
+                tails[f"{name}: {group.term.name}"] = nu
+            terms[key] = _term(group, sd, correlation, nu, rng)
             total = total + terms[key]
         values[name] = total
     gaps = np.empty(0)
     if spec.family == "cumulative" and points > 2:
         gaps = draw(spec.cutpoint_prior, points - 2, rng)
-    return Parameters(values, terms, scales, correlations, gaps, coefficients)
+    return Parameters(values, terms, scales, correlations, gaps, coefficients, tails)
 
 
 def _scales(group: BoundGroup) -> int:
@@ -144,13 +152,19 @@ def _correlation(
 
 
 def _term(
-    group: BoundGroup, sd: np.ndarray, correlation: np.ndarray | None, rng: np.random.Generator
+    group: BoundGroup,
+    sd: np.ndarray,
+    correlation: np.ndarray | None,
+    nu: float,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Draw a term's effects and return ``[cell]`` what it adds in every cell."""
     columns = len(group.columns)
     each = sd[group.scale_of][:, None] if group.scales else np.broadcast_to(sd, (1, columns))
     root = np.eye(columns) if correlation is None else np.linalg.cholesky(correlation)
-    effects = each * (rng.standard_normal((len(group.levels), columns)) @ root.T)
+    shape = (len(group.levels), columns)
+    deviates = rng.standard_t(nu, shape) if np.isfinite(nu) else rng.standard_normal(shape)
+    effects = each * (deviates @ root.T)
     if group.centred_in is not None:
         for code in np.unique(group.centred_in):
             inside = group.centred_in == code

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from polbayes.fit.layout import Block, Layout
+from polbayes.fit.spec import IN_UNITS
 from polbayes.fit.start import Start, leads
 
 
@@ -66,7 +67,9 @@ def places_of(layout: Layout) -> dict[str, np.ndarray]:
         ``matrix`` ``[row, coefficient]``; ``scale`` and ``place`` of the effects that are drawn one
         by one, in the order of `known_of`; ``correlated``: places of the others; ``group``
         ``[effect]`` in which an effect sums to zero, -1 for none; ``share`` ``[effect]`` of the
-        group's sum that is taken from it; ``copied``: places of the scales that stand behind them.
+        group's sum that is taken from it; ``copied``: places of the scales that stand behind them;
+        ``tail``: places of the degrees of freedom of the effects that are drawn one by one, -1 for
+        a normal distribution.
     """
     blocks = _one_by_one(layout)
     correlated = [b.start + b.free for b in layout.blocks if b.correlated]
@@ -90,7 +93,64 @@ def places_of(layout: Layout) -> dict[str, np.ndarray]:
         "group": group,
         "share": share,
         "copied": np.array(layout.copies, dtype=np.int64),
+        "tail": _joined([np.full(len(b.free), b.tail) for b in blocks]),
     }
+
+
+def unit_of(layout: Layout, start: Start) -> tuple[np.ndarray, ...]:
+    """Return what it takes to draw in a unit of which the answers know more than of their own.
+
+    The answers know effects in logits. How many units of statement spread these are hangs on how
+    decisive models are on the whole: on the mean d of the logarithms of their decisiveness, each
+    with the weight of what the answers know of it. Coefficients, scales, distances of cutpoints
+    and effects that the predictor has are therefore drawn in the unit that they have at the mode:
+    as they are, times exp(d - d at the mode).
+
+    Parameters
+    ----------
+    layout
+        Where the effects are.
+    start
+        The mode.
+
+    Returns
+    -------
+    coefficients, deviates, mode, numbers, effects
+        How d changes with ``[coefficient]`` and with ``[effect]``, the coordinates of those that
+        are drawn one by one, at the scales of the mode; coefficients at the mode; whether
+        ``[coefficient, scale and gap]`` and ``[effect]``, copies of scales included, have the unit.
+        Where a spec has no decisiveness nothing has.
+    """
+    known = known_of(layout, start)
+    own = [b for b in layout.blocks if b.part == "decisiveness"]
+    coefficients, deviates = np.zeros(len(start.coefficients)), np.zeros(len(known["mode"]))
+    first = 0
+    for block in _one_by_one(layout):
+        here = slice(first, first + len(block.free))
+        first = here.stop
+        if block.part == "decisiveness":
+            share = known["precision"][here] / known["total"][here]
+            deviates[here] = share
+    if deviates.any():
+        deviates /= deviates.sum()
+        for effect in np.flatnonzero(deviates):
+            lead, weight = known["lead"][effect], known["weight"][effect]
+            followed = lead < len(coefficients)
+            np.add.at(coefficients, lead[followed], deviates[effect] * weight[followed])
+        deviates /= np.sqrt(known["total"])
+    for block in own:
+        if block.group is None:
+            coefficients += layout.matrix[block.start : block.stop].mean(axis=0)
+    scaled = [bool(own) and part in IN_UNITS for part, _, _ in layout.scales]
+    common = [bool(own) and part in IN_UNITS for part, _, _ in layout.coefficients]
+    effects = [np.full(b.size, bool(own) and b.part in IN_UNITS) for b in layout.blocks]
+    return (
+        coefficients,
+        deviates,
+        start.coefficients,
+        np.array([*common, *scaled, *np.full(len(start.gaps), bool(own))], dtype=bool),
+        np.concatenate([*effects, np.array([scaled[k] for k in layout.copies], dtype=bool)]),
+    )
 
 
 def _one_by_one(layout: Layout) -> list[Block]:
@@ -108,8 +168,10 @@ def draw(
     b: np.ndarray,
     sd: np.ndarray,
     others: np.ndarray,
+    nu: np.ndarray,
     known: Mapping[str, np.ndarray],
     scale: np.ndarray,
+    tail: np.ndarray,
 ) -> np.ndarray:
     """Draw coordinates from their prior, given coefficients and scales.
 
@@ -117,9 +179,9 @@ def draw(
     ----------
     rng
         Source of randomness.
-    b, sd, others
-        Coefficients, scales, and correlated effects.
-    known, scale
+    b, sd, others, nu
+        Coefficients, scales, correlated effects, and degrees of freedom.
+    known, scale, tail
         See `known_of` and `places_of`.
 
     Returns
@@ -128,6 +190,8 @@ def draw(
         ``[effect]``.
     """
     z = rng.standard_normal(len(scale))
+    heavy = tail >= 0
+    z[heavy] = rng.standard_t(nu[tail[heavy]])
     s, mode = sd[scale], known["mode"]
     ahead = np.concatenate(
         [b - known["coefficients_mode"], s * z - mode, others - known["others_mode"]]

@@ -4,6 +4,7 @@ The model that PyMC gets (`polbayes.fit.model`) says the same, but each spec is 
 which numba takes most of a minute to compile. This function is compiled once, whatever is analysed.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,20 +13,26 @@ import numpy as np
 
 from polbayes.fit import confusion, expansion, hyperpriors, kernel, pairs
 from polbayes.fit.compilation import compiled_with
-from polbayes.fit.coordinates import known_of, places_of
+from polbayes.fit.coordinates import known_of, places_of, unit_of
 from polbayes.fit.hyperpriors import Scalars, correlation_prior, priors_of, scalars
 from polbayes.fit.layout import Block, Layout
 from polbayes.fit.model import Built, correlation_name
 from polbayes.fit.observed import likelihood_parts
 from polbayes.fit.orientation import anchored
-from polbayes.fit.start import JITTER
+from polbayes.fit.start import FIRST_TAIL, JITTER
 
 _compiled = compiled_with(confusion, expansion, hyperpriors, kernel, pairs)
 
 
 @_compiled
 def expand(
-    x: np.ndarray, prior: tuple, sizes: tuple, correlated: np.ndarray, known: tuple, places: tuple
+    x: np.ndarray,
+    prior: tuple,
+    sizes: tuple,
+    correlated: np.ndarray,
+    known: tuple,
+    places: tuple,
+    unit: tuple,
 ) -> tuple[np.ndarray, ...]:
     """Compute what a point stands for.
 
@@ -36,31 +43,57 @@ def expand(
     prior
         Arrays of the numbers with priors (`polbayes.fit.hyperpriors.Scalars`).
     sizes
-        How many of these are coefficients, scales, distances of cutpoints and numbers from which
-        confusion matrices are made.
+        How many of these are coefficients, scales, distances of cutpoints, numbers from which
+        confusion matrices are made, and degrees of freedom.
     correlated
         The terms of `polbayes.fit.pairs`.
-    known, places
+    known, places, unit
         See `polbayes.fit.coordinates`.
 
     Returns
     -------
-    values, effects, w, others, slopes, of_prior, logp
-        Values of the numbers with priors, and all effects; the coordinates of the effects that are
-        drawn one by one, and the others that are free; slopes of the values and of their density
-        (`polbayes.fit.hyperpriors.evaluate`); the log-density of all coordinates, an array without
-        dimensions.
+    values, held, effects, others, slopes, of_prior, grown, logp
+        Values of the numbers with priors, and the same in the unit that is held
+        (`polbayes.fit.coordinates.unit_of`); all effects; the correlated effects that are free, in
+        the unit that is held; slopes of the values and of their density
+        (`polbayes.fit.hyperpriors.evaluate`); how many held units a unit is, and the log-density of
+        all coordinates, arrays without dimensions.
     """
-    _, _, _, at = prior
-    _, _, place, correlated_place, _, _, _ = places
-    values, slopes, of_prior, total = hyperpriors.evaluate(x, *prior)
+    _, _, positive, at = prior
+    _, _, place, correlated_place, _, _, _, _ = places
+    coefficients, deviates, mode, numbers, whole = unit
     sampled = (at >= 0).sum()
+    shift, total = 0.0, 0.0
+    for k in range(coefficients.shape[0]):
+        if at[k] >= 0:
+            shift += coefficients[k] * (x[at[k]] - mode[k])
+    for k in range(deviates.shape[0]):
+        shift += deviates[k] * x[sampled + k]
+    grown, own = math.exp(shift), x.copy()
+    for k in range(numbers.shape[0]):
+        if numbers[k] and at[k] >= 0:
+            if positive[k]:
+                own[at[k]] -= shift
+            else:
+                own[at[k]] /= grown
+                total -= shift
+    values, slopes, of_prior, density = hyperpriors.evaluate(own, *prior)
+    total += density
+    held = values.copy()
+    for k in range(numbers.shape[0]):
+        if numbers[k]:
+            held[k] *= grown
     w = x[sampled : sampled + place.shape[0]]
     others = np.empty(correlated_place.shape[0])
-    total += pairs.expand(x, values, correlated, others)
-    b, sd = values[: sizes[0]], values[sizes[0] : sizes[0] + sizes[1]]
-    effects, density = expansion.expand(b, sd, w, others, *known, *places)
-    return values, effects, w, others, slopes, of_prior, density + total
+    total += pairs.expand(x, held, correlated, others)
+    b, sd = held[: sizes[0]], held[sizes[0] : sizes[0] + sizes[1]]
+    first = sizes[0] + sizes[1] + sizes[2] + sizes[3]
+    nu = values[first : first + sizes[4]]
+    effects, of_w = expansion.expand(b, sd, w, others, nu, *known, *places)
+    for k in range(whole.shape[0]):
+        if whole[k]:
+            effects[k] /= grown
+    return values, held, effects, others, slopes, of_prior, np.array(grown), of_w + total
 
 
 @_compiled
@@ -71,6 +104,7 @@ def log_density(
     correlated: np.ndarray,
     known: tuple,
     places: tuple,
+    unit: tuple,
     answers: tuple,
     validity: tuple,
     anchors: np.ndarray,
@@ -80,7 +114,7 @@ def log_density(
 
     Parameters
     ----------
-    x, prior, sizes, correlated, known, places
+    x, prior, sizes, correlated, known, places, unit
         See `expand`.
     answers, validity
         The last arguments of `polbayes.fit.kernel.evaluate`; validity without cells if there is no
@@ -95,13 +129,17 @@ def log_density(
     logp, gradient
         Minus infinity where an anchor is on the wrong side.
     """
-    values, effects, w, others, slopes, of_prior, density = expand(
-        x, prior, sizes, correlated, known, places
+    values, held, effects, others, slopes, of_prior, growth, density = expand(
+        x, prior, sizes, correlated, known, places, unit
     )
-    at = prior[3]
+    _, _, positive, at = prior
+    coefficients, deviates, _, numbers, whole = unit
+    grown = growth.item()
     first_gap = sizes[0] + sizes[1]
     first_reading = first_gap + sizes[2]
-    b, sd = values[: sizes[0]], values[sizes[0] : first_gap]
+    sampled = (at >= 0).sum()
+    w = x[sampled : sampled + places[2].shape[0]]
+    b, sd = held[: sizes[0]], held[sizes[0] : first_gap]
     gaps = values[first_gap:first_reading]
     readings = values[first_reading : first_reading + sizes[3]]
     total, gradient = density.item(), np.zeros(x.shape[0])
@@ -118,21 +156,44 @@ def log_density(
         fit, more, _, _ = kernel.evaluate(effects, none, none, *validity)
         total += fit
         of_effects += more
-    of_b, of_sd, of_w, of_others = expansion.pull_back(
-        b, sd, w, others, *known, *places, of_effects, np.array(1.0)
+    of_shift = 0.0
+    for k in range(whole.shape[0]):
+        if whole[k]:
+            of_shift -= of_effects[k] * effects[k]
+            of_effects[k] /= grown
+    first_tail = first_reading + sizes[3]
+    nu = values[first_tail : first_tail + sizes[4]]
+    of_b, of_sd, of_w, of_others, of_nu = expansion.pull_back(
+        b, sd, w, others, nu, *known, *places, of_effects, np.array(1.0)
     )
     of_values = np.zeros(values.shape[0])
     of_values[: sizes[0]] = of_b
     of_values[sizes[0] : first_gap] = of_sd
-    of_values[first_gap:first_reading] = of_gaps
-    of_readings = confusion.pull_back(readings, *coder, of_tables)
-    of_values[first_reading : first_reading + sizes[3]] = of_readings
-    sampled = (at >= 0).sum()
     gradient[sampled : sampled + w.shape[0]] = of_w
-    pairs.pull_back(x, values, correlated, of_others, of_values, gradient)
+    pairs.pull_back(x, held, correlated, of_others, of_values, gradient)
+    for k in range(numbers.shape[0]):
+        if numbers[k]:
+            of_shift += of_values[k] * held[k]
+            of_values[k] *= grown
+    of_values[first_gap:first_reading] += of_gaps
+    of_readings = confusion.pull_back(readings, *coder, of_tables)
+    of_values[first_reading:first_tail] = of_readings
+    of_values[first_tail : first_tail + sizes[4]] = of_nu
     for k in range(values.shape[0]):
         if at[k] >= 0:
-            gradient[at[k]] = of_prior[k] + of_values[k] * slopes[k]
+            slope = of_prior[k] + of_values[k] * slopes[k]
+            if k < numbers.shape[0] and numbers[k]:
+                if positive[k]:
+                    of_shift -= slope
+                else:
+                    of_shift -= slope * values[k] + 1.0
+                    slope /= grown
+            gradient[at[k]] = slope
+    for k in range(coefficients.shape[0]):
+        if at[k] >= 0:
+            gradient[at[k]] += coefficients[k] * of_shift
+    for k in range(deviates.shape[0]):
+        gradient[sampled + k] += deviates[k] * of_shift
     return total, gradient
 
 
@@ -162,18 +223,23 @@ class Density:
         priors = priors_of(layout, spec, self.built.cells)
         correlations = [correlation_prior(block, spec) for block in self._pairs]
         numbers = [*priors.coefficients, *priors.scales, *priors.gaps, *priors.readings]
-        return scalars([*numbers, *correlations])
+        return scalars([*numbers, *priors.tails, *correlations])
 
     @cached_property
-    def sizes(self) -> tuple[int, int, int, int]:
-        """How many coefficients, scales, distances of cutpoints and readings there are."""
-        start = self.built.start
+    def sizes(self) -> tuple[int, int, int, int, int]:
+        """How many coefficients, scales, distances of cutpoints, readings and tails there are."""
+        start, tails = self.built.start, len(self._layout.tails)
         numbers = start.coefficients, start.scales, start.gaps, start.readings
-        return len(numbers[0]), len(numbers[1]), len(numbers[2]), len(numbers[3])
+        return len(numbers[0]), len(numbers[1]), len(numbers[2]), len(numbers[3]), tails
 
     @cached_property
     def _places(self) -> dict[str, np.ndarray]:
         return places_of(self._layout)
+
+    @cached_property
+    def _unit(self) -> tuple[np.ndarray, ...]:
+        """What `expand` wants of the unit that is held."""
+        return unit_of(self._layout, self.built.start)
 
     @cached_property
     def _expansion(self) -> tuple[Any, ...]:
@@ -185,6 +251,7 @@ class Density:
             self._correlated(),
             tuple(known[name] for name in expansion.KNOWN),
             tuple(self._places[name] for name in expansion.PLACES),
+            self._unit,
         )
 
     @cached_property
@@ -204,12 +271,12 @@ class Density:
 
     def _correlated(self) -> np.ndarray:
         """Return the table of `polbayes.fit.pairs`."""
-        coefficients, scales, gaps, readings = self.sizes
+        coefficients, scales, gaps, readings, tails = self.sizes
         rows, x, others = [], self._scalars.sampled + len(self._places["place"]), 0
         for number, block in enumerate(self._pairs):
             levels = len(block.free) // 2
             first = coefficients + block.scales[0]
-            cor = coefficients + scales + gaps + readings + number
+            cor = coefficients + scales + gaps + readings + tails + number
             rows.append([x, others, levels, first, first + 1, cor, block.centred])
             x, others = x + 2 * levels, others + 2 * levels
         return np.array(rows, dtype=np.int64).reshape(len(rows), 7)
@@ -231,13 +298,19 @@ class Density:
         rng, start = np.random.default_rng(seed), self.built.start
         sizes = np.array([*self.sizes, len(self._pairs)])
         known = start.coefficients, start.scales, start.gaps, start.readings
-        numbers = np.concatenate([*known, np.zeros(sizes[4])])
+        tails = np.full(sizes[4], FIRST_TAIL)
+        numbers = np.concatenate([*known, tails, np.zeros(sizes[5])])
         move = rng.uniform(-JITTER, JITTER, len(numbers))
-        factor = np.repeat([False, True, True, True, False], sizes)
+        factor = np.repeat([False, True, True, True, True, False], sizes)
         numbers = np.where(factor, numbers * np.exp(move), numbers + move)
         positive, own = self._scalars.positive, self._scalars.at >= 0
+        turn, deviates, mode, held, _ = self._unit
+        w = rng.uniform(-JITTER, JITTER, len(self._places["place"]))
+        shift = turn @ (numbers[: len(turn)] - mode) + deviates @ w
+        moved = np.pad(held, (0, len(numbers) - len(held)))
+        numbers = np.where(moved, numbers * np.exp(shift), numbers)
         pieces = [np.where(positive, np.log(np.where(positive, numbers, 1)), numbers)[own]]
-        pieces.append(rng.uniform(-JITTER, JITTER, len(self._places["place"])))
+        pieces.append(w)
         for block in self._pairs:
             near = start.free(block)
             unit = np.tile(start.scales[block.scales[0] : sum(block.scales)], len(near) // 2)
@@ -251,9 +324,10 @@ class Density:
 
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return what a point stands for, by the names that it has in the PyMC model."""
-        values, effects, *_ = expand(x, *self._expansion)
-        b, sd, gap, reading, correlations = np.split(values, np.cumsum(self.sizes))
+        values, _, effects, *_ = expand(x, *self._expansion)
+        b, sd, gap, reading, nu, correlations = np.split(values, np.cumsum(self.sizes))
         names = [correlation_name(block) for block in self._pairs]
         found = dict(zip(names, correlations, strict=True))
-        known = {"b": b, "sd": abs(sd), "gap": gap, "reading": reading, "effects": effects}
+        known = {"b": b, "sd": abs(sd), "gap": gap, "reading": reading, "nu": nu}
+        known["effects"] = effects
         return {**known, **found}

@@ -93,6 +93,9 @@ def prior_lines(spec: Spec) -> list[str]:
                 f"{name}: standard deviation of {group} ~ "
                 f"{spec.prior(name, group.name, 'sd')}{each}"
             )
+            if group.heavy:
+                nu = spec.prior(name, group.name, "nu")
+                lines.append(f"{name}: degrees of freedom of {group} ~ {nu}")
             if group.expr not in ("0", "1") and group.correlated:
                 cor = spec.prior(name, group.name, "cor")
                 lines.append(f"{name}: correlations of {group} ~ {cor}")
@@ -127,7 +130,7 @@ def _distribution(
     spec: Spec, part: str, group: GroupTerm, bound: BoundGroup | None, *, left_out: bool
 ) -> str:
     scale = f"σ²[{group.by}]" if group.by else "σ²"
-    normal = f"Normal(0, {scale})"
+    normal = f"t(ν, 0, {scale})" if group.heavy else f"Normal(0, {scale})"
     if group.expr not in ("0", "1"):
         normal = "MvNormal(0, Σ)" if group.correlated else "Normal(0, diag(σ²))"
     if spec.sampled_items and left_out:

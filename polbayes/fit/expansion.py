@@ -20,18 +20,23 @@ Effects that sum to zero, n in a group, have n - 1 free ones x with the sum S, f
 u_j = x_j - S / (n + sqrt(n)) and the last u_n = -S / sqrt(n): an isometry onto the vectors that
 sum to zero, so that independent normal coordinates give independent normal effects conditioned on
 summing to zero.
+
+Where effects have a t distribution, z has one with the same degrees of freedom, and w, which is a
+linear function of it, is what it is for normal ones.
 """
 
 import math
 
 import numpy as np
 
-from polbayes.fit.compilation import compiled
+from polbayes.fit import kernel
+from polbayes.fit.compilation import compiled, compiled_with
+from polbayes.fit.kernel import digamma
 
 # The arguments of `expand` after what is sampled: first what the answers know, which differs
 # between data sets of one design, then where things are (`polbayes.fit.coordinates`).
 KNOWN = ("coefficients_mode", "mode", "others_mode", "total", "precision", "lead", "weight")
-PLACES = ("matrix", "scale", "place", "correlated", "group", "share", "copied")
+PLACES = ("matrix", "scale", "place", "correlated", "group", "share", "copied", "tail")
 
 
 @compiled
@@ -67,6 +72,7 @@ def expand(
     sd: np.ndarray,
     w: np.ndarray,
     others: np.ndarray,
+    nu: np.ndarray,
     mode_of_b: np.ndarray,
     mode: np.ndarray,
     mode_of_others: np.ndarray,
@@ -81,6 +87,7 @@ def expand(
     group: np.ndarray,
     share: np.ndarray,
     copied: np.ndarray,
+    tail: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the effects, and the logarithm of the density of w.
 
@@ -94,9 +101,11 @@ def expand(
         Coordinates of the effects that are drawn one by one.
     others
         The correlated effects that are free.
+    nu
+        Degrees of freedom.
     mode_of_b, mode, mode_of_others, total, precision, lead, weight
         See `polbayes.fit.coordinates.known_of`.
-    matrix, scale, place, correlated, group, share, copied
+    matrix, scale, place, correlated, group, share, copied, tail
         See `polbayes.fit.coordinates.places_of`.
 
     Returns
@@ -115,7 +124,12 @@ def expand(
         spread = math.sqrt(1.0 + precision[effect] * s * s)
         expected = _moved(effect, b, drawn, others, mode_of_b, mode, mode_of_others, lead, weight)
         z = (w[effect] + s * expected * total[effect] / spread) / spread
-        logp -= 0.5 * z * z + math.log(spread)
+        if tail[effect] < 0:
+            logp -= 0.5 * z * z + math.log(spread)
+        else:
+            v = nu[tail[effect]]
+            logp += math.lgamma(0.5 * v + 0.5) - math.lgamma(0.5 * v) - 0.5 * math.log(0.5 * v)
+            logp -= (0.5 * v + 0.5) * math.log1p(z * z / v) + math.log(spread)
         drawn[effect] = s * z
         effects[place[effect]] = drawn[effect]
     for k in range(others.shape[0]):
@@ -138,12 +152,13 @@ def _by_group(values: np.ndarray, weight: np.ndarray, group: np.ndarray) -> np.n
     return sums
 
 
-@compiled
+@compiled_with(kernel)
 def pull_back(
     b: np.ndarray,
     sd: np.ndarray,
     w: np.ndarray,
     others: np.ndarray,
+    nu: np.ndarray,
     mode_of_b: np.ndarray,
     mode: np.ndarray,
     mode_of_others: np.ndarray,
@@ -158,15 +173,16 @@ def pull_back(
     group: np.ndarray,
     share: np.ndarray,
     copied: np.ndarray,
+    tail: np.ndarray,
     of_effects: np.ndarray,
     of_logp: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Turn slopes with respect to what `expand` returns into slopes with respect to its variables.
 
     Parameters
     ----------
-    b, sd, w, others, mode_of_b, mode, mode_of_others, total, precision, lead, weight, matrix, \
-    scale, place, correlated, group, share, copied
+    b, sd, w, others, nu, mode_of_b, mode, mode_of_others, total, precision, lead, weight, matrix, \
+    scale, place, correlated, group, share, copied, tail
         See `expand`.
     of_effects, of_logp
         Slopes with respect to the effects and the density.
@@ -174,7 +190,7 @@ def pull_back(
     Returns
     -------
     tuple of numpy.ndarray
-        Slopes with respect to ``b``, ``sd``, ``w`` and ``others``.
+        Slopes with respect to ``b``, ``sd``, ``w``, ``others`` and ``nu``.
     """
     inside = of_effects.copy()
     sums = _by_group(of_effects, share, group)
@@ -183,6 +199,7 @@ def pull_back(
             inside[at] -= sums[group[at]]
     of_b, of_sd = np.zeros(b.shape[0]), np.zeros(sd.shape[0])
     of_w, of_others = np.zeros(w.shape[0]), np.zeros(others.shape[0])
+    of_nu = np.zeros(nu.shape[0])
     for k in range(copied.shape[0]):
         sign = 1.0 if sd[copied[k]] >= 0.0 else -1.0
         of_sd[copied[k]] += sign * of_effects[group.shape[0] + k]
@@ -212,7 +229,14 @@ def pull_back(
         expected = _moved(effect, b, drawn, others, mode_of_b, mode, mode_of_others, lead, weight)
         middle = s * expected * total[effect] / spread
         z = (w[effect] + middle) / spread
-        of_z = of_drawn[effect] * s - density * z
+        if tail[effect] < 0:
+            steep = z
+        else:
+            v = nu[tail[effect]]
+            steep = (v + 1.0) * z / (v + z * z)
+            grown = digamma(0.5 * v + 0.5) - digamma(0.5 * v) - 1.0 / v - math.log1p(z * z / v)
+            of_nu[tail[effect]] += density * 0.5 * (grown + steep * z / v)
+        of_z = of_drawn[effect] * s - density * steep
         of_middle = of_z / spread
         of_w[effect] = of_middle
         of_spread = -(density + of_z * z + of_middle * middle) / spread
@@ -230,4 +254,4 @@ def pull_back(
                 of_others[at - b.shape[0] - count] += weight[effect, k] * of_expected
             else:
                 of_drawn[at - b.shape[0]] += weight[effect, k] * of_expected
-    return of_b, of_sd, of_w, of_others
+    return of_b, of_sd, of_w, of_others, of_nu

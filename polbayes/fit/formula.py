@@ -3,7 +3,9 @@
 The notation is that of lme4 and brms: ``(1 | g)`` is a varying intercept,
 ``(0 + x | g)`` varying coefficients that are correlated, ``(0 + x || g)`` the same
 without correlation, ``a:b`` an interaction of grouping factors, and
-``gr(a:b, by = a)`` (brms) a separate standard deviation for every level of ``a``.
+``gr(a:b, by = a)`` (brms) a separate standard deviation for every level of ``a``, and
+``gr(a:b, dist = "student")`` (brms) effects with a t distribution, whose degrees of freedom are
+estimated.
 The formula algebra itself is formulae's.
 """
 
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polbayes.errors import UserError
+from polbayes.errors import UserError, unknown
 
 # Functions for formulas beside those that formulae has (scale, center, C, ...).
 NAMESPACE = {name: getattr(np, name) for name in ("log", "log2", "log10", "exp", "sqrt", "abs")}
@@ -20,8 +22,10 @@ NAMESPACE = {name: getattr(np, name) for name in ("log", "log2", "log10", "exp",
 _NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
 _FACTORS = re.compile(rf"{_NAME}(\s*:\s*{_NAME})*")
 _GR = re.compile(
-    rf"gr\(\s*(?P<factors>{_NAME}(\s*:\s*{_NAME})*)\s*,\s*by\s*=\s*(?P<by>{_NAME})\s*\)"
+    rf"gr\(\s*(?P<factors>{_NAME}(\s*:\s*{_NAME})*)\s*"
+    rf"(,\s*by\s*=\s*(?P<by>{_NAME})\s*)?(,\s*dist\s*=\s*(?P<dist>[\"']?\w+[\"']?)\s*)?\)"
 )
+DISTRIBUTIONS = ("gaussian", "student")
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,20 @@ class GroupTerm:
         Variable with a standard deviation for each of its levels, or None.
     correlated
         Whether the coefficients of `expr` are correlated (``|``) or not (``||``).
+    dist
+        One of `DISTRIBUTIONS`.
     """
 
     expr: str
     factors: tuple[str, ...]
     by: str | None = None
     correlated: bool = True
+    dist: str = DISTRIBUTIONS[0]
+
+    @property
+    def heavy(self) -> bool:
+        """Whether the effects have a t distribution."""
+        return self.dist != DISTRIBUTIONS[0]
 
     @property
     def name(self) -> str:
@@ -52,7 +64,9 @@ class GroupTerm:
 
     def __str__(self) -> str:
         bar = "|" if self.correlated else "||"
-        group = f"gr({self.name}, by = {self.by})" if self.by else self.name
+        further = [f"by = {self.by}"] if self.by else []
+        further += [f"dist = {self.dist}"] if self.heavy else []
+        group = f"gr({', '.join([self.name, *further])})" if further else self.name
         return f"({self.expr} {bar} {group})"
 
 
@@ -163,14 +177,22 @@ def _group(piece: str, where: str) -> GroupTerm:
     match = _GR.fullmatch(right)
     if match:
         factors, by = match["factors"], match["by"]
+        dist = (match["dist"] or DISTRIBUTIONS[0]).strip("\"'")
     elif _FACTORS.fullmatch(right):
-        factors, by = right, None
+        factors, by, dist = right, None, DISTRIBUTIONS[0]
     else:
         raise UserError(
-            f"{where}: '{right}' is not a grouping factor; write a name, names joined by ':' "
-            "or gr(a:b, by = a)."
+            f"{where}: '{right}' is not a grouping factor; write a name, names joined by ':', "
+            "gr(a:b, by = a) or gr(a:b, dist = student)."
         )
+    if dist not in DISTRIBUTIONS:
+        raise unknown("distribution", dist, DISTRIBUTIONS, where=f"{where}: in '{right}'")
     names = tuple(name.strip() for name in factors.split(":"))
     if by is not None and by not in names:
         raise UserError(f"{where}: in '{right}', '{by}' must be one of the grouping factors.")
-    return GroupTerm(expr, names, by, correlated)
+    if dist != DISTRIBUTIONS[0] and expr != "1":
+        raise UserError(
+            f"{where}: in '{piece}', a distribution can only be given for an intercept; write "
+            f"(1 | {right})."
+        )
+    return GroupTerm(expr, names, by, correlated, dist)

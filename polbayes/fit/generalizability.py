@@ -271,6 +271,10 @@ def _with_total(values: np.ndarray) -> np.ndarray:
 
 def _of_term(term: Term, posterior: "xr.Dataset") -> Source:
     squares = _flat(posterior["scale"])[:, term.scales] ** 2
+    if "nu" in posterior and term.name in posterior["nu"]["tail_name"].values:
+        nu = _flat(posterior["nu"].sel(tail_name=term.name))[:, None]
+        with np.errstate(divide="ignore"):
+            squares = squares * np.where(nu > 2, nu / np.maximum(nu - 2, 0.0), np.inf)
     by_model = np.einsum("ds,smk->dmk", squares, term.left)
     return Source(
         name=term.name,

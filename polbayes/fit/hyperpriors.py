@@ -37,12 +37,15 @@ class Priors:
         ``[gap]`` distances of the cutpoints.
     readings
         ``[number]`` from which confusion matrices are made (`polbayes.fit.confusion`).
+    tails
+        ``[tail]`` degrees of freedom of t distributions.
     """
 
     coefficients: list[Prior]
     scales: list[Prior]
     gaps: list[Prior]
     readings: list[Prior]
+    tails: list[Prior]
 
 
 def priors_of(layout: Layout, spec: Spec, cells: Cells) -> Priors:
@@ -69,6 +72,7 @@ def priors_of(layout: Layout, spec: Spec, cells: Cells) -> Priors:
         scales,
         [spec.cutpoint_prior] * max(gaps, 0),
         [Prior("Gamma", (shape, 1.0)) for shape in shapes],
+        [spec.prior(part, name, "nu") for part, name in layout.tails],
     )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 # What everything that is reported is computed from (`polbayes.fit.model.Built`).
-_NAMES = ("b", "sd", "effects", "gap", "reading")
+_NAMES = ("b", "sd", "effects", "gap", "reading", "nu")
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,16 @@ _STEP, _PEAK_STEP = 1.2, 1.0
 # that a processor can take several at once: so far from 0, this many at most, and up to this number
 # of answers.
 _REACH, _MOST_NODES, _FEW = 5.2, 65, 8.0
+# Of the likelihood of a few answers each with a moderate spread the rules of Gauss and Hermite need
+# fewer nodes, with an error below 4e-6: number of nodes, and up to which spread. The numbers are
+# what a processor can take at once, or multiples of it.
+_MOST_FOR_GAUSS, _GAUSS = 4.0, ((4, 0.12), (8, 0.5), (12, 0.8))
+_GAUSS_SIZES = np.array([size for size, _ in _GAUSS])
+_GAUSS_SPREADS = np.array([spread for _, spread in _GAUSS])
+_GAUSS_RULES = np.zeros((len(_GAUSS), 2, _GAUSS[-1][0]))
+for _at, (_size, _) in enumerate(_GAUSS):
+    _GAUSS_RULES[_at, :, :_size] = np.polynomial.hermite_e.hermegauss(_size)
+_GAUSS_RULES[:, 1] /= _GAUSS_RULES[:, 1].sum(axis=1, keepdims=True)
 # A likelihood that is less, or whose nodes at the ends have more than this share of it, is computed
 # anew from its own peak.
 _LEAST_SUM, _CUT_OFF = 1e-200, 1e-5
@@ -577,8 +587,17 @@ def lay_nodes(spread: float, most: float, finer: float, table: np.ndarray) -> in
     """Write nodes, their weights and exp(-spread * node) into a table, and return their number.
 
     For the likelihood of at most so many answers, whose logarithm bends by a half each at most; so
-    many times finer than a sum needs. No nodes where they would be too many.
+    many times finer than a sum needs, if that is more than once, and then at equal distances. No
+    nodes where they would be too many.
     """
+    if finer == 1.0 and most <= _MOST_FOR_GAUSS:
+        for at in range(_GAUSS_SIZES.shape[0]):
+            if spread <= _GAUSS_SPREADS[at]:
+                for j in range(_GAUSS_SIZES[at]):
+                    z = _GAUSS_RULES[at, 0, j]
+                    table[0, j], table[1, j] = z, _GAUSS_RULES[at, 1, j]
+                    table[2, j] = math.exp(-spread * z)
+                return _GAUSS_SIZES[at]
     step = _STEP / finer / math.sqrt(1.0 + spread * spread * max(0.5 * most, _EDGE))
     half = math.ceil(_REACH / step)
     if most > _FEW or 2 * half + 1 > table.shape[1]:
@@ -594,7 +613,7 @@ def lay_nodes(spread: float, most: float, finer: float, table: np.ndarray) -> in
     return number
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
+@numba.njit(inline="always")
 def few_answers(
     eta: float,
     ready: np.ndarray,
@@ -619,90 +638,123 @@ def few_answers(
     size = cuts.shape[0]
     edges = 1 + 2 * (size - 1)
     shrunk = math.exp(-eta)
-    like = table[3]
     for j in range(number):
-        like[j] = table[1, j]
+        table[3, j] = table[1, j]
     for k in range(size):
         below, above = int(answers[cell, k]), int(answers[cell, k + 1])
         if below + above == 0:
             continue
-        factor, v, u = shrunk * ready[edges + k], table[4 + k], table[4 + size + k]
+        factor = shrunk * ready[edges + k]
         for j in range(number):
             x = factor * table[2, j]
-            u[j] = 1.0 / (1.0 + x)
-            v[j] = x * u[j]
+            table[4 + size + k, j] = 1.0 / (1.0 + x)
+            table[4 + k, j] = x * table[4 + size + k, j]
         for _ in range(below):
             for j in range(number):
-                like[j] *= v[j]
+                table[3, j] *= table[4 + k, j]
         for _ in range(above):
             for j in range(number):
-                like[j] *= u[j]
+                table[3, j] *= table[4 + size + k, j]
     total, tilted = 0.0, 0.0
     for j in range(number):
-        total += like[j]
-        tilted += like[j] * table[0, j]
+        total += table[3, j]
+        tilted += table[3, j] * table[0, j]
     sums[2 * size] = tilted
     for k in range(size):
         if answers[cell, k] + answers[cell, k + 1] > 0.0:
-            v, plain, moved = table[4 + k], 0.0, 0.0
+            plain, moved = 0.0, 0.0
             for j in range(number):
-                product = like[j] * v[j]
+                product = table[3, j] * table[4 + k, j]
                 plain += product
                 moved += product * table[0, j]
             sums[k], sums[size + k] = plain, moved
     return total
 
 
-@compiled
-def _shifted(
-    eta: float,
-    spread: float,
-    ready: np.ndarray,
+@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
+def _score_shifted(
+    eta: np.ndarray,
+    own: np.ndarray,
+    spread: np.ndarray,
     gaps: np.ndarray,
     cuts: np.ndarray,
     answers: np.ndarray,
-    cell: int,
+    logp: np.ndarray,
+    slope: np.ndarray,
     slopes: np.ndarray,
-    nodes: np.ndarray,
-    table: np.ndarray,
-    number: int,
-) -> float:
-    """Score counts with a normal shift integrated out, by whichever way is the quicker.
+) -> None:
+    """Score counts of all cells with normal shifts integrated out, by whichever way is the quicker.
 
     Parameters
     ----------
-    table, number
-        See `lay_nodes`; no nodes where the spread is too large for them.
+    eta, own, spread
+        ``[cell]`` predictors, logarithms of widths, and standard deviations of the shifts.
+    gaps, cuts, answers, slopes
+        See `cell_logp`.
+    logp
+        ``[cell]``, written to.
+    slope
+        ``[3, cell]`` slopes with respect to `eta`, `own` and `spread`, written to.
     """
-    size, n = cuts.shape[0], 0.0
-    for k in range(size + 1):
-        n += answers[cell, k]
-    far = abs(eta) + spread * _REACH + abs(cuts[0]) * ready[0]
-    if number == 0 or n == 0.0 or n != math.floor(n) or far > _FAR:
-        return _shifted_ordinal(eta, spread, ready, gaps, cuts, answers, cell, slopes, nodes)
-    total = few_answers(eta, ready, cuts, answers, cell, table, number, nodes)
-    ends = table[3, 0] + table[3, number - 1]
-    if not total > _LEAST_SUM or ends > _CUT_OFF * total:
-        return _shifted_ordinal(eta, spread, ready, gaps, cuts, answers, cell, slopes, nodes)
-    width, logp, d_width = ready[0], math.log(total), 0.0
-    slopes[_ETA] = slopes[_SPREAD] = 0.0
-    for k in range(size):
-        below = answers[cell, k]
-        both = below + answers[cell, k + 1]
-        if both == 0.0:
+    size, none = cuts.shape[0], np.empty(0)
+    ready, nodes = np.empty(3 * size + 2 * (size + 1)), np.zeros(4 + 2 * size)
+    table, most = np.empty((4 + 2 * size, _MOST_NODES)), 0.0
+    alone = np.zeros(slopes.shape[0])
+    for cell in range(answers.shape[0]):
+        here = 0.0
+        for k in range(size + 1):
+            here += answers[cell, k]
+        most = max(most, here)
+    number, gauss = 0, _GAUSS_SIZES[-1]
+    for cell in range(eta.shape[0]):
+        if cell == 0 or own[cell] != own[cell - 1]:
+            prepare(ORDINAL, own[cell], gaps, cuts, ready)
+        if cell == 0 or spread[cell] != spread[cell - 1]:
+            number = lay_nodes(spread[cell], most, 1.0, table) if spread[cell] > 0.0 else 0
+        n = 0.0
+        for k in range(size + 1):
+            n += answers[cell, k]
+        far = abs(eta[cell]) + spread[cell] * _REACH + abs(cuts[0]) * ready[0]
+        total = 0.0
+        if number > 0 and n > 0.0 and n == math.floor(n) and far <= _FAR:
+            total = few_answers(eta[cell], ready, cuts, answers, cell, table, number, nodes)
+            if number > gauss and table[3, 0] + table[3, number - 1] > _CUT_OFF * total:
+                total = 0.0
+        if not total > _LEAST_SUM:
+            for k in range(alone.shape[0]):
+                alone[k] = 0.0
+            if spread[cell] > 0.0:
+                logp[cell] = _shifted_ordinal(
+                    eta[cell], spread[cell], ready, gaps, cuts, answers, cell, alone, nodes
+                )
+            else:
+                logp[cell] = cell_logp(
+                    ORDINAL, eta[cell], ready, gaps, cuts, none, answers, cell, alone
+                )
+                alone[_SPREAD] = 0.0
+            for k in range(3):
+                slope[k, cell] = alone[k]
+            for k in range(_CUTS, alone.shape[0]):
+                slopes[k] += alone[k]
             continue
-        d_x = below - both * nodes[k] / total
-        slopes[_ETA] -= d_x
-        slopes[_SPREAD] -= (below * nodes[2 * size] - both * nodes[size + k]) / total
-        slopes[_CUTS + k] += d_x * width
-        d_width += d_x * cuts[k]
-        if k > 0 and below > 0.0:
-            logp += below * ready[2 * k - 1]
-            d_distance = below * ready[2 * k]
-            slopes[_CUTS + size + k - 1] += d_distance * width
-            d_width += d_distance * gaps[k - 1]
-    slopes[_OWN] = d_width * width
-    return logp
+        width, value, d_width, d_eta, d_spread = ready[0], math.log(total), 0.0, 0.0, 0.0
+        for k in range(size):
+            below = answers[cell, k]
+            both = below + answers[cell, k + 1]
+            if both == 0.0:
+                continue
+            d_x = below - both * nodes[k] / total
+            d_eta -= d_x
+            d_spread -= (below * nodes[2 * size] - both * nodes[size + k]) / total
+            slopes[_CUTS + k] += d_x * width
+            d_width += d_x * cuts[k]
+            if k > 0 and below > 0.0:
+                value += below * ready[2 * k - 1]
+                d_distance = below * ready[2 * k]
+                slopes[_CUTS + size + k - 1] += d_distance * width
+                d_width += d_distance * gaps[k - 1]
+        logp[cell] = value
+        slope[_ETA, cell], slope[_OWN, cell], slope[_SPREAD, cell] = d_eta, d_width * width, d_spread
 
 
 @numba.njit(inline="always")
@@ -865,84 +917,90 @@ def evaluate(
     index, weight, roles, keying, steady, fresh
         See `polbayes.fit.layout.Gathering`.
     """
-    r, gradient = roles, np.zeros(effects.shape[0])
-    cuts, slopes, ready, nodes = workspace(gaps, confusion)
-    base, due, since = np.zeros(ROLES), np.zeros(ROLES), 0
+    r, cells = roles, index.shape[0]
     signed = r[DISCRIMINATION + 1] > r[DISCRIMINATION]
     decided, shifted = r[DECISIVENESS + 1] > r[DECISIVENESS], r[SPREAD + 1] > r[SPREAD]
-    total, growth, sign, log_scale, own = 0.0, 1.0, 1.0, 0.0, np.nan
-    sharp, log_sharp, spread, spread_before, number = 1.0, 0.0, 0.0, 0.0, 0
-    table, most = np.empty((4 + 2 * cuts.shape[0], _MOST_NODES)), 0.0
-    if shifted:
-        for cell in range(answers.shape[0]):
-            most = max(most, answers[cell].sum())
-    for cell in range(index.shape[0]):
+    eta, own, spread = np.empty(cells), np.empty(cells), np.empty(cells if shifted else 0)
+    sharp, growth, sign = 1.0, 1.0, 1.0
+    sharps, growths, discriminated = np.empty(cells), np.empty(cells), np.empty(cells)
+    signs = np.empty(cells if signed else 0)
+    base, log_scale, log_sharp = np.zeros(ROLES), 0.0, 0.0
+    for cell in range(cells):
         if fresh[cell]:
             for role in range(ROLES):
-                _scatter(gradient, due[role], index, weight, since, r[role], steady[role])
-                due[role] = 0.0
                 base[role] = _sum(effects, index, weight, cell, r[role], steady[role])
-            since = cell
         asked = base[0] + _sum(effects, index, weight, cell, steady[0], r[1])
-        discriminated = base[1] + _sum(effects, index, weight, cell, steady[1], r[2])
+        discriminated[cell] = base[1] + _sum(effects, index, weight, cell, steady[1], r[2])
         believed = base[2] + _sum(effects, index, weight, cell, steady[2], r[3])
-        before = log_scale, own
+        last = log_scale
         log_scale = base[3] + _sum(effects, index, weight, cell, steady[3], r[4])
+        if log_scale != last:
+            growth = math.exp(log_scale)
         if signed:
-            sign = base[4] + _sum(effects, index, weight, cell, steady[4], r[5])
-        own = base[5] + _sum(effects, index, weight, cell, steady[5], r[6])
+            sign = signs[cell] = base[4] + _sum(effects, index, weight, cell, steady[4], r[5])
+        own[cell] = base[5] + _sum(effects, index, weight, cell, steady[5], r[6])
         if decided:
             last = log_sharp
             log_sharp = base[6] + _sum(effects, index, weight, cell, steady[6], r[7])
             if log_sharp != last:
                 sharp = math.exp(log_sharp)
         if shifted:
-            spread = sharp * (base[7] + _sum(effects, index, weight, cell, steady[7], r[8]))
-        if log_scale != before[0]:
-            growth = math.exp(log_scale)
-        if own != before[1]:
-            prepare(kind, own, gaps, cuts, ready)
-        scale = growth * sign
-        eta = sharp * (asked + keying[cell] * (scale * discriminated + believed))
-        if spread > 0.0:
-            if spread != spread_before:
-                number = lay_nodes(spread, most, 1.0, table)
-                spread_before = spread
-            total += _shifted(
-                eta, spread, ready, gaps, cuts, answers, cell, slopes, nodes, table, number
+            spread[cell] = sharp * (base[7] + _sum(effects, index, weight, cell, steady[7], r[8]))
+        sharps[cell], growths[cell] = sharp, growth
+        belief = growth * sign * discriminated[cell] + believed
+        eta[cell] = sharp * (asked + keying[cell] * belief)
+    cuts, slopes, ready, _ = workspace(gaps, confusion)
+    logp, slope_of = np.empty(cells), np.empty((3 if shifted else 2, cells))
+    if shifted:
+        _score_shifted(eta, own, spread, gaps, cuts, answers, logp, slope_of, slopes)
+    else:
+        for cell in range(cells):
+            if cell == 0 or own[cell] != own[cell - 1]:
+                prepare(kind, own[cell], gaps, cuts, ready)
+            logp[cell] = cell_logp(
+                kind, eta[cell], ready, gaps, cuts, confusion, answers, cell, slopes
             )
-        else:
-            total += cell_logp(kind, eta, ready, gaps, cuts, confusion, answers, cell, slopes)
-        slope = slopes[_ETA] * sharp
+            slope_of[_ETA, cell], slope_of[_OWN, cell] = slopes[_ETA], slopes[_OWN]
+    gradient, due, since = np.zeros(effects.shape[0]), np.zeros(ROLES), 0
+    for cell in range(cells):
+        if fresh[cell]:
+            for role in range(ROLES):
+                _scatter(gradient, due[role], index, weight, since, r[role], steady[role])
+                due[role] = 0.0
+            since = cell
+        slope = slope_of[_ETA, cell] * sharps[cell]
         due[0] += slope
         _scatter(gradient, slope, index, weight, cell, steady[0], r[1])
         slope *= keying[cell]
         due[2] += slope
         _scatter(gradient, slope, index, weight, cell, steady[2], r[3])
+        slope *= growths[cell]
         if signed:
-            of_sign = slope * growth * discriminated
+            of_sign = slope * discriminated[cell]
             due[4] += of_sign
             _scatter(gradient, of_sign, index, weight, cell, steady[4], r[5])
-        slope *= scale
+            slope *= signs[cell]
         due[1] += slope
         _scatter(gradient, slope, index, weight, cell, steady[1], r[2])
-        slope *= discriminated
+        slope *= discriminated[cell]
         due[3] += slope
         _scatter(gradient, slope, index, weight, cell, steady[3], r[4])
-        due[5] += slopes[_OWN]
-        _scatter(gradient, slopes[_OWN], index, weight, cell, steady[5], r[6])
+        due[5] += slope_of[_OWN, cell]
+        _scatter(gradient, slope_of[_OWN, cell], index, weight, cell, steady[5], r[6])
         if decided:
-            slope = slopes[_ETA] * eta + slopes[_SPREAD] * spread
+            slope = slope_of[_ETA, cell] * eta[cell]
+            if shifted:
+                slope += slope_of[_SPREAD, cell] * spread[cell]
             due[6] += slope
             _scatter(gradient, slope, index, weight, cell, steady[6], r[7])
         if shifted:
-            slope = slopes[_SPREAD] * sharp
+            slope = slope_of[_SPREAD, cell] * sharps[cell]
             due[7] += slope
             _scatter(gradient, slope, index, weight, cell, steady[7], r[8])
     for role in range(ROLES):
         _scatter(gradient, due[role], index, weight, since, r[role], steady[role])
     of_confusion = slopes[slopes.shape[0] - confusion.shape[0] :].copy()
-    return total, gradient, _slopes_of_gaps(slopes, gaps.shape[0]), of_confusion
+    return logp.sum(), gradient, _slopes_of_gaps(slopes, gaps.shape[0]), of_confusion
 
 
 @compiled
@@ -992,19 +1050,9 @@ def shifted(
         See `evaluate`; counts at ordered points.
     """
     none = np.empty(0)
-    cuts, slopes, ready, nodes = workspace(gaps, none)
-    logp = np.empty(eta.shape[0])
-    for cell in range(eta.shape[0]):
-        if cell == 0 or own[cell] != own[cell - 1]:
-            prepare(ORDINAL, own[cell], gaps, cuts, ready)
-        if spread[cell] > 0.0:
-            logp[cell] = _shifted_ordinal(
-                eta[cell], spread[cell], ready, gaps, cuts, answers, cell, slopes, nodes
-            )
-        else:
-            logp[cell] = cell_logp(
-                ORDINAL, eta[cell], ready, gaps, cuts, none, answers, cell, slopes
-            )
+    cuts, slopes, _, _ = workspace(gaps, none)
+    logp, slope = np.empty(eta.shape[0]), np.empty((3, eta.shape[0]))
+    _score_shifted(eta, own, spread, gaps, cuts, answers, logp, slope, slopes)
     return logp
 
 

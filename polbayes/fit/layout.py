@@ -61,6 +61,8 @@ class Block:
     centred
         Whether two correlated coefficients are drawn as they are, and not as deviates
         (`polbayes.fit.start.centre`).
+    tail
+        Place of the degrees of freedom of a t distribution, -1 where effects are normal.
     """
 
     part: str
@@ -69,6 +71,7 @@ class Block:
     size: int
     scales: tuple[int, int] = (0, 0)
     centred: bool = False
+    tail: int = -1
 
     @property
     def stop(self) -> int:
@@ -195,6 +198,8 @@ class Layout:
         ``[scale]`` (part, group name, label of the level or column it is for).
     answers, validity
         How the effects enter the predictor of the answers, and of their validity.
+    tails
+        ``[tail]`` (part, group name) of the terms whose effects have a t distribution.
     copies
         Positions of the scales that stand behind the effects in the vector, because they enter
         the likelihood themselves.
@@ -209,6 +214,7 @@ class Layout:
     scales: tuple[tuple[str, str, str], ...]
     answers: Gathering
     validity: Gathering | None
+    tails: tuple[tuple[str, str], ...] = ()
     copies: tuple[int, ...] = ()
     integrating: "Layout | None" = None
 
@@ -240,6 +246,7 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
     keying = cells.frame["keying"].to_numpy(dtype=float)
     blocks, matrix, coefficients = _common_blocks(parts)
     scales: list[tuple[str, str, str]] = []
+    tails: list[tuple[str, str]] = []
     start = len(matrix)
     groups = [(part.name, group) for part in parts.values() for group in part.groups]
     groups.sort(key=lambda pair: pair[1].integrated)
@@ -247,7 +254,9 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
         size = len(group.levels) * len(group.columns)
         labels = group.scales or (group.columns if group.matrix is not None else ("",))
         scale = (len(scales), len(labels))
-        blocks.append(Block(name, group, start, size, scale))
+        tail = len(tails) if group.term.heavy else -1
+        blocks.append(Block(name, group, start, size, scale, tail=tail))
+        tails += [(name, group.term.name)] if group.term.heavy else []
         scales += [(name, group.term.name, label) for label in labels]
         start += size
     answering = {name: part for name, part in parts.items() if POSITIONS[name] != "validity"}
@@ -259,6 +268,7 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
         tuple(scales),
         _gathering(answering, blocks, keying),
         _gathering(validity, blocks, keying) if validity else None,
+        tuple(tails),
     )
     if not blocks[-1].integrated:
         return whole

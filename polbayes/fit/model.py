@@ -16,7 +16,7 @@ from polbayes.fit.observed import likelihood_parts
 from polbayes.fit.orientation import anchored
 from polbayes.fit.priors import Prior, draw_vector
 from polbayes.fit.spec import Spec
-from polbayes.fit.start import Start, around, around_positive, centre, find_start
+from polbayes.fit.start import FIRST_TAIL, Start, around, around_positive, centre, find_start
 from polbayes.fit.terms import BoundPart
 
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ class Built:
         """The PyMC model, which says the same as `polbayes.fit.density`.
 
         Its variables are ``b`` (common coefficients), ``sd`` (scales), ``effects`` (the vector that
-        `layout` describes), ``cor`` (correlations), ``gap`` (distances of the cutpoints) and
-        ``reading`` (`polbayes.fit.confusion`), each where the spec has any.
+        `layout` describes), ``cor`` (correlations), ``gap`` (distances of the cutpoints),
+        ``reading`` (`polbayes.fit.confusion`) and ``nu`` (degrees of freedom of t distributions),
+        each where the spec has any.
         """
         return _model(self)
 
@@ -132,6 +133,9 @@ def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors) -> Any:
     if layout.scales:
         sd = _vector("sd_signed", priors.scales, start.scales)
         pm.Deterministic("sd", abs(sd))
+    nu: Any = pt.zeros(0)
+    if layout.tails:
+        nu = _vector("nu", priors.tails, np.full(len(layout.tails), FIRST_TAIL))
     known = known_of(layout, start)
     arrays = known | places_of(layout)
     correlated = [
@@ -141,8 +145,8 @@ def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors) -> Any:
     # Shared variables are handed to the compiled function, not compiled into it.
     data = {name: shared(arrays[name], name=name) for name in (*KNOWN, *PLACES)}
 
-    def expand(w: Any, b: Any, sd: Any, others: Any) -> Any:
-        return Effects()(b, sd, w, others, *data.values())
+    def expand(w: Any, b: Any, sd: Any, others: Any, nu: Any) -> Any:
+        return Effects()(b, sd, w, others, nu, *data.values())
 
     w: Any = pt.zeros(0)
     if len(arrays["place"]):
@@ -151,15 +155,16 @@ def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors) -> Any:
             b,
             sd,
             others,
+            nu,
             data["mode"],
-            logp=lambda w, b, sd, others, _: expand(w, b, sd, others)[1],
-            random=lambda b, sd, others, _, rng, size: draw(
-                rng, b, sd, others, known, arrays["scale"]
+            logp=lambda w, b, sd, others, nu, _: expand(w, b, sd, others, nu)[1],
+            random=lambda b, sd, others, nu, _, rng, size: draw(
+                rng, b, sd, others, nu, known, arrays["scale"], arrays["tail"]
             ),
-            signature="(b),(s),(c),(n)->(n)",
+            signature="(b),(s),(c),(t),(n)->(n)",
             initval=around(np.zeros(len(arrays["place"]))),
         )
-    return pm.Deterministic("effects", expand(w, b, sd, others)[0])
+    return pm.Deterministic("effects", expand(w, b, sd, others, nu)[0])
 
 
 def _correlated(block: Block, sd: Any, spec: Spec, start: Start) -> Any:

@@ -16,8 +16,8 @@ from polbayes.fit.compilation import source_of
 # PyTensor keeps what it compiled on disk, and would go on using it after an upgrade: the number of
 # the source is part of what it is kept under.
 
-# Of the arguments of `expand` the first four are sampled; the effects are as many as these two.
-_SAMPLED = 4
+# Of the arguments of `expand` the first five are sampled; the effects are as many as these two.
+_SAMPLED = 5
 _PLACES = _SAMPLED + len(expansion.KNOWN)
 _GROUP, _COPIED = (_PLACES + expansion.PLACES.index(name) for name in ("group", "copied"))
 

@@ -78,12 +78,15 @@ class Draws:
         ``[draw, scale]``.
     readings
         ``[draw, number]`` from which confusion matrices are made; no columns where there are none.
+    tails
+        ``[draw, tail]`` degrees of freedom of t distributions; no columns where there are none.
     """
 
     effects: np.ndarray
     gaps: np.ndarray
     scales: np.ndarray
     readings: np.ndarray
+    tails: np.ndarray
 
 
 def draws_of(drawn: "xr.Dataset") -> Draws:
@@ -96,7 +99,7 @@ def draws_of(drawn: "xr.Dataset") -> Draws:
         values = drawn[name].to_numpy()
         return np.ascontiguousarray(values.reshape(count, values.shape[-1]), dtype=float)
 
-    return Draws(matrix("effects"), matrix("gap"), matrix("sd"), matrix("reading"))
+    return Draws(*(matrix(name) for name in ("effects", "gap", "sd", "reading", "nu")))
 
 
 def likelihoods(built: Built, *, integrate: bool = True) -> dict[str, Likelihood]:
@@ -173,7 +176,7 @@ def _without_own(gathering: Gathering, built: Built) -> tuple[Gathering, np.ndar
     own_scale = np.zeros((len(index), len(built.layout.scales)))
     for block in built.layout.blocks:
         group = block.group
-        if group is None or group.matrix is not None:
+        if group is None or group.matrix is not None or group.term.heavy:
             continue
         others = np.full(block.size, np.inf)
         if group.centred_in is not None:

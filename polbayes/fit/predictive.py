@@ -253,7 +253,8 @@ def replicated(
 def thinned(draws: Draws, most: int) -> Draws:
     """Return at most so many draws, evenly spread."""
     at = np.unique(np.linspace(0, len(draws.effects) - 1, most).astype(int))
-    return Draws(draws.effects[at], draws.gaps[at], draws.scales[at], draws.readings[at])
+    every = (draws.effects, draws.gaps, draws.scales, draws.readings, draws.tails)
+    return Draws(*(values[at] for values in every))
 
 
 def posterior_predictive(

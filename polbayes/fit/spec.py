@@ -45,6 +45,9 @@ POSITIONS: Mapping[str, str] = {
     "validity_phi": "validity",
 }
 
+# The parts whose effects have the unit of the predictor.
+IN_UNITS = {part for part, where in POSITIONS.items() if where in ("asked", "believed")}
+
 # Where discriminations have either sign: the mean of theta is told from those of the other parts,
 # and discriminations have a mean of their own.
 _SIGNED: Mapping[str, str] = {"theta": "multiplied", "discrimination": "multiplier"}
@@ -65,6 +68,7 @@ _DEFAULT_PRIORS = {
     "common": "Normal(0, 1)",
     "sd": "HalfNormal(0.5)",
     "cor": "LKJ(2)",
+    "nu": "Gamma(2, 0.1)",
     "theta.sd": "HalfNormal(1)",
     "acquiescence.model.sd": "HalfNormal(1)",
     "difficulty.sd": "HalfNormal(1)",
@@ -149,19 +153,19 @@ class Spec:
         part
             The part.
         names
-            Name of the term and, for group-specific ones, ``"sd"`` or ``"cor"``.
+            Name of the term and, for group-specific ones, ``"sd"``, ``"cor"`` or ``"nu"``.
         scale
             Whether it must be positive.
         """
-        kind = names[-1] if names[-1] in ("sd", "cor") else "common"
+        kind = names[-1] if names[-1] in ("sd", "cor", "nu") else "common"
         for key in (".".join((part, *names)), f"{part}.{kind}", kind):
             if key in self.priors:
                 return parse_prior(
                     self.priors[key],
                     where=f"analysis.priors.{key}",
-                    scale=scale or kind == "sd",
+                    scale=scale or kind in ("sd", "nu"),
                     correlation=kind == "cor",
-                    constant=kind == "sd",
+                    constant=kind in ("sd", "nu"),
                 )
         raise AssertionError(f"no default prior for {part}.{names}")
 
@@ -210,10 +214,10 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         )
     _check_prior_keys(given, parts)
     for key, text in given.items():
-        scale = key.endswith("sd") or key == "cutpoints"
-        correlation = key.split(".")[-1] == "cor"
+        kind = key.split(".")[-1]
+        scale, correlation = kind in ("sd", "nu", "cutpoints"), kind == "cor"
         where = f"analysis.priors.{key}"
-        of_effects = key.endswith("sd")
+        of_effects = kind in ("sd", "nu")
         parse_prior(text, where=where, scale=scale, correlation=correlation, constant=of_effects)
     select = {
         str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
@@ -280,12 +284,16 @@ def _check_spread(parts: dict[str, Formula], family: str) -> None:
 
 def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) -> None:
     known = {"common", "sd", "cor", "cutpoints"}
+    if any(group.heavy for formula in parts.values() for group in formula.groups):
+        known |= {"nu"}
     for part, formula in parts.items():
         known |= {f"{part}.common", f"{part}.sd", f"{part}.cor"}
         known |= {
             f"{part}.{name}" for name in common_names(formula.common, f"analysis.parts.{part}")
         }
         known |= {f"{part}.{g.name}.{kind}" for g in formula.groups for kind in ("sd", "cor")}
+        heavy = [g.name for g in formula.groups if g.heavy]
+        known |= {f"{part}.nu" for _ in heavy} | {f"{part}.{name}.nu" for name in heavy}
     for key in given:
         if key not in known:
             raise unknown("prior", key, known, where="analysis.priors")

@@ -42,6 +42,9 @@ _DECISIVENESS, _SHARPEST = (-1.5, 3.5), 3.5
 # Where they may have either sign they are of the size of what they are multiplied with.
 _SIGNED = 1.0
 
+# Degrees of freedom of t distributions are first these; the mode is that of normal effects.
+FIRST_TAIL = 10.0
+
 # An effect that the answers know perfectly would leave its deviate without a spread.
 _MOST = 1 - 1e-6
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FACETS = ("item", "variant", "prefix")
+# What a new statement, or asking it again, has anew beside the facets that a study plans.
+ANEW = (*FACETS, "topic", "section", "administration")
 TOTAL = "total"
 
 

@@ -198,6 +198,8 @@ def _bind_group(
         within = mean_is_common(matrix, matrix if free else own, index=index)
     if spec.sampled_items and _of_the_domain(part, term, index):
         within = None  # the mean over the statements asked is no mean of the domain
+    if term.heavy:
+        within = None  # what t distributions are given their sum is no t distribution
     sizes = _levels_within(index, within)
     if sizes.min() < 2:
         raise UserError(_too_few(part, term, table, sizes, within is not None))
@@ -224,6 +226,7 @@ def _bind_group(
         and spec.position(part) in ("asked", "believed")
         and matrix is None
         and within is None
+        and not term.heavy
         and len(table) == len(frame),
     )
 

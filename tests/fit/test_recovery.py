@@ -131,7 +131,10 @@ def test_a_seed_fixes_the_draws(coded, backend):
 
 @pytest.mark.slow
 def test_intervals_cover_what_was_planted_in_the_shipped_respondents():
-    """The World Values items, their wordings and prefixes, answered by `polbayes.planted`."""
+    """The World Values items, their wordings and prefixes, answered by `polbayes.planted`.
+
+    What is planted is in logits, the unit of `analysis=ideology_logit`.
+    """
     from polbayes.compose import compose
     from polbayes.dataset import MISSING, STATUS
     from polbayes.instruments import load_instrument
@@ -156,7 +159,8 @@ def test_intervals_cover_what_was_planted_in_the_shipped_respondents():
     data["stance"] = data["status"].copy(data=stance)
     asked = data["status"] == STATUS["pending"]
     data["status"] = data["status"].where(~asked, np.int8(STATUS["ok"]))
-    spec = parse_spec(compose(["+experiment=wvs_prefixes"])[0].analysis)
+    named = compose(["+experiment=wvs_prefixes", "analysis=ideology_logit"])[0]
+    spec = parse_spec(named.analysis)
     result = fit(
         spec, gather_cells(data, spec), SamplerConfig(chains=2, tune=800, draws=600), seed=5
     )

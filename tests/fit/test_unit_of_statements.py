@@ -9,6 +9,7 @@ from polbayes.errors import UserError
 from polbayes.fit import kernel
 from polbayes.fit.density import Density
 from polbayes.fit.fit import fit
+from polbayes.fit.hyperpriors import priors_of
 from polbayes.fit.imputation import draw_shifts
 from polbayes.fit.kernel import evaluate, shifted
 from polbayes.fit.layout import Gathering
@@ -269,3 +270,110 @@ def test_a_decided_model_repeats_itself(planted):
     assert (np.diff(repeated[:3]) > 0).all()
     assert repeated[2] > 0.85
     assert np.isnan(repeated[3])
+
+
+HEAVY = {**PARTS, "quirk": "~ (1 | gr(model:item, dist = student))"}
+
+
+def test_heavy_tails_are_a_t_distribution_of_the_quirks(bound, coded):
+    """The log-posterior less that of normal quirks is known from the quirks alone."""
+    rng = np.random.default_rng(2)
+    data = coded(rng.integers(-1, 2, (2, 20, 1, 2, 3)), items=ITEMS, prefixes=["a", "b"], runs=3)
+    normal, heavy = (Density(build(*bound(parts, data))) for parts in (PARTS, HEAVY))
+    first = sum(heavy.sizes[:4]) - sum(p.name == "Constant" for p in heavy_scales(heavy))
+    gaps = []
+    for seed, nu in ((1, 2.5), (2, 7.0), (3, 40.0)):
+        x = normal.start(seed) + rng.normal(0, 0.3, normal.size)
+        wide = np.insert(x, first, np.log(nu))
+        values = heavy.values(wide)
+        assert values["nu"][0] == pytest.approx(nu)
+        np.testing.assert_allclose(values["effects"], normal.values(x)["effects"])
+        quirks = next(b for b in heavy.built.layout.blocks if b.part == "quirk")
+        u = values["effects"][quirks.start : quirks.stop]
+        prior = stats.gamma.logpdf(nu, 2, scale=10) + np.log(nu)
+        expected = prior + (stats.t.logpdf(u, nu) - stats.norm.logpdf(u)).sum()
+        gaps.append(heavy(wide)[0] - normal(x)[0] - expected)
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-8)
+
+
+def heavy_scales(density):
+    built = density.built
+    return priors_of(built.layout, built.spec, built.cells).scales
+
+
+def test_the_gradient_of_heavy_tails_is_the_slope(bound, coded):
+    rng = np.random.default_rng(4)
+    data = coded(rng.integers(-1, 2, (2, 20, 1, 2, 3)), items=ITEMS, prefixes=["a", "b"], runs=3)
+    density = Density(build(*bound(HEAVY, data)))
+    x = density.start(3) + rng.normal(0, 0.2, density.size)
+    steps = 1e-5 * np.eye(density.size)
+    expected = [(density(x + h)[0] - density(x - h)[0]) / 2e-5 for h in steps]
+    np.testing.assert_allclose(density(x)[1], expected, rtol=1e-3, atol=2e-3)
+
+
+def test_pymc_has_the_same_heavy_tails(bound, coded):
+    """A change of the degrees of freedom alone changes both log-posteriors by as much."""
+    rng = np.random.default_rng(6)
+    data = coded(rng.integers(-1, 2, (2, 20, 1, 2, 3)), items=ITEMS, prefixes=["a", "b"], runs=3)
+    built = build(*bound(HEAVY, data))
+    logp, at = built.model.compile_logp(), built.model.initial_point(random_seed=1)
+    change = float(logp(at)) - float(logp(at | {"nu_0_log__": at["nu_0_log__"] - 0.7}))
+    density = Density(built)
+    x = density.start(1)
+    first = sum(density.sizes[:4]) - sum(p.name == "Constant" for p in heavy_scales(density))
+    nu = np.exp(at["nu_0_log__"][0])
+    x[first] = np.log(nu)
+    lower = x.copy()
+    lower[first] -= 0.7
+    quirks = next(b for b in built.layout.blocks if b.part == "quirk")
+
+    def expected(u):
+        return (stats.t.logpdf(u, nu) - stats.t.logpdf(u, nu * np.exp(-0.7))).sum() + prior
+
+    prior = stats.gamma.logpdf(nu, 2, scale=10) - stats.gamma.logpdf(nu * np.exp(-0.7), 2, scale=10)
+    prior += 0.7
+    u = density.values(x)["effects"][quirks.start : quirks.stop]
+    assert density(x)[0] - density(lower)[0] == pytest.approx(expected(u))
+    (effects,) = built.model.replace_rvs_by_values([built.model["effects"]])
+    both = built.model.compile_fn([effects, built.model.logp()])
+    u = both(at)[0][quirks.start : quirks.stop]
+    assert change == pytest.approx(expected(u))
+
+
+@pytest.mark.parametrize(
+    ("formula", "says"),
+    [
+        ("~ (1 | gr(model:item, dist = cauchy))", "distribution"),
+        ("~ (0 + dimension | gr(model:item, dist = student))", "only be given for an intercept"),
+    ],
+)
+def test_tails_that_do_not_exist_are_refused(bound, coded, formula, says):
+    with pytest.raises(UserError, match=says):
+        bound({**PARTS, "quirk": formula}, coded(1, items=ITEMS))
+
+
+def test_heavy_tails_are_found(bound, coded):
+    """In answers that are probabilities: three points say little, as answers far out are alike."""
+    rng = np.random.default_rng(9)
+    items = tuple((f"e{k}", "economic", ("left", "right")[k % 2], ("original",)) for k in range(60))
+    keying = np.array([(-1, 1)[k % 2] for k in range(60)])
+    parts = {
+        **{"theta": "~ 1 + (1 | model)", "decisiveness": "~ 1 + (1 | model)"},
+        **{"quirk": HEAVY["quirk"], "sigma": "~ 1 + (1 | model)"},
+    }
+    ends = {}
+    for name, quirk in (
+        ("heavy", rng.standard_t(1.5, (3, 60))),
+        ("normal", rng.normal(0, 1, (3, 60))),
+    ):
+        eta = keying * (np.array([-0.5, 0.0, 0.5])[:, None] + quirk)
+        logit = eta[..., None] + rng.normal(0, 0.3, (3, 60, 2))
+        data = coded(
+            items=items, models=["a", "b", "c"], r_plus=special.expit(logit)[:, :, None, :, None]
+        )
+        spec, cells, _ = bound(parts, data, family="logit_normal", response="r_plus")
+        found = fit(spec, cells, SamplerConfig(chains=2, draws=300, tune=400), seed=1).posterior
+        ends[name] = found["nu"].quantile([0.05, 0.95], ("chain", "draw")).to_numpy().ravel()
+        assert np.isfinite(found["lean"]).all()
+    assert ends["heavy"][0] < 1.5 < ends["heavy"][1] < 4
+    assert ends["normal"][0] > 3
