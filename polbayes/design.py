@@ -84,8 +84,8 @@ def design(
         exists and `NOT_ASKED` where not, with the coordinates ``statement``, ``kind``,
         ``keying`` (item, variant), ``dimension``, ``direction``, ``instrument``,
         ``topic``, ``source`` (item), ``prefix_text``, ``prefix_answer`` (prefix) and one for
-        each field of `ModelInfo` and each attribute of models, prefixes and wordings; where the instruments have them, ``points``
-        (item, axis, answer_level), the published points of the four answers, NaN where an
+        each field of `ModelInfo` and each attribute of models, prefixes and wordings; where the
+        instruments have them, ``points`` (item, axis, answer_level), the published points of the four answers, NaN where an
         item has none.
 
     Raises

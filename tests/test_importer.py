@@ -218,8 +218,12 @@ def administered_rows():
                 for who, number in (("one", f"{run}-{way}"), ("two", f"{run}")):
                     rows.append(
                         {
-                            **{"who": who, "question": question, "said": "a) Agree"},
-                            **{"way": way, "run": run, "chat": number},
+                            "who": who,
+                            "question": question,
+                            "said": "a) Agree",
+                            "way": way,
+                            "run": run,
+                            "chat": number,
                             "courtesy": {"plain": "no", "polite": "yes"}[way],
                             "length": {"q-1": 4, "q-2": 7}[question],
                             "about": {"q-1": "taxes", "q-2": "work"}[question],
@@ -232,7 +236,10 @@ def administered_rows():
 ADMINISTERED = {
     "columns": {
         **COLUMNS,
-        **{"prefix": "way", "run": "run", "administration": "chat", "topic": "about"},
+        "prefix": "way",
+        "run": "run",
+        "administration": "chat",
+        "topic": "about",
     },
     "prefix_attributes": {"polite": "courtesy"},
     "wording_attributes": {"size": "length"},

@@ -44,6 +44,8 @@ class Case:
         Parts and priors that differ from the shipped spec's.
     response, family
         Other than the shipped spec's.
+    administered
+        Whether all answers of a model under one prefix in one run are of one administration.
     """
 
     analysis: str
@@ -56,6 +58,7 @@ class Case:
     priors: Mapping[str, Any] = field(default_factory=dict)
     response: str | None = None
     family: str | None = None
+    administered: bool = False
 
 
 CASES: Mapping[str, Case] = {
@@ -63,6 +66,10 @@ CASES: Mapping[str, Case] = {
     # Many answers a cell, so that effects are drawn centred.
     "ideology_many_runs": Case("ideology", runs=60),
     "ideology_one_model": Case("ideology_one_model", models=1, runs=3),
+    "ideology_administrations": Case("ideology_administrations", prefixes=2, administered=True),
+    "heavy_tails": Case(
+        "ideology", prefixes=2, parts={"quirk": "~ (1 | gr(model:item, dist = student))"}
+    ),
     "ideology_probabilities": Case("ideology_probabilities", wordings=4, prefixes=1, runs=1),
     "ideology_probabilities_one_model": Case(
         "ideology_probabilities_one_model", models=1, wordings=4, prefixes=1, runs=1
@@ -156,6 +163,13 @@ def lay_out_design(case: Case) -> "xr.Dataset":
     data["rating"] = asked.astype(np.int8).assign_attrs(rating_points=_RATING_POINTS)
     data["r_plus"] = asked.astype(np.float32) / 2
     data["p_agree"] = data["p_disagree"] = asked.astype(np.float32) / 3
+    if case.administered:
+        dims = ("model", "prefix", "run")
+        labels = [
+            [[f"{m}.{p}.{r}" for r in data["run"].values] for p in data["prefix"].values]
+            for m in data["model"].values
+        ]
+        data = data.assign_coords(administration=(dims, np.array(labels, dtype=object)))
     return data
 
 

@@ -247,6 +247,7 @@ def fit_analysis(
     from polbayes.fit.equation import equation, prior_lines
     from polbayes.fit.fit import fit
     from polbayes.fit.loo import leave_one_out, loo_tables
+    from polbayes.fit.power_scaling import power_scaling
     from polbayes.fit.predictive import coverage, posterior_predictive
     from polbayes.fit.summary import summarise
 
@@ -263,6 +264,8 @@ def fit_analysis(
     predictive = posterior_predictive(result.built, result.drawn, level=level, seed=seed)
     checks = {"predictive": predictive, "predictive_coverage": coverage(predictive)}
     checks |= loo_tables(leave_one_out(result.built, result.drawn))
+    moved = power_scaling(result.built, result.drawn, result.posterior)
+    checks["prior_sensitivity"] = moved
     about_items = data[["dimension", "direction"]].reset_coords()[["dimension", "direction"]]
     items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
     tables = summarise(result.posterior, level=level, items=items)

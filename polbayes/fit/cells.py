@@ -277,10 +277,14 @@ def _with_copies(cells: Cells, spec: Spec) -> Cells:
     if not spec.sampled_items:
         return cells
     model, names = levels(cells.frame, ["model"])
-    kinds = (cells.counts > 0).sum(axis=1) + (cells.asked > cells.answered)
-    size = len(names)
-    varied = np.bincount(model, weights=kinds > 1, minlength=size) > 0
-    repeated = np.bincount(model, weights=cells.asked > 1, minlength=size) > 0
+    # One question may have several cells, if its runs differ in something (their administration).
+    question, questions = levels(cells.frame, ["model", "item", "variant", "prefix"])
+    asker = levels(questions, ["model"])[0]
+    counts = np.stack([np.bincount(question, column) for column in cells.counts.T], axis=1)
+    asked, size = np.bincount(question, cells.asked), len(names)
+    kinds = (counts > 0).sum(axis=1) + (asked > counts.sum(axis=1))
+    varied = np.bincount(asker, weights=kinds > 1, minlength=size) > 0
+    repeated = np.bincount(asker, weights=asked > 1, minlength=size) > 0
     copied = repeated & ~varied
     if not copied.any():
         return cells
@@ -295,8 +299,12 @@ def _with_copies(cells: Cells, spec: Spec) -> Cells:
     if read is None and not cells.frame.duplicated(["model", "item"]).any():
         return cells
     once = copied[model]
-    counts = np.where(once[:, None], np.minimum(cells.counts, 1.0), cells.counts)
-    asked = np.where(once, np.minimum(cells.asked, 1.0), cells.asked)
+    first = ~cells.frame.duplicated(["model", "item", "variant", "prefix"]).to_numpy()
+    if read is not None:
+        first[:] = True  # cells of a question differ in who read the answers, too
+    most = np.where(first, 1.0, 0.0)
+    counts = np.where(once[:, None], np.minimum(cells.counts, most[:, None]), cells.counts)
+    asked = np.where(once, np.minimum(cells.asked, most), cells.asked)
     if read is not None:
         least = np.where(once[:, None], np.minimum(read.counts, 1.0), read.counts)
         read = replace(read, counts=least)

@@ -53,6 +53,27 @@ def known_of(layout: Layout, start: Start) -> dict[str, np.ndarray]:
     }
 
 
+def known_of_pairs(block: Block, start: Start) -> np.ndarray:
+    """Return what the answers know of correlated effects.
+
+    Parameters
+    ----------
+    block
+        A term with two correlated coefficients.
+    start
+        The mode, and what the answers know there.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``[free effect, 2]`` product of precision and value, and precision.
+    """
+    variance = start.scales[block.scale_of] ** 2
+    reliability = start.reliability[block.start + block.free]
+    total = 1 / (variance * (1 - reliability))
+    return np.stack([start.free(block) * total, reliability * total], axis=1)
+
+
 def places_of(layout: Layout) -> dict[str, np.ndarray]:
     """Return where everything is in the vector of effects.
 

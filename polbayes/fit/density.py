@@ -13,7 +13,7 @@ import numpy as np
 
 from polbayes.fit import confusion, expansion, hyperpriors, kernel, pairs
 from polbayes.fit.compilation import compiled_with
-from polbayes.fit.coordinates import known_of, places_of, unit_of
+from polbayes.fit.coordinates import known_of, known_of_pairs, places_of, unit_of
 from polbayes.fit.hyperpriors import Scalars, correlation_prior, priors_of, scalars
 from polbayes.fit.layout import Block, Layout
 from polbayes.fit.model import Built, correlation_name
@@ -29,7 +29,7 @@ def expand(
     x: np.ndarray,
     prior: tuple,
     sizes: tuple,
-    correlated: np.ndarray,
+    correlated: tuple,
     known: tuple,
     places: tuple,
     unit: tuple,
@@ -46,7 +46,7 @@ def expand(
         How many of these are coefficients, scales, distances of cutpoints, numbers from which
         confusion matrices are made, and degrees of freedom.
     correlated
-        The terms of `polbayes.fit.pairs`.
+        The terms of `polbayes.fit.pairs`, and what is known of their effects.
     known, places, unit
         See `polbayes.fit.coordinates`.
 
@@ -85,7 +85,7 @@ def expand(
             held[k] *= grown
     w = x[sampled : sampled + place.shape[0]]
     others = np.empty(correlated_place.shape[0])
-    total += pairs.expand(x, held, correlated, others)
+    total += pairs.expand(x, held, *correlated, others)
     b, sd = held[: sizes[0]], held[sizes[0] : sizes[0] + sizes[1]]
     first = sizes[0] + sizes[1] + sizes[2] + sizes[3]
     nu = values[first : first + sizes[4]]
@@ -101,7 +101,7 @@ def log_density(
     x: np.ndarray,
     prior: tuple,
     sizes: tuple,
-    correlated: np.ndarray,
+    correlated: tuple,
     known: tuple,
     places: tuple,
     unit: tuple,
@@ -170,7 +170,7 @@ def log_density(
     of_values[: sizes[0]] = of_b
     of_values[sizes[0] : first_gap] = of_sd
     gradient[sampled : sampled + w.shape[0]] = of_w
-    pairs.pull_back(x, held, correlated, of_others, of_values, gradient)
+    pairs.pull_back(x, held, *correlated, of_others, of_values, gradient)
     for k in range(numbers.shape[0]):
         if numbers[k]:
             of_shift += of_values[k] * held[k]
@@ -269,17 +269,19 @@ class Density:
             cells.read.coder.sizes if cells.read else (0, 0, 0),
         )
 
-    def _correlated(self) -> np.ndarray:
-        """Return the table of `polbayes.fit.pairs`."""
+    def _correlated(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the tables of `polbayes.fit.pairs`."""
         coefficients, scales, gaps, readings, tails = self.sizes
+        known = [known_of_pairs(block, self.built.start) for block in self._pairs]
         rows, x, others = [], self._scalars.sampled + len(self._places["place"]), 0
         for number, block in enumerate(self._pairs):
             levels = len(block.free) // 2
             first = coefficients + block.scales[0]
             cor = coefficients + scales + gaps + readings + tails + number
-            rows.append([x, others, levels, first, first + 1, cor, block.centred])
+            rows.append([x, others, levels, first, first + 1, cor])
             x, others = x + 2 * levels, others + 2 * levels
-        return np.array(rows, dtype=np.int64).reshape(len(rows), 7)
+        terms = np.array(rows, dtype=np.int64).reshape(len(rows), 6)
+        return terms, np.concatenate([*known, np.empty((0, 2))])
 
     @property
     def size(self) -> int:
@@ -311,11 +313,7 @@ class Density:
         numbers = np.where(moved, numbers * np.exp(shift), numbers)
         pieces = [np.where(positive, np.log(np.where(positive, numbers, 1)), numbers)[own]]
         pieces.append(w)
-        for block in self._pairs:
-            near = start.free(block)
-            unit = np.tile(start.scales[block.scales[0] : sum(block.scales)], len(near) // 2)
-            moved = near / unit + rng.uniform(-JITTER, JITTER, len(near))
-            pieces.append(moved * unit if block.centred else moved)
+        pieces.append(rng.uniform(-JITTER, JITTER, len(self._places["correlated"])))
         return np.concatenate(pieces)
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -754,7 +754,11 @@ def _score_shifted(
                 slopes[_CUTS + size + k - 1] += d_distance * width
                 d_width += d_distance * gaps[k - 1]
         logp[cell] = value
-        slope[_ETA, cell], slope[_OWN, cell], slope[_SPREAD, cell] = d_eta, d_width * width, d_spread
+        slope[_ETA, cell], slope[_OWN, cell], slope[_SPREAD, cell] = (
+            d_eta,
+            d_width * width,
+            d_spread,
+        )
 
 
 @numba.njit(inline="always")

@@ -1,8 +1,11 @@
 """Pairs of correlated effects, from what is sampled, and for slopes the way back.
 
-With standard deviations s, t and correlation r a level's two effects are u = s p and
-v = t (r p + sqrt(1 - r²) q), p and q standard normal. What is sampled is p and q, or u and v where
-the answers know these well (`polbayes.fit.start.centre`).
+With standard deviations s, t and correlation r a level's two effects are u = s p and v = c + o q with
+c = t r p, o = t sqrt(1 - r²), and p and q standard normal. As of effects that are drawn one by one
+(`polbayes.fit.expansion`) the answers know each of them like an observation with precision Q and
+product h of precision and value. Given s, p is then normal with mean s h / (1 + Q s²) and variance
+1 / (1 + Q s²), and given p, q with h - Q c in place of h and o in place of s. What is sampled is
+p and q standardised by these, which leaves no funnel where a scale goes to 0 or r to 1 or -1.
 """
 
 import math
@@ -12,12 +15,16 @@ import numpy as np
 from polbayes.fit.compilation import compiled
 
 # What a row of the table of terms holds: where a term's coordinates and its effects begin, how many
-# levels it has, the places of both scales and of the correlation, and whether u and v are sampled.
-X, OTHERS, ROWS, FIRST, SECOND, COR, CENTRED = range(7)
+# levels it has, and the places of both scales and of the correlation.
+X, OTHERS, ROWS, FIRST, SECOND, COR = range(6)
+# What is known of each effect: h and Q.
+VALUE, PRECISION = range(2)
 
 
 @compiled
-def expand(x: np.ndarray, values: np.ndarray, terms: np.ndarray, others: np.ndarray) -> float:
+def expand(
+    x: np.ndarray, values: np.ndarray, terms: np.ndarray, known: np.ndarray, others: np.ndarray
+) -> float:
     """Write the effects, and return the log-density of the coordinates, up to a constant.
 
     Parameters
@@ -27,25 +34,26 @@ def expand(x: np.ndarray, values: np.ndarray, terms: np.ndarray, others: np.ndar
     values
         Scales and correlations (`polbayes.fit.hyperpriors`).
     terms
-        ``[term, 7]``.
+        ``[term, 6]``.
+    known
+        ``[level and coefficient, 2]``.
     others
         ``[level and coefficient]`` written to.
     """
     total = 0.0
     for k in range(terms.shape[0]):
         s, t, r = values[terms[k, FIRST]], values[terms[k, SECOND]], values[terms[k, COR]]
-        rest = math.sqrt(1.0 - r * r)
+        o = t * math.sqrt(1.0 - r * r)
         for row in range(terms[k, ROWS]):
-            one, two = x[terms[k, X] + 2 * row], x[terms[k, X] + 2 * row + 1]
-            at = terms[k, OTHERS] + 2 * row
-            if terms[k, CENTRED]:
-                p, q = one / s, (two / t - r * one / s) / rest
-                others[at], others[at + 1] = one, two
-                total -= math.log(s) + math.log(t) + math.log(rest)
-            else:
-                p, q = one, two
-                others[at], others[at + 1] = s * p, t * (r * p + rest * q)
-            total -= 0.5 * (p * p + q * q)
+            here, at = terms[k, X] + 2 * row, terms[k, OTHERS] + 2 * row
+            wide = math.sqrt(1.0 + known[at, PRECISION] * s * s)
+            p = (x[here] + s * known[at, VALUE] / wide) / wide
+            c = t * r * p
+            h = known[at + 1, VALUE] - known[at + 1, PRECISION] * c
+            narrow = math.sqrt(1.0 + known[at + 1, PRECISION] * o * o)
+            q = (x[here + 1] + o * h / narrow) / narrow
+            others[at], others[at + 1] = s * p, c + o * q
+            total -= 0.5 * (p * p + q * q) + math.log(wide) + math.log(narrow)
     return total
 
 
@@ -54,6 +62,7 @@ def pull_back(
     x: np.ndarray,
     values: np.ndarray,
     terms: np.ndarray,
+    known: np.ndarray,
     of_others: np.ndarray,
     of_values: np.ndarray,
     of_x: np.ndarray,
@@ -62,7 +71,7 @@ def pull_back(
 
     Parameters
     ----------
-    x, values, terms
+    x, values, terms, known
         See `expand`.
     of_others
         Slopes with respect to the effects.
@@ -70,25 +79,31 @@ def pull_back(
         Added to.
     """
     for k in range(terms.shape[0]):
-        i, j, c = terms[k, FIRST], terms[k, SECOND], terms[k, COR]
-        s, t, r = values[i], values[j], values[c]
+        i, j, cor = terms[k, FIRST], terms[k, SECOND], terms[k, COR]
+        s, t, r = values[i], values[j], values[cor]
         rest = math.sqrt(1.0 - r * r)
+        o = t * rest
         for row in range(terms[k, ROWS]):
-            here = terms[k, X] + 2 * row
-            one, two = x[here], x[here + 1]
-            at = terms[k, OTHERS] + 2 * row
-            g, h = of_others[at], of_others[at + 1]
-            if terms[k, CENTRED]:
-                p = one / s
-                q = (two / t - r * p) / rest
-                of_x[here] += g + (r * q / rest - p) / s
-                of_x[here + 1] += h - q / (rest * t)
-                of_values[i] += (p * p - r * p * q / rest - 1.0) / s
-                of_values[j] += (q * two / (t * rest) - 1.0) / t
-                of_values[c] += q * p / rest + r * (1.0 - q * q) / (rest * rest)
-            else:
-                of_x[here] += g * s + h * t * r - one
-                of_x[here + 1] += h * t * rest - two
-                of_values[i] += g * one
-                of_values[j] += h * (r * one + rest * two)
-                of_values[c] += h * t * (one - two * r / rest)
+            here, at = terms[k, X] + 2 * row, terms[k, OTHERS] + 2 * row
+            one, two = known[at, PRECISION], known[at + 1, PRECISION]
+            wide = math.sqrt(1.0 + one * s * s)
+            p = (x[here] + s * known[at, VALUE] / wide) / wide
+            c = t * r * p
+            h = known[at + 1, VALUE] - two * c
+            narrow = math.sqrt(1.0 + two * o * o)
+            q = (x[here + 1] + o * h / narrow) / narrow
+            g, of_v = of_others[at], of_others[at + 1]
+            # p and q by s and o; both standardising roots change with them, too.
+            by_s = known[at, VALUE] / wide**2 - one * s / wide**2 * (
+                p + s * known[at, VALUE] / wide**2
+            )
+            by_o = h / narrow**2 - two * o / narrow**2 * (q + o * h / narrow**2)
+            of_q = of_v * o - q
+            of_o = of_v * q + of_q * by_o - two * o / narrow**2
+            of_c = of_v - of_q * two * o / narrow**2
+            of_p = g * s - p + of_c * t * r
+            of_x[here] += of_p / wide
+            of_x[here + 1] += of_q / narrow
+            of_values[i] += g * p + of_p * by_s - one * s / wide**2
+            of_values[j] += of_c * r * p + of_o * rest
+            of_values[cor] += of_c * t * p - of_o * t * r / rest

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 REPLICATES = 400
 LABELS = ("model", "prefix", "item", "keying")
+# The tails of quirks: their kurtosis, which says something from so many statements on.
+TAILS, _ENOUGH = "quirk_tails", 8
 # Where an answer probability leaves hardly any doubt.
 _EXTREME = 0.05
 
@@ -99,6 +101,7 @@ def statistics(built: Built) -> list[Statistic]:
     ]
     if len(built.cells.points) % 2:
         wanted.append(("neutral", "neutral", ("model",)))
+        wanted.append(("neutral_by_item", "neutral", ("item",)))
     if built.cells.counts.size and (built.cells.answered > 1).any():
         wanted.append(("repeated", "repeated", ("model",)))
     if family in ("logit_normal", "beta"):
@@ -281,7 +284,8 @@ def posterior_predictive(
         One row a statistic and group: ``statistic``, the labels of the group (`LABELS`, empty
         where they do not apply), ``n`` answers, ``observed``, ``estimate`` (median of the
         replicates), ``lower``, ``upper``, ``lower_50``, ``upper_50``, ``p`` (share of replicates
-        above what was observed, those equal to it counted half) and ``level``.
+        above what was observed, those equal to it counted half) and ``level``. Last those of
+        `quirk_tails`.
     """
     import pandas as pd
 
@@ -297,9 +301,57 @@ def posterior_predictive(
         table = statistic.labels.assign(n=n, observed=observed, **_intervals(rows, level), p=above)
         there = np.isfinite(observed) & np.isfinite(table["estimate"].to_numpy())
         tables.append(table[there].assign(statistic=statistic.name))
+    tables += quirk_tails(built, draws_of(drawn), level=level, seed=seed)
     whole_table = pd.concat(tables, ignore_index=True).assign(level=level)
     numbers = [c for c in whole_table if c not in ("statistic", *LABELS)]
     return whole_table.reindex(columns=["statistic", *LABELS, *numbers])
+
+
+def quirk_tails(built: Built, draws: Draws, *, level: float, seed: int) -> list["pd.DataFrame"]:
+    """Compare the tails of the quirks in the draws with those of their distribution.
+
+    A realised discrepancy (Gelman, Meng and Stern 1996): the kurtosis of a model's quirks in each
+    draw, beside that of as many new ones. Where the model is right both have the same distribution.
+
+    Returns
+    -------
+    list of pandas.DataFrame
+        None, or one with a row a model of at least eight statements: ``n`` statements, ``observed``
+        the median over the draws, ``p`` the share of draws whose new quirks have the larger one.
+    """
+    rng, out = np.random.default_rng(seed), []
+    for block in built.layout.blocks:
+        group = block.group
+        if block.part != "quirk" or not group or set(group.term.factors) != {"model", "item"}:
+            continue
+        if group.matrix is not None:
+            continue
+        whose, names = levels(group.levels, ("model",))
+        n = np.bincount(whose)
+        effects = draws.effects[:, block.start : block.stop]
+        scale = np.maximum(np.abs(draws.scales[:, block.every_scale]), 1e-12)
+        fresh = rng.standard_normal(effects.shape)
+        if block.tail >= 0:
+            fresh = rng.standard_t(draws.tails[:, [block.tail]], effects.shape)
+        found, new = (_kurtosis(u, whose) for u in (effects / scale, fresh))
+        table = names.assign(
+            n=n,
+            observed=np.median(found, axis=0),
+            **_intervals(new, level),
+            p=(new > found).mean(axis=0),
+            statistic=TAILS,
+        )
+        out.append(table[n >= _ENOUGH])
+    return out
+
+
+def _kurtosis(values: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Return ``[draw, group]`` the fourth moment about 0 by the square of the second."""
+    means = [
+        np.stack([np.bincount(group, row) for row in values**power]) / np.bincount(group)
+        for power in (2, 4)
+    ]
+    return np.asarray(means[1] / means[0] ** 2)
 
 
 def _intervals(rows: np.ndarray, level: float) -> dict[str, np.ndarray]:

@@ -73,6 +73,42 @@ class Prior:
         return f"{self.name}({', '.join(f'{value:g}' for value in self.values)})"
 
 
+def log_density(prior: Prior, values: np.ndarray) -> np.ndarray:
+    """Return the log-density of values under a prior; 0 where the value is known.
+
+    Parameters
+    ----------
+    prior
+        Any but LKJ.
+    values
+        Of any shape, in the support.
+    """
+    from scipy import stats
+
+    if prior.name == CONSTANT:
+        return np.zeros(np.shape(values))
+    v = prior.values
+    match prior.name:
+        case "Normal" | "HalfNormal":
+            found = stats.norm(*((0.0, *v) if len(v) == 1 else v))
+        case "StudentT" | "HalfStudentT":
+            found = stats.t(*((v[0], 0.0, v[1]) if len(v) == 2 else v))
+        case "Cauchy" | "HalfCauchy":
+            found = stats.cauchy(*((0.0, *v) if len(v) == 1 else v))
+        case "Laplace":
+            found = stats.laplace(*v)
+        case "Exponential":
+            found = stats.expon(scale=1 / v[0])
+        case "Gamma":
+            found = stats.gamma(v[0], scale=1 / v[1])
+        case "LogNormal":
+            found = stats.lognorm(v[1], scale=math.exp(v[0]))
+        case _:
+            raise AssertionError(f"{prior.name} is no distribution of a number")
+    folded = math.log(2) if prior.name.startswith("Half") else 0.0
+    return np.asarray(found.logpdf(values) + folded)
+
+
 def draw_vector(priors: Sequence[Prior], name: str, start: Any = None) -> Any:
     """Draw a vector in the current PyMC model whose entries have these priors.
 

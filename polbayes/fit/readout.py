@@ -52,9 +52,10 @@ def read_off(built: Built, drawn: "xr.Dataset", *, fixed_prefixes: bool = False)
         where theta differs by instrument ``theta_instrument`` and ``bias_instrument[model,
         dimension, instrument]``, ``validity[model]``, the probability of a usable answer (of
         answer probabilities, that of all usable answers together),
-        ``scale[scale_name]``, ``nu[tail_name]`` and ``gap[middle_point]``, ``confusion[coder_of, label, coded_as]``,
-        how the coder reads answers with each stance or ``none``, and what
-        `polbayes.fit.coefficients.read_coefficients` names; each where the spec has it.
+        ``scale[scale_name]``, ``nu[tail_name]`` (degrees of freedom), ``gap[middle_point]``,
+        ``confusion[coder_of, label, coded_as]``, how the coder reads answers with each stance or
+        ``none``, and what `polbayes.fit.coefficients.read_coefficients` names; each where the spec
+        has it.
     """
     reader = _Reader(built, drawn)
     out: dict[str, xr.DataArray] = {}
@@ -223,7 +224,9 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
         )
     if built.layout.tails:
         terms = [f"{part}: {name}" for part, name in built.layout.tails]
-        out["nu"] = reader.array(reader.drawn["nu"].to_numpy(), ("tail_name",), {"tail_name": terms})
+        out["nu"] = reader.array(
+            reader.drawn["nu"].to_numpy(), ("tail_name",), {"tail_name": terms}
+        )
     for name in reader.drawn.data_vars:
         if str(name).startswith("cor_") and "_raw" not in str(name):
             dims = ("row", "column")[: reader.drawn[name].ndim - 2]

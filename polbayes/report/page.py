@@ -27,6 +27,7 @@ from polbayes.report.sections.model import model
 from polbayes.report.sections.precision import precision
 from polbayes.report.sections.predictors import predictors
 from polbayes.report.sections.prefixes import prefixes
+from polbayes.report.sections.priors import priors
 from polbayes.report.sections.prompts import asked
 from polbayes.report.sections.ranking import ranking
 from polbayes.report.sections.rerun import rerun
@@ -57,6 +58,7 @@ SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
     "The statements": items,
     "Usable answers": validity,
     "Diagnostics": diagnostics,
+    "Prior sensitivity": priors,
     "Does the model fit": checks,
     "What was asked": asked,
     "The model": model,
@@ -67,6 +69,7 @@ SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
 _IDEOLOGY = (
     *("Where the models stand", "Who is left of whom", "Prefix effects", "The statements"),
     *("Where the differences come from", "How many questions are enough", "Does the model fit"),
+    "Prior sensitivity",
 )
 _MIXED = ("Coefficients",)
 # What a spec asks for expressly.

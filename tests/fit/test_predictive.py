@@ -8,12 +8,13 @@ from scipy import special, stats
 
 from polbayes.dataset import STATUS
 from polbayes.fit.model import build
-from polbayes.fit.pointwise import draws_of
+from polbayes.fit.pointwise import Draws, draws_of
 from polbayes.fit.predictive import (
     coverage,
     evaluate,
     observed_answers,
     posterior_predictive,
+    quirk_tails,
     replicates,
     statistics,
 )
@@ -84,10 +85,9 @@ def test_data_from_the_model_itself_lie_in_its_intervals(simulated):
     drawn = constant(built, effects, draws=400, gap=np.array([0.8]))
     found = posterior_predictive(built, drawn, seed=1)
     counts = coverage(found).set_index("statistic")
-    # 64 groups: a 90 % interval that holds 43 or fewer has a chance below 0.001, and shares of
-    # few answers often lie on the end of an interval, which counts as inside.
+    # Shares of few answers often lie on the end of an interval, which counts as inside.
     groups = int(counts.loc["all", "groups"])
-    assert groups == 6 + 9 + 40 + 3 + 3 + 3
+    assert groups == 6 + 9 + 40 + 3 + 20 + 3 + 3
     assert counts.loc["all", "inside"] * groups > stats.binom.ppf(0.001, groups, 0.9)
     assert counts.loc["all", "inside_50"] * groups > stats.binom.ppf(0.001, groups, 0.5)
     assert counts.loc["all", "inside_50"] < 0.75
@@ -301,3 +301,24 @@ def test_usable_shares_of_probabilities(coded, bound):
     np.testing.assert_allclose(np.mean(shares, axis=0), special.expit(-0.4), atol=0.005)
     for answers in replicates(built, draws, seed=2):
         np.testing.assert_array_equal(answers.n, seen.n)
+
+
+def test_tails_of_quirks_are_told_from_normal_ones(bound, coded):
+    """A quirk of six standard deviations in one model, normal ones in the other."""
+    items = tuple((f"e{k}", "economic", "left", ("original",)) for k in range(30))
+    data = coded(items=items, models=("plain", "odd"), prefixes=("a", "b"))
+    parts = {"theta": "~ 1", "decisiveness": "~ 1", "quirk": "~ (1 | model:item)"}
+    built = build(*bound(parts, data))
+    (block,) = [b for b in built.layout.blocks if b.part == "quirk"]
+    rng = np.random.default_rng(3)
+    effects = np.zeros((300, built.layout.blocks[-1].stop))
+    effects[:, block.start : block.stop] = rng.normal(size=(300, block.size))
+    whose = block.group.levels["model"].to_numpy()
+    effects[:, block.start + np.flatnonzero(whose == "odd")[0]] = 6.0
+    draws = Draws(effects, *(np.ones((300, k)) for k in (1, len(built.layout.scales), 0, 0)))
+    (table,) = quirk_tails(built, draws, level=0.9, seed=1)
+    found = table.set_index("model")
+    assert found.loc["odd", "p"] < 0.01
+    assert 0.35 < found.loc["plain", "p"] < 0.65
+    assert found.loc["plain", "observed"] == pytest.approx(3, abs=0.5)
+    assert found.loc["odd", "n"] == 30

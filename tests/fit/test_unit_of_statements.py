@@ -203,6 +203,22 @@ def test_copies_count_once_where_there_are_several_cells(bound, coded):
     assert (plain.counts.sum(axis=1) == 3).all()
 
 
+def test_copies_in_several_administrations_count_once(bound, coded):
+    rng = np.random.default_rng(1)
+    answers = rng.integers(-1, 2, (2, 20, 1, 2, 3))
+    answers[0] = answers[0, ..., :1]
+    data = coded(answers, items=ITEMS, prefixes=["a", "b"], runs=3)
+    labels = np.array([[f"{p}{r}" for r in range(3)] for p in "ab"], dtype=object)
+    data = data.assign_coords(administration=(("prefix", "run"), labels))
+    parts = {**PARTS, "acquiescence": "~ 1 + (1 | model) + (1 | model:administration)"}
+    _, cells, _ = bound(parts, data)
+    own = (cells.frame["model"] == "m1").to_numpy()
+    assert cells.copies == ("m1",)
+    assert len(cells.frame) == 2 * 20 * 2 * 3
+    assert cells.counts[own].sum() == 20 * 2
+    assert cells.counts[~own].sum() == 20 * 2 * 3
+
+
 def test_copies_stay_where_the_likelihood_knows_it(bound, coded):
     answers = np.random.default_rng(1).integers(-1, 2, (2, 20, 1, 1, 1)) * np.ones(3, int)
     data = coded(answers, items=ITEMS, prefixes=["b"], runs=3)
@@ -358,8 +374,10 @@ def test_heavy_tails_are_found(bound, coded):
     items = tuple((f"e{k}", "economic", ("left", "right")[k % 2], ("original",)) for k in range(60))
     keying = np.array([(-1, 1)[k % 2] for k in range(60)])
     parts = {
-        **{"theta": "~ 1 + (1 | model)", "decisiveness": "~ 1 + (1 | model)"},
-        **{"quirk": HEAVY["quirk"], "sigma": "~ 1 + (1 | model)"},
+        "theta": "~ 1 + (1 | model)",
+        "decisiveness": "~ 1 + (1 | model)",
+        "quirk": HEAVY["quirk"],
+        "sigma": "~ 1 + (1 | model)",
     }
     ends = {}
     for name, quirk in (

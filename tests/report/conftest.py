@@ -133,6 +133,16 @@ def make_tables(models: list[str], data: xr.Dataset) -> dict[str, pd.DataFrame]:
                 "ess_tail": [3100.0, 1020.0],
             }
         ),
+        "prior_sensitivity": pd.DataFrame(
+            {
+                "measure": ["theta"] * len(models) + ["lean"] * len(models),
+                "model": [*models, *models],
+                "dimension": "economic",
+                "prior": [0.2, *[0.01] * (len(models) - 1), *[0.02] * len(models)],
+                "likelihood": 0.03,
+                "diagnosis": ["prior", *[""] * (2 * len(models) - 1)],
+            }
+        ),
         **_of_the_fit(models, prefixes, items, rng),
         **_orders(models, theta),
         **_of_wordings(models, rng),

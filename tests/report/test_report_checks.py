@@ -117,3 +117,24 @@ def test_other_models_of_the_same_answers(make_results: Any) -> None:
     assert table.rows[1][3:6] == ("−12.5", "3.0", "2")
     alone = dict.fromkeys(("loo", "loo_cells", "predictive", "predictive_coverage"))
     assert checks(changed(make_results, specs=specs, **alone)) is not None
+
+
+def test_options_of_the_spec_are_named_where_they_are_needed(make_results: Any) -> None:
+    tables = make_results().tables
+    tails = (
+        tables["predictive"]
+        .iloc[:2]
+        .assign(statistic="quirk_tails", model=["alpha", "beta"], p=[0.01, 0.4])
+    )
+    predictive = pd.concat([tables["predictive"], tails], ignore_index=True)
+    coverage = tables["predictive_coverage"].copy()
+    extra = coverage.iloc[:1].assign(statistic="neutral_by_item", inside=0.5)
+    missed = pd.concat([extra, coverage], ignore_index=True)
+    section = checks(changed(make_results, predictive=predictive, predictive_coverage=missed))
+    told = text_of(section)
+    assert "What alpha thinks of single statements has heavier tails" in told
+    assert "gr(model:item, dist = student)" in told
+    assert "adding (1 | item) to the part threshold" in told
+    section = checks(changed(make_results))
+    assert "heavier tails" not in text_of(section)
+    assert "threshold" not in text_of(section)

@@ -96,6 +96,7 @@ def test_all_sections_are_there_in_order(page: Page) -> None:
         "items",
         "validity",
         "diagnostics",
+        "priors",
         "fit",
         "prompts",
         "model",

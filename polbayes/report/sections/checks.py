@@ -28,12 +28,16 @@ STATISTICS: Mapping[str, str] = {
     "agreement_by_prefix": "agreement by model and prefix",
     "agreement_by_item": "agreement by statement and side",
     "neutral": "neutral answers by model",
+    "neutral_by_item": "neutral answers by statement",
     "repeated": "the same answer to the same question again, by model",
     "extreme": "answers with a probability below 0.05 or above 0.95, by model",
     "usable": "usable answers by model",
     "usable_by_item": "usable answers by statement",
     "between_wordings": "differences between the wordings of a statement, by model",
+    "quirk_tails": "kurtosis of what a model thinks of single statements",
 }
+# Below this share of new quirks with a larger kurtosis their tails are too heavy for the model.
+_HEAVY = 0.05
 _SIDES = {-1: "left-leaning", 1: "right-leaning"}
 # The replicates come from a model that has seen the answers, so that hardly fewer than the
 # nominal share of observed values can lie within the intervals by chance.
@@ -69,6 +73,7 @@ def checks(results: Results) -> Section | None:
     blocks: list[Block] = []
     if predictive is not None and coverage is not None:
         entries += _replicates(coverage, results.level)
+        entries += _needed(predictive, coverage, results.level)
         blocks += _predicted(predictive, coverage, results)
     if loo is not None:
         entries += [entry for row in loo.to_dict("records") for entry in _left_out(row)]
@@ -110,6 +115,34 @@ def _replicates(coverage: "pd.DataFrame", level: float) -> list[tuple[str, str]]
             "crosses in the figure and the first rows of the table show where.",
         )
     ]
+
+
+def _needed(
+    predictive: "pd.DataFrame", coverage: "pd.DataFrame", level: float
+) -> list[tuple[str, str]]:
+    """Name the options of the spec that what is missed speaks for."""
+    entries = []
+    tails = predictive[predictive["statistic"] == "quirk_tails"]
+    heavy = tails.loc[tails["p"] < _HEAVY, "model"].astype(str).tolist()
+    if heavy:
+        entries.append(
+            (
+                "Some statements stand out. ",
+                f"What {listed(heavy)} {'thinks' if len(heavy) == 1 else 'think'} of single "
+                "statements has heavier tails than a normal distribution; "
+                "quirk: ~ (1 | gr(model:item, dist = student)) gives it a t distribution.",
+            )
+        )
+    middle = coverage[coverage["statistic"] == "neutral_by_item"]
+    if (middle["inside"] < level - _SLACK).any():
+        entries.append(
+            (
+                "Statements differ in their middle. ",
+                "Some get neutral answers more often, or less often, than the model allows; "
+                "adding (1 | item) to the part threshold gives each statement a width of its own.",
+            )
+        )
+    return entries
 
 
 def _left_out(row: Mapping[str, Any]) -> list[tuple[str, str]]:

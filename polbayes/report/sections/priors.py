@@ -1,0 +1,84 @@
+"""Which conclusions hang on the priors."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import (
+    Bullets,
+    Column,
+    Fold,
+    Section,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.prose import listed
+from polbayes.report.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MEASURES = {
+    "theta": "position on statements like these",
+    "theta_asked": "position on these statements",
+    "lean": "lean",
+    "decisiveness": "decisiveness",
+    "acquiescence": "acquiescence",
+}
+_WORDS = {
+    "prior": "moves with the prior, hardly with the answers",
+    "conflict": "moves with the prior and with the answers",
+    "": "",
+}
+
+
+def priors(results: Results) -> Section | None:
+    """Say which estimates would be others under another prior."""
+    table = results.table("prior_sensitivity")
+    if table is None or table.empty:
+        return None
+    reading = (
+        "Every estimate combines the answers with a prior. Here the prior is made a little "
+        "stronger and a little weaker, and then the answers are, to see how far the estimates "
+        "move (power-scaling, Kallioinen et al. 2024). A sensitivity below 0.05 is none to speak of. "
+        "Where the prior alone moves an estimate, the answers say little about it; where both "
+        "do, they may pull in different directions.",
+    )
+    layout = grid(
+        table.sort_values("prior", ascending=False, kind="stable"),
+        [
+            Column("Estimate", lambda row: _MEASURES.get(row["measure"], row["measure"]), False),
+            text_column("model", "Model"),
+            text_column("dimension", "Dimension"),
+            number_column("prior", "Sensitivity to the prior", 2),
+            number_column("likelihood", "to the answers", 2),
+            Column("In words", lambda row: _WORDS.get(row["diagnosis"], ""), False),
+        ],
+        caption="Sensitivity of the estimates to prior and answers, the most sensitive first.",
+        csv="prior_sensitivity",
+        posterior=True,
+    )
+    blocks = (Bullets(tuple(_sentences(table))), Fold("Sensitivities as a table", (layout,)))
+    return Section("priors", "Do the conclusions hang on the priors?", reading, blocks)
+
+
+def _sentences(table: "pd.DataFrame") -> list[tuple[str, str]]:
+    found = []
+    for measure, rows in table.groupby("measure", sort=False):
+        name = _MEASURES.get(str(measure), str(measure))
+        moved = rows[rows["diagnosis"] != ""]
+        if moved.empty:
+            continue
+        whose = list(dict.fromkeys(moved["model"].astype(str)))
+        all_of_them = set(whose) == set(rows["model"].astype(str))
+        told = "every model" if all_of_them and len(whose) > 1 else listed(whose)
+        weak = moved["diagnosis"] == "prior"
+        if weak.all():
+            why = "The answers say little about it, so that the prior decides."
+        elif weak.any():
+            why = "For some the answers say little about it; for others they pull elsewhere."
+        else:
+            why = "The answers count as well, but another prior would give another estimate."
+        found.append((f"The {name} of {told} hangs on the prior. ", why))
+    if not found:
+        return [("No estimate hangs on the priors. ", "All sensitivities are below 0.05.")]
+    return found
