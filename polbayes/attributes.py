@@ -109,7 +109,7 @@ def read_attribute(texts: Sequence[str]) -> list[Any]:
 
 
 def attribute_coordinates(
-    given_by_label: Mapping[Hashable, Mapping[str, Any]], what: str = "models"
+    given_by_label: Mapping[Any, Mapping[str, Any]], what: str = "models"
 ) -> dict[str, np.ndarray]:
     """Lay the attributes of all models out, each as one array along ``model``.
 

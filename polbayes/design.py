@@ -85,8 +85,8 @@ def design(
         ``keying`` (item, variant), ``dimension``, ``direction``, ``instrument``,
         ``topic``, ``source`` (item), ``prefix_text``, ``prefix_answer`` (prefix) and one for
         each field of `ModelInfo` and each attribute of models, prefixes and wordings; where the
-        instruments have them, ``points`` (item, axis, answer_level), the published points of the four answers, NaN where an
-        item has none.
+        instruments have them, ``points`` (item, axis, answer_level), the published points of the
+        four answers, NaN where an item has none.
 
     Raises
     ------

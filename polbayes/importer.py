@@ -305,8 +305,8 @@ def _administered(
     by_place = dict(zip(zip(*places, strict=True), whose, strict=True))
     values = attribute_coordinates(given, "administrations")
     order = {label: at for at, label in enumerate(given)}
-    at = [order[label] for label in by_place.values()]
-    every = {key: own[at] for key, own in values.items()}
+    rank = [order[label] for label in by_place.values()]
+    every = {key: own[rank] for key, own in values.items()}
     return _along(data, tuple(dims), spread(every, list(by_place), shape))
 
 

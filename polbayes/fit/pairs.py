@@ -1,7 +1,7 @@
 """Pairs of correlated effects, from what is sampled, and for slopes the way back.
 
-With standard deviations s, t and correlation r a level's two effects are u = s p and v = c + o q with
-c = t r p, o = t sqrt(1 - r²), and p and q standard normal. As of effects that are drawn one by one
+With standard deviations s, t and correlation r a level's two effects are u = s p and v = c + o q
+with c = t r p, o = t sqrt(1 - r²), and p and q standard normal. As of effects drawn one by one
 (`polbayes.fit.expansion`) the answers know each of them like an observation with precision Q and
 product h of precision and value. Given s, p is then normal with mean s h / (1 + Q s²) and variance
 1 / (1 + Q s²), and given p, q with h - Q c in place of h and o in place of s. What is sampled is

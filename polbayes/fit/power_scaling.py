@@ -130,7 +130,7 @@ def power_scaling(built: Built, drawn: "xr.Dataset", posterior: "xr.Dataset") ->
 def _sensitivity(values: np.ndarray, logp: np.ndarray) -> np.ndarray:
     """Return ``[quantity]`` the sensitivities of ``[chain, draw, quantity]``."""
     import xarray as xr
-    from arviz_stats import psense
+    from arviz_stats.psense import psense
 
     dims = ("chain", "draw")
     groups = {

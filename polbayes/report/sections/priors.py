@@ -39,9 +39,9 @@ def priors(results: Results) -> Section | None:
     reading = (
         "Every estimate combines the answers with a prior. Here the prior is made a little "
         "stronger and a little weaker, and then the answers are, to see how far the estimates "
-        "move (power-scaling, Kallioinen et al. 2024). A sensitivity below 0.05 is none to speak of. "
-        "Where the prior alone moves an estimate, the answers say little about it; where both "
-        "do, they may pull in different directions.",
+        "move (power-scaling, Kallioinen et al. 2024). A sensitivity below 0.05 is none to "
+        "speak of. Where the prior alone moves an estimate, the answers say little about it; "
+        "where both do, they may pull in different directions.",
     )
     layout = grid(
         table.sort_values("prior", ascending=False, kind="stable"),

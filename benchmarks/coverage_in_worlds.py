@@ -8,6 +8,7 @@ statements of the same world. Worlds:
 own            the model's own
 heavy          quirks with a t distribution of three degrees of freedom, scaled to variance 1
 topics         statements in seven topics a dimension; half of the quirks' variance is the topic's
+topics_known   the same, and the spec has the term (1 | model:topic)
 one_decided    one model that never wavers
 temperature_0  the three runs of all models are copies of one answer
 keyed_wording  wordings add to agreement with statements of the right, but not of the left
@@ -32,7 +33,10 @@ from polbayes.instruments import Instrument, Item, Variant
 from polbayes.prompts import Prefix
 
 MODELS, ITEMS, PREFIXES, RUNS = 5, 14, 2, 3
-WORLDS = (*("own", "heavy", "topics", "one_decided", "temperature_0", "keyed_wording", "missing"),)
+WORLDS = (
+    *("own", "heavy", "topics", "topics_known", "one_decided", "temperature_0", "keyed_wording"),
+    "missing",
+)
 PARTS = {
     "theta": "~ 0 + dimension + (0 + dimension | model)",
     "decisiveness": "~ 1 + (1 | model)",
@@ -52,7 +56,7 @@ def believed(world: str, models: int, items: int, rng: np.random.Generator) -> n
     quirk = rng.normal(0, 1, (models, items))
     if world == "heavy":
         quirk = rng.standard_t(3, (models, items)) / np.sqrt(3)
-    if world == "topics":
+    if world.startswith("topics"):
         topic = np.arange(items) // 2
         shared = rng.normal(0, 1, (models, topic.max() + 1))[:, topic]
         quirk = np.sqrt(0.5) * (quirk + shared)
@@ -109,6 +113,7 @@ def simulate(world: str, rng: np.random.Generator) -> tuple[Any, np.ndarray, np.
             "made up",
             (Variant("original", f"statement {k} on {dimension} matters", "original", 1),),
             {},
+            topic=f"{dimension[0]}{k // 2}",
         )
         for dimension in ("economic", "cultural")
         for k in range(ITEMS)
@@ -132,8 +137,12 @@ def simulate(world: str, rng: np.random.Generator) -> tuple[Any, np.ndarray, np.
 def one(world: str, draws: int, seed: int) -> dict[str, Any]:
     """Fit one data set; return which shares of intervals cover, and how wide they are."""
     data, theta, lean = simulate(world, np.random.default_rng([WORLDS.index(world), seed]))
-    spec = parse_spec(AnalysisConfig(parts=PARTS))
-    sampler = SamplerConfig(chains=2, tune=300, draws=draws, target_accept=0.8)
+    parts = dict(PARTS)
+    if world == "topics_known":
+        parts["quirk"] += " + (1 | model:topic)"
+        theta = theta / np.sqrt(0.5)  # in the unit of what is the statement's alone
+    spec = parse_spec(AnalysisConfig(parts=parts))
+    sampler = SamplerConfig(chains=2, tune=250, draws=draws, target_accept=0.85)
     posterior = fit(spec, gather_cells(data, spec), sampler, seed=seed).posterior
     posterior = posterior.sel(dimension=["economic", "cultural"])
     found = posterior["theta"].stack(sample=("chain", "draw")).transpose("sample", ...).to_numpy()
@@ -158,7 +167,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sets", type=int, default=200, help="data sets a world")
-    parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--draws", type=int, default=250)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--worlds", nargs="+", default=list(WORLDS), choices=WORLDS)
     given = parser.parse_args()
