@@ -273,9 +273,9 @@ def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
             continue
         steady[part] = steady[part] - values
         label = f"{part}: {':'.join(factors)}"
-        for at, model in enumerate(frame["model"]):
-            sd = parameters.scales.get(label, parameters.scales.get(f"{label} [{model}]"))
-            assert sd is not None
+        for at, row in enumerate(frame.to_dict("records")):
+            names = (label, f"{label} [{row['model']}]", f"{label} [dimension[{row['dimension']}]]")
+            (sd,) = [parameters.scales[name] for name in names if name in parameters.scales]
             if label in parameters.tails:
                 assert part in ("quirk", "steer")
                 heavy[0][at], heavy = sd, (heavy[0], parameters.tails[label])
@@ -291,10 +291,7 @@ def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
         v = {k: float(v[at].mean()) for k, v in variance.items()}
         added = sum(v.get(k, 0.0) for k in ("acquiescence", "wording", *_BELIEVED))
         asked = sum(mean.get(k, 0.0) for k in ("acquiescence", "wording"))
-        total, shifts = 0.0, np.zeros(1)
-        if np.isfinite(heavy[1]):
-            shares_of_t = (np.arange(400) + 0.5) / 400
-            shifts = heavy[0][at].mean() * stats.t.ppf(shares_of_t, heavy[1])
+        total = 0.0
         for x, a in zip(nodes, shares / shares.sum(), strict=True):
             for y, b in zip(nodes, shares / shares.sum(), strict=True):
                 steep = np.exp(
@@ -303,18 +300,34 @@ def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
                 width = mean.get("threshold", 0.0) + y * v.get("threshold", 0.0) ** 0.5
                 belief = steep * mean["theta"] + sum(mean.get(k, 0.0) for k in _BELIEVED)
                 spread = (added + steep**2 * v.get("difficulty", 0.0)) ** 0.5
+                moved, chance = spread * z, weight
+                if np.isfinite(heavy[1]) and y == nodes[0]:  # the same for all widths
+                    convolved = _convolved(float(heavy[0][at].mean()), heavy[1], spread)
+                if np.isfinite(heavy[1]):
+                    moved, chance = convolved
                 nets = []
                 for side in (1, -1):
-                    eta = np.add.outer(shifts, asked + side * belief + spread * z).ravel()
+                    eta = asked + side * belief + moved
                     own = {k: np.full(len(eta), mean[k]) for k in mean} | {
                         "threshold": np.full(len(eta), width)
                     }
                     here = Parameters(own, {}, {}, {}, parameters.gaps, {})
-                    net = _net(here, eta, spec).reshape(len(shifts), -1)
-                    nets.append(float((net @ weight).mean()))
+                    nets.append(float(_net(here, eta, spec) @ chance))
                 total += a * b * (nets[0] - nets[1]) / 2
         out[f"lean[{model}, {dimension}]"] = total
     return out
+
+
+def _convolved(scale: float, nu: float, spread: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and probabilities of a t variable of this scale plus a normal one.
+
+    Farther out than the grid no answer is in doubt any more.
+    """
+    grid = np.linspace(-40, 40, 2001)
+    shares = (np.arange(400) + 0.5) / 400
+    shifts = np.clip(scale * stats.t.ppf(shares, nu), -38, 38)
+    density = stats.norm.pdf(grid, shifts[:, None], max(spread, 0.05)).sum(axis=0)
+    return grid, density / density.sum()
 
 
 def _usable(parameters: Parameters, family: str, cells: int) -> np.ndarray:
