@@ -5,10 +5,10 @@ Give folders of finished runs, such as those of
     polbayes +experiment=imported imported.path=explicit_paraphrase.parquet run_dir=rottger
     polbayes +experiment=imported importer=eroglu imported.path=responses.parquet run_dir=eroglu
 
-For each, the convergence of the fit and rank correlations over the models: of θ, lean and bias with
-the compass position of the same answers, and of |θ| and the logarithm of decisiveness with the share
-of the most frequent answer to a question. With --fewer RUN, a run on some of the same answers, how
-much wider its intervals are, model by model.
+For each, the convergence of the fit and rank correlations over the models: of θ, lean and bias
+with the compass position of the same answers, and of |θ| and decisiveness with the share of the
+most frequent answer to a question. With --fewer RUN, a run on some of the same answers, how much
+wider its intervals are, model by model.
 """
 
 import argparse

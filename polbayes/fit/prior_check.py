@@ -20,6 +20,7 @@ _WORDS = {
     "agreement_by_prefix": "share of statements that a model agrees with under one prefix",
     "agreement_by_item": "share of models' answers that agree with a {keying} statement",
     "neutral": "share of a model's answers that are neutral",
+    "neutral_by_item": "neutral answers to a statement",
     "repeated": "share of pairs of a model's answers to one question that are the same",
     "extreme": "share of a model's answers with a probability below 0.05 or above 0.95",
     "usable": "share of a model's answers that are usable",
