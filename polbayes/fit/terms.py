@@ -243,8 +243,8 @@ def _of_the_domain(part: str, term: GroupTerm, index: np.ndarray) -> bool:
     """Tell whether effects are a sample of those of a domain, whatever their mean."""
     if part == "decisiveness":
         return True  # a model that never wavers says nothing of the others
-    by_item = part in ("difficulty", "quirk") and "item" in term.factors
-    return by_item or len(np.unique(index)) == len(index)
+    of_items = part in ("difficulty", "quirk") and {"item", "topic", "section"} & set(term.factors)
+    return bool(of_items) or len(np.unique(index)) == len(index)
 
 
 def _too_few(

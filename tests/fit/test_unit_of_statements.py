@@ -203,6 +203,16 @@ def test_copies_count_once_where_there_are_several_cells(bound, coded):
     assert (plain.counts.sum(axis=1) == 3).all()
 
 
+def test_topics_are_a_sample_of_the_domain_as_their_statements_are(bound, coded):
+    data = coded(1, items=ITEMS)
+    topics = np.array([f"t{k // 2}" for k in range(len(ITEMS))], dtype=object)
+    data = data.assign_coords(topic=("item", topics))
+    parts = {**PARTS, "quirk": "~ (1 | model:item) + (1 | model:topic)"}
+    quirks = bound(parts, data)[2]["quirk"].groups
+    assert [group.centred_in is None for group in quirks] == [True, True]
+    assert len(quirks[1].levels) == 2 * 10
+
+
 def test_copies_in_several_administrations_count_once(bound, coded):
     rng = np.random.default_rng(1)
     answers = rng.integers(-1, 2, (2, 20, 1, 2, 3))
