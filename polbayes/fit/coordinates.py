@@ -118,7 +118,9 @@ def places_of(layout: Layout) -> dict[str, np.ndarray]:
     }
 
 
-def unit_of(layout: Layout, start: Start) -> tuple[np.ndarray, ...]:
+def unit_of(
+    layout: Layout, start: Start, known: Mapping[str, np.ndarray]
+) -> tuple[np.ndarray, ...]:
     """Return what it takes to draw in a unit of which the answers know more than of their own.
 
     The answers know effects in logits. How many units of statement spread these are hangs on how
@@ -133,6 +135,8 @@ def unit_of(layout: Layout, start: Start) -> tuple[np.ndarray, ...]:
         Where the effects are.
     start
         The mode.
+    known
+        See `known_of`.
 
     Returns
     -------
@@ -142,7 +146,6 @@ def unit_of(layout: Layout, start: Start) -> tuple[np.ndarray, ...]:
         ``[coefficient, scale and gap]`` and ``[effect]``, copies of scales included, have the unit.
         Where a spec has no decisiveness nothing has.
     """
-    known = known_of(layout, start)
     own = [b for b in layout.blocks if b.part == "decisiveness"]
     coefficients, deviates = np.zeros(len(start.coefficients)), np.zeros(len(known["mode"]))
     first = 0
@@ -150,8 +153,7 @@ def unit_of(layout: Layout, start: Start) -> tuple[np.ndarray, ...]:
         here = slice(first, first + len(block.free))
         first = here.stop
         if block.part == "decisiveness":
-            share = known["precision"][here] / known["total"][here]
-            deviates[here] = share
+            deviates[here] = known["precision"][here] / known["total"][here]
     if deviates.any():
         deviates /= deviates.sum()
         for effect in np.flatnonzero(deviates):

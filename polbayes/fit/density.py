@@ -239,17 +239,20 @@ class Density:
     @cached_property
     def _unit(self) -> tuple[np.ndarray, ...]:
         """What `expand` wants of the unit that is held."""
-        return unit_of(self._layout, self.built.start)
+        return unit_of(self._layout, self.built.start, self._known)
+
+    @cached_property
+    def _known(self) -> dict[str, np.ndarray]:
+        return known_of(self._layout, self.built.start)
 
     @cached_property
     def _expansion(self) -> tuple[Any, ...]:
         """What `expand` wants after the coordinates."""
-        known = known_of(self._layout, self.built.start)
         return (
             self._scalars.arrays,
             self.sizes,
             self._correlated(),
-            tuple(known[name] for name in expansion.KNOWN),
+            tuple(self._known[name] for name in expansion.KNOWN),
             tuple(self._places[name] for name in expansion.PLACES),
             self._unit,
         )

@@ -100,7 +100,7 @@ def draw_shifts(
             if like[0] + like[number - 1] < _CUT_OFF * total:
                 z[cell] = _inverted(uniform[cell], table[0], like, 0, number - 1)
                 continue
-        start, bend = likeliest_shift(eta[cell], s, ready, gaps, cuts, answers, cell)
+        start, bend = likeliest_shift(eta[cell], s, ready, cuts, answers, cell)
         narrow = _STEP / math.sqrt(1.0 + s * s * max(bend, 1.0))
         highest, first = 0.0, _MOST // 2
         stop = first

@@ -347,12 +347,7 @@ def cell_logp(
 
 @compiled
 def _bend(
-    eta: float,
-    ready: np.ndarray,
-    gaps: np.ndarray,
-    cuts: np.ndarray,
-    answers: np.ndarray,
-    cell: int,
+    eta: float, ready: np.ndarray, cuts: np.ndarray, answers: np.ndarray, cell: int
 ) -> tuple[float, float]:
     """Return the slope of the ordinal log-likelihood by the predictor, and minus its bend."""
     slope, bend = 0.0, 0.0
@@ -373,7 +368,6 @@ def likeliest_shift(
     eta: float,
     spread: float,
     ready: np.ndarray,
-    gaps: np.ndarray,
     cuts: np.ndarray,
     answers: np.ndarray,
     cell: int,
@@ -385,7 +379,7 @@ def likeliest_shift(
     n = answers[cell].sum()
     low, high, z, bend = -spread * n, spread * n, 0.0, 0.0  # slopes are between -n and n
     for _ in range(60):
-        slope, bend = _bend(eta + spread * z, ready, gaps, cuts, answers, cell)
+        slope, bend = _bend(eta + spread * z, ready, cuts, answers, cell)
         uphill, width = spread * slope - z, 1.0 + spread * spread * bend
         if uphill > 0.0:
             low = z
@@ -470,7 +464,7 @@ def _unanimous(
         tilted += slope * phi * z
     if not total > _LEAST_SUM:  # so far out that the peak will do
         slopes[_ETA] = slopes[_OWN] = slopes[_SPREAD] = 0.0
-        start, _ = likeliest_shift(eta, spread, ready, gaps, cuts, answers, cell)
+        start, _ = likeliest_shift(eta, spread, ready, cuts, answers, cell)
         logp = cell_logp(
             ORDINAL, eta + spread * start, ready, gaps, cuts, slopes, answers, cell, slopes
         )
@@ -526,7 +520,7 @@ def _shifted_ordinal(
     slopes[_ETA] = slopes[_OWN] = slopes[_SPREAD] = 0.0
     if n == 0.0:
         return 0.0
-    start, bend = likeliest_shift(eta, spread, ready, gaps, cuts, answers, cell)
+    start, bend = likeliest_shift(eta, spread, ready, cuts, answers, cell)
     if spread > _SHARP and kinds == 1 and _apart(n, width, cuts, answers, cell):
         return _unanimous(eta, spread, n, ready, gaps, cuts, answers, cell, slopes, nodes)
     if not (abs(start) < _NOWHERE and spread < _ENORMOUS):
@@ -697,9 +691,8 @@ def _score_shifted(
         ``[3, cell]`` slopes with respect to `eta`, `own` and `spread`, written to.
     """
     size, none = cuts.shape[0], np.empty(0)
-    ready, nodes = np.empty(3 * size + 2 * (size + 1)), np.zeros(4 + 2 * size)
+    _, alone, ready, nodes = workspace(gaps, none)
     table, most = np.empty((4 + 2 * size, _MOST_NODES)), 0.0
-    alone = np.zeros(slopes.shape[0])
     for cell in range(answers.shape[0]):
         here = 0.0
         for k in range(size + 1):

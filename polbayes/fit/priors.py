@@ -57,6 +57,11 @@ class Prior:
         """Arguments by PyMC's names."""
         return dict(zip(_DISTRIBUTIONS[self.name][1], self.values, strict=True))
 
+    @staticmethod
+    def of(name: str, arguments: Mapping[str, float]) -> "Prior":
+        """Return a prior from its arguments by PyMC's names."""
+        return Prior(name, tuple(arguments[key] for key in _DISTRIBUTIONS[name][1]))
+
     def unfolded(self) -> "Prior | None":
         """Return the symmetric distribution whose absolute value has this one, if there is one."""
         if self.name == "HalfNormal":

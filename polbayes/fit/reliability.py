@@ -68,7 +68,7 @@ def curvature(
     expand = sparse.block_diag(
         [sparse.csr_array(layout.matrix), sparse.eye_array(stop - rows)], format="csr"
     )
-    total, none = sparse.csr_array((columns, columns)), np.empty(0)
+    total = sparse.csr_array((columns, columns))
     for kind, answers, at in terms:
         widths = gaps if kind == kernel.ORDINAL else np.empty(0)
         eta, own = kernel.forward(effects, *at.plain)
@@ -82,15 +82,10 @@ def curvature(
             *(sharp, s * scale, s, s * scale * discriminated, s * growth * discriminated),
             *(one, eta),
         )
-
-        def logp(eta: np.ndarray, own: np.ndarray) -> np.ndarray:
-            if spread.any():  # noqa: B023 (called within this turn of the loop)
-                return kernel.shifted(eta, own, spread, widths, answers)  # noqa: B023
-            return kernel.pointwise(eta, own, widths, none, kind, answers)  # noqa: B023
-
         for roles, direction in (((0, 1, 2, 3, 4, 6), (1.0, 0.0)), ((5,), (0.0, 1.0))):
             below, here, above = (
-                logp(eta + k * direction[0], own + k * direction[1]) for k in (-_STEP, 0.0, _STEP)
+                _logp(eta + k * direction[0], own + k * direction[1], spread, widths, kind, answers)
+                for k in (-_STEP, 0.0, _STEP)
             )
             bend = np.nan_to_num((2 * here - below - above) / _STEP**2, nan=0.0)
             bend = np.clip(bend, 0.0, _SHARPEST)
@@ -103,6 +98,20 @@ def curvature(
             jacobian = sparse.csr_array((weight.ravel(), (cells, index.ravel())), shape) @ expand
             total = total + jacobian.T @ jacobian.multiply(bend[:, None]).tocsr()
     return total.tocsr()
+
+
+def _logp(
+    eta: np.ndarray,
+    own: np.ndarray,
+    spread: np.ndarray,
+    gaps: np.ndarray,
+    kind: int,
+    answers: np.ndarray,
+) -> np.ndarray:
+    """Return ``[cell]`` the log-likelihood, with a shift of this spread integrated out if any."""
+    if spread.any():
+        return kernel.shifted(eta, own, spread, gaps, answers)
+    return kernel.pointwise(eta, own, gaps, np.empty(0), kind, answers)
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,8 @@ def test_the_mean_of_a_logistic_function():
     t, v = np.meshgrid([-30.0, -2.0, 0.0, 0.7, 5.0], [0.0, 0.3, 0.99, 1.0, 25.0, 4000.0])
     z = np.linspace(-9, 9, 900_001)
     weight = stats.norm.pdf(z) / stats.norm.pdf(z).sum()
-    expected = [special.expit(a + np.sqrt(b) * z) @ weight for a, b in zip(t.flat, v.flat)]  # noqa: B905
+    pairs = zip(t.flat, v.flat, strict=True)
+    expected = [special.expit(a + np.sqrt(b) * z) @ weight for a, b in pairs]
     np.testing.assert_allclose(mean_logistic(t.ravel(), v.ravel()), expected, atol=2e-6)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.errors import UserError
+from polbayes.fit import priors
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.model import MixedModel
 from polbayes.fit.mixed.spec import MixedSpec
@@ -299,21 +300,8 @@ def _log_prior(model: MixedModel) -> Density:
 
 def log_density(prior: Any, values: np.ndarray) -> np.ndarray:
     """Return the log density of one of Bambi's priors of positive numbers, up to a constant."""
-    from scipy import stats
-
-    a = {name: float(np.squeeze(value)) for name, value in prior.args.items()}
-    if prior.name == "HalfNormal":
-        return stats.halfnorm.logpdf(values, scale=a["sigma"])
-    if prior.name == "HalfStudentT":
-        return stats.t.logpdf(values, a["nu"], scale=a["sigma"])
-    if prior.name == "HalfCauchy":
-        return stats.halfcauchy.logpdf(values, scale=a["beta"])
-    if prior.name == "Exponential":
-        return stats.expon.logpdf(values, scale=1 / a["lam"])
-    if prior.name == "Gamma":
-        return stats.gamma.logpdf(values, a["alpha"], scale=1 / a["beta"])
-    assert prior.name == "LogNormal"
-    return stats.lognorm.logpdf(values, a["sigma"], scale=np.exp(a["mu"]))
+    arguments = {name: float(np.squeeze(value)) for name, value in prior.args.items()}
+    return priors.log_density(priors.Prior.of(prior.name, arguments), values)
 
 
 def _scales(
