@@ -95,13 +95,13 @@ def simulate(world: str, rng: np.random.Generator) -> tuple[Any, np.ndarray, np.
     if world == "temperature_0":
         kappa[:] = SHARP
     keying = np.where(np.arange(ITEMS) % 2, 1, -1)
-    many = np.where(np.arange(20_000) % 2, 1, -1)
+    many = np.where(np.arange(1000) % 2, 1, -1)
     answers, lean = [], []
     for d in range(2):
         answers.append(stances(world, theta[:, d], asked, kappa, keying, RUNS, rng))
         new = [
             stances(world, theta[:, d], asked, kappa, many, 1, rng).mean(axis=(2, 3))
-            for _ in range(5)
+            for _ in range(100)  # pairs of prefixes
         ]
         sides = [np.mean([n[:, many == s].mean(axis=1) for n in new], axis=0) for s in (1, -1)]
         lean.append((sides[0] - sides[1]) / 2)

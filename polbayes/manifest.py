@@ -336,5 +336,7 @@ def draws_key(
     """
     own = departures(analysis, AnalysisConfig)
     spec = {name: value for name, value in own.items() if name not in CONCLUDING}
+    # Prefixes that are a sample of others have effects that need not sum to zero.
+    spec |= {k: v for k, v in own.get("precision", {}).items() if k == "prefixes"}
     how = departures(sampler, SamplerConfig)
     return digest([answers, spec, how, seed, version("polbayes")])

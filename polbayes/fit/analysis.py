@@ -253,14 +253,7 @@ def fit_analysis(
 
     cells = gather_cells(data, spec)
     precision = precision or PrecisionConfig()
-    result = fit(
-        spec,
-        cells,
-        sampler,
-        seed=seed,
-        kept=kept,
-        fixed_prefixes=precision.prefixes == "fixed",
-    )
+    result = fit(spec, cells, sampler, seed=seed, kept=kept)
     predictive = posterior_predictive(result.built, result.drawn, level=level, seed=seed)
     checks = {"predictive": predictive, "predictive_coverage": coverage(predictive)}
     checks |= loo_tables(leave_one_out(result.built, result.drawn))

@@ -65,7 +65,7 @@ def conclude(
         posterior,
         design,
         latent=spec.family == "logit_normal",
-        fixed_prefixes=precision.prefixes == "fixed",
+        fixed_prefixes=spec.fixed_prefixes,
     )
     if scores is not None:
         found = {

@@ -65,7 +65,6 @@ def fit(
     *,
     seed: int,
     kept: Kept | None = None,
-    fixed_prefixes: bool = False,
 ) -> Fit:
     """Fit a spec to cells.
 
@@ -81,8 +80,6 @@ def fit(
         Fixes the draws.
     kept
         Where draws are kept, to be loaded where they are there.
-    fixed_prefixes
-        Whether the prefixes asked are all that matter, and not a sample of prefixes.
 
     Raises
     ------
@@ -97,7 +94,7 @@ def fit(
     if kept and not found:
         kept.save(drawn, stats, built.layout)
     drawn = with_integrated(built, drawn, seed=seed)
-    named = read_off(built, drawn, fixed_prefixes=fixed_prefixes)
+    named = read_off(built, drawn)
     posterior = with_variances(named, built, drawn)
     return Fit(posterior, stats, built, drawn, again=found is not None)
 

@@ -74,8 +74,10 @@ def mean_logistic(t: np.ndarray, v: np.ndarray) -> np.ndarray:
     return out
 
 
-def lean(built: Built, drawn: "xr.Dataset", *, fixed_prefixes: bool = False) -> Any:
+def lean(built: Built, drawn: "xr.Dataset") -> Any:
     """Return the posterior of the expected keyed stance on a new statement.
+
+    It is averaged over prefixes like those asked, or over these where the spec has them fixed.
 
     Parameters
     ----------
@@ -83,8 +85,6 @@ def lean(built: Built, drawn: "xr.Dataset", *, fixed_prefixes: bool = False) -> 
         The model.
     drawn
         Its draws, ``[chain, draw, ...]``.
-    fixed_prefixes
-        Whether to average over the prefixes that were asked, and not over prefixes like them.
 
     Returns
     -------
@@ -95,10 +95,10 @@ def lean(built: Built, drawn: "xr.Dataset", *, fixed_prefixes: bool = False) -> 
     import xarray as xr
 
     frame = built.cells.frame
-    names = ["model", "dimension", *(["prefix"] if fixed_prefixes else [])]
+    names = ["model", "dimension", *(["prefix"] if built.spec.fixed_prefixes else [])]
     group, table = levels(frame, names)
     draws = draws_of(drawn)
-    expected = _Expected(built, draws, group, len(table), fixed_prefixes=fixed_prefixes)
+    expected = _Expected(built, draws, group, len(table))
     values = np.column_stack([expected.of(at) for at in range(len(table))])
     shape = tuple(drawn.sizes[d] for d in ("chain", "draw"))
     coords = {}
@@ -120,12 +120,10 @@ def lean(built: Built, drawn: "xr.Dataset", *, fixed_prefixes: bool = False) -> 
 class _Expected:
     """Expected answers, group of cells by group of cells."""
 
-    def __init__(
-        self, built: Built, draws: Any, group: np.ndarray, size: int, *, fixed_prefixes: bool
-    ) -> None:
+    def __init__(self, built: Built, draws: Any, group: np.ndarray, size: int) -> None:
         self.built, self.draws = built, draws
         self.group, self.size = group, size
-        self.facets = set(ANEW) - ({"prefix"} if fixed_prefixes else set())
+        self.facets = set(ANEW) - ({"prefix"} if built.spec.fixed_prefixes else set())
         steady = self._means(lambda block: not self._varies(block))
         self.asked, self.theta, self.believed = steady[kernel.ASKED], steady[1], steady[2]
         self.own, self.sharp = steady[kernel.OWN], steady[kernel.DECISIVENESS]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def read_off(built: Built, drawn: "xr.Dataset", *, fixed_prefixes: bool = False) -> "xr.Dataset":
+def read_off(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
     """Give the posterior its public names.
 
     Parameters
@@ -35,8 +35,6 @@ def read_off(built: Built, drawn: "xr.Dataset", *, fixed_prefixes: bool = False)
     drawn
         Its draws, ``[chain, draw, ...]``, those of effects that were integrated out among them
         (`polbayes.fit.imputation.with_integrated`).
-    fixed_prefixes
-        Whether the prefixes asked are all that matter, and not a sample of prefixes.
 
     Returns
     -------
@@ -62,7 +60,7 @@ def read_off(built: Built, drawn: "xr.Dataset", *, fixed_prefixes: bool = False)
     parts = built.parts
     out["theta"] = reader.part("theta", ("model", "dimension"))
     out["theta_asked"] = _on_these(built, reader, out["theta"])
-    out["lean"] = lean(built, drawn, fixed_prefixes=fixed_prefixes)
+    out["lean"] = lean(built, drawn)
     if "decisiveness" in parts:
         out["decisiveness"] = _decisiveness(built, reader)
     if _by_instrument(built):
@@ -103,12 +101,14 @@ def _decisiveness(built: Built, reader: "_Reader") -> Any:
 def _on_these(built: Built, reader: "_Reader", theta: Any) -> Any:
     """Return positions on the statements asked, from those on statements like them.
 
-    To theta comes the mean of what the model thinks of these statements alone, and the midpoint is
-    that of these statements. Where quirks and difficulties sum to zero, both are 0.
+    To theta comes the mean of what the model thinks of these statements alone, and of what these
+    prefixes do to it, and the midpoint is that of these statements. Where quirks, effects of
+    prefixes and difficulties sum to zero, all are 0.
     """
     out = theta
-    if "quirk" in built.parts:
-        out = out + reader.part("quirk", ("model", "dimension"))
+    for part in ("quirk", "steer"):
+        if part in built.parts:
+            out = out + reader.part(part, ("model", "dimension"))
     if "difficulty" in built.parts and not built.spec.signed:
         frame, dims = built.cells.frame, theta["dimension"].values
         difficulty = reader.part("difficulty", ("item",))

@@ -115,6 +115,8 @@ class Spec:
         have either sign.
     misclassification
         What is known of the errors of the coder that read the answers; None if there are none.
+    fixed_prefixes
+        Whether the prefixes asked are all that matter, and not a sample of prefixes.
     """
 
     response: str
@@ -124,6 +126,7 @@ class Spec:
     select: Mapping[str, tuple[Any, ...]]
     anchors: Mapping[str, str] = field(default_factory=dict)
     misclassification: "MisclassificationConfig | None" = None
+    fixed_prefixes: bool = False
 
     @property
     def signed(self) -> bool:
@@ -234,7 +237,16 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
             "analysis.misclassification: is for answers that a coder read, which "
             f"{config.response} is not; use response=stance or agree, or leave it out."
         )
-    return Spec(config.response, family, parts, {**defaults, **given}, select, anchors, errors)
+    return Spec(
+        response=config.response,
+        family=family,
+        parts=parts,
+        priors={**defaults, **given},
+        select=select,
+        anchors=anchors,
+        misclassification=errors,
+        fixed_prefixes=config.precision.prefixes == "fixed",
+    )
 
 
 def _check_unit(parts: Mapping[str, Formula], given: Mapping[str, str]) -> None:

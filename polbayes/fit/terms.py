@@ -198,11 +198,13 @@ def _bind_group(
         within = mean_is_common(matrix, matrix if free else own, index=index)
     if spec.sampled_items and _of_the_domain(part, term, index):
         within = None  # the mean over the statements asked is no mean of the domain
-    if term.heavy:
-        within = None  # what t distributions are given their sum is no t distribution
     sizes = _levels_within(index, within)
     if sizes.min() < 2:
         raise UserError(_too_few(part, term, table, sizes, within is not None))
+    if spec.sampled_items and not spec.fixed_prefixes and _of_prefixes(term):
+        within = None  # nor is the mean over the prefixes asked that of all prefixes
+    if term.heavy:
+        within = None  # what t distributions are given their sum is no t distribution
     scale_of = np.zeros(len(table), dtype=int)
     scales: tuple[str, ...] = ()
     if term.by:
@@ -245,6 +247,11 @@ def _of_the_domain(part: str, term: GroupTerm, index: np.ndarray) -> bool:
         return True  # a model that never wavers says nothing of the others
     of_items = part in ("difficulty", "quirk") and {"item", "topic", "section"} & set(term.factors)
     return bool(of_items) or len(np.unique(index)) == len(index)
+
+
+def _of_prefixes(term: GroupTerm) -> bool:
+    """Tell whether effects are those of prefixes on all answers, and not on those to a statement."""
+    return "prefix" in term.factors and not {"item", "variant"} & set(term.factors)
 
 
 def _too_few(

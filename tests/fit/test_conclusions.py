@@ -28,7 +28,7 @@ def concluded(coded, bound, parts, *, models, data=None, seed=0, **settings):
         stance = rng.integers(-1, 2, (len(models), len(ITEMS), 2, 2, 2))
         data = coded(stance, items=ITEMS, models=models, prefixes=("p", "q"), runs=2)
     wanted = settings.pop("precision", PrecisionConfig())
-    spec, cells, parts = bound(parts, data, **settings)
+    spec, cells, parts = bound(parts, data, precision=wanted, **settings)
     built = build(spec, cells, parts)
     layout = built.layout
     drawn = {"effects": rng.normal(0, 0.8, (CHAINS, DRAWS, layout.blocks[-1].stop))}

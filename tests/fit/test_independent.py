@@ -113,6 +113,79 @@ def test_brms_has_the_same_posterior(data, answers, spec_of, tmp_path):
         for d in ("economic", "cultural"):
             named[f"theta_{m}_{d}"] = ours["theta"].sel(model=m, dimension=d)
     named |= {f"difficulty_{i}": ours["difficulty"].sel(item=i) for i, *_ in ITEMS}
+    agree(named, theirs)
+
+
+@pytest.mark.parametrize("response", ["stance", "agree"])
+def test_brms_has_the_same_decisiveness(response, sharp, spec_of, tmp_path):
+    """Its ``disc ~ 0 + model`` is the decisiveness: ordinal answers, and binary ones.
+
+    Binary answers are to one wording each, so that quirks are integrated out; ordinal ones to two.
+    """
+    data = sharp[response]
+    frame = to_frame(data, ["stance"]).rename(columns={"stance": "y"})
+    frame = frame[frame["y"] != MISSING]
+    keys = ["model", "item", "dimension", "keying", "y"]
+    counted = frame.groupby(keys, observed=True).size().rename("n").reset_index()
+    counted.to_csv(tmp_path / "answers.csv", index=False)
+    run_r("brms", "brms_disc.R", tmp_path / "answers.csv", tmp_path / "draws.csv")
+    theirs = pd.read_csv(tmp_path / "draws.csv")
+    assert theirs["rhat"][0] < 1.02
+    parts = {
+        "theta": "~ 0 + model:dimension",
+        "decisiveness": "~ 0 + model",
+        "difficulty": "~ (1 | item)",
+        "acquiescence": "~ 1 + (1 | model)",
+        "quirk": "~ (1 | model:item)",
+    }
+    family = "cumulative" if response == "stance" else "bernoulli"
+    ours = posterior_of(spec_of(parts, response=response, family=family), data, draws=2000)
+    scale = ours["scale"]
+    named = {
+        "sd_acquiescence": scale.sel(scale_name="acquiescence: model"),
+        "sd_difficulty": scale.sel(scale_name="difficulty: item"),
+    }
+    if response == "stance":
+        named["gap"] = ours["gap"].isel(middle_point=0)
+    for m in MODELS:
+        named[f"acquiescence_{m}"] = ours["acquiescence"].sel(model=m)
+        named[f"log_decisiveness_{m}"] = np.log(ours["decisiveness"].sel(model=m))
+        for d in ("economic", "cultural"):
+            named[f"theta_{m}_{d}"] = ours["theta"].sel(model=m, dimension=d)
+    named |= {f"difficulty_{i}": ours["difficulty"].sel(item=i) for i, *_ in ITEMS}
+    agree(named, theirs)
+
+
+@pytest.fixture(scope="module")
+def sharp(coded):
+    """Answers of models that repeat themselves more or less often, on three points and on two."""
+    out = {}
+    for response in ("stance", "agree"):
+        rng = np.random.default_rng(11)
+        one_each = tuple(
+            (i, d, side, w if response == "stance" else w[:1]) for i, d, side, w in ITEMS
+        )
+        settings = {"items": one_each, "models": MODELS, "prefixes": ("baseline",), "runs": 6}
+        empty = coded(1, **settings)
+        shape = empty["stance"].shape
+        economic = (empty["dimension"] == "economic").to_numpy()[None, :, None, None, None]
+        theta = np.linspace(-1.2, 0.9, 5)[:, None, None, None, None]
+        theta = np.where(economic, theta, theta[::-1] * 0.5)
+        believed = theta + rng.normal(0, 1, shape[:2])[..., None, None, None]
+        believed = believed - rng.normal(0, 0.6, len(ITEMS))[None, :, None, None, None]
+        yes = np.array([0.6, -0.3, 0.1, 0.9, 0.2])[:, None, None, None, None]
+        kappa = np.array([0.7, 1.5, 3.0, 6.0, 2.0])[:, None, None, None, None]
+        keying = empty["keying"].to_numpy()[None, :, :, None, None]
+        latent = yes + keying * believed + rng.logistic(size=shape) / kappa
+        width = 0.4 if response == "stance" else 0.0
+        out[response] = coded(
+            np.where(latent > width, 1, np.where(latent < -width, -1, 0)), **settings
+        )
+    return out
+
+
+def agree(named, theirs):
+    """Compare means and standard deviations of draws, in standard deviations of theirs."""
     rows = []
     for name, values in named.items():
         sd = theirs[name].std()
