@@ -8,8 +8,9 @@ from typing import Any
 
 import numba
 
-# Where a sampler's step goes too far, a division by 0 is infinite and no error.
-_SETTINGS: dict[str, Any] = {"cache": True, "error_model": "numpy"}
+# Where a sampler's step goes too far, a division by 0 is infinite and no error. Without the lock
+# chains and draws are worked on at the same time.
+_SETTINGS: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True}
 
 compiled = numba.njit(**_SETTINGS)
 
@@ -28,7 +29,7 @@ def compiled_with(*modules: ModuleType) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         function.__qualname__ += f"_{source_of(*modules):x}"
-        return numba.njit(nogil=True, **_SETTINGS)(function)
+        return numba.njit(**_SETTINGS)(function)
 
     return decorate
 

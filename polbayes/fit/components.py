@@ -7,7 +7,7 @@ import numpy as np
 from polbayes.fit.layout import Block, entries
 from polbayes.fit.model import Built
 from polbayes.fit.moments import answer_moments
-from polbayes.fit.readout import predictors
+from polbayes.fit.readout import of_every_draw
 from polbayes.fit.spec import POSITIONS
 from polbayes.fit.study import Weights, average, weigh
 
@@ -88,13 +88,17 @@ def _answers(built: Built, drawn: "xr.Dataset", weights: Weights) -> dict[str, n
     cells = np.arange(len(weights.weight))
     table = csr_array((weights.weight, (weights.group, cells)), shape=(size, len(cells)))
     names = ("slope", "variance", "noise", "same")
-    found = []
-    for eta, own, gaps, sharp in predictors(built, drawn):
+
+    def averaged(
+        eta: np.ndarray, own: np.ndarray, gaps: np.ndarray, sharp: np.ndarray
+    ) -> np.ndarray:
         moments = answer_moments(built.spec.family, eta, own, gaps)
         values = (moments.slope * sharp, moments.variance, moments.noise / sharp**2, moments.same)
-        found.append(table @ np.stack(values, axis=1))
+        return np.asarray(table @ np.stack(values, axis=1))
+
+    found = of_every_draw(built, drawn, averaged)
     asked = np.bincount(weights.group, weights.weight, minlength=size) > 0
-    means = np.where(asked[:, None], np.stack(found), np.nan)
+    means = np.where(asked[:, None], found, np.nan)
     shape = (
         *(drawn.sizes["chain"], drawn.sizes["draw"]),
         *(len(weights.models), len(weights.dimensions)),

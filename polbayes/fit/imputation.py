@@ -5,6 +5,8 @@ read off does not have to know how it was sampled.
 """
 
 import math
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -155,21 +157,27 @@ def with_integrated(built: Built, drawn: "xr.Dataset", *, seed: int) -> "xr.Data
         return drawn
     block = whole.blocks[-1]
     assert block.group is not None
-    g, rng = sampled.answers, np.random.default_rng(seed)
+    g = sampled.answers
     answers = answers_of(built.spec.family, built.cells)
     effects = drawn["effects"].to_numpy()
     flat = np.ascontiguousarray(effects.reshape(-1, effects.shape[-1]))
     gaps = drawn["gap"].to_numpy().reshape(len(flat), -1) if "gap" in drawn else None
     out = np.empty((len(flat), block.stop))
     out[:, : block.start] = flat[:, : block.start]
-    for k, row in enumerate(flat):
-        eta, own = kernel.forward(row, *g.plain)
-        sharp, spread = kernel.sharpness(row, *g.plain)
+    # A shift adds to agreement; what is believed is turned by the keying.
+    sign = built.cells.frame["keying"].to_numpy() if block.part in _BELIEVED else 1.0
+    place = block.start + block.group.index
+
+    def impute(k: int) -> None:
+        eta, own = kernel.forward(flat[k], *g.plain)
+        sharp, spread = kernel.sharpness(flat[k], *g.plain)
         here = np.empty(0) if gaps is None else gaps[k]
-        z = draw_shifts(eta, own, spread, here, answers, rng.random(len(eta)))
-        # A shift adds to agreement; what is believed is turned by the keying.
-        sign = built.cells.frame["keying"].to_numpy() if block.part in _BELIEVED else 1.0
-        out[k, block.start + block.group.index] = sign * z * spread / sharp
+        uniform = np.random.default_rng([seed, k]).random(len(eta))
+        z = draw_shifts(eta, own, spread, here, answers, uniform)
+        out[k, place] = sign * z * spread / sharp
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(impute, range(len(flat))))
     values = out.reshape(*effects.shape[:2], -1)
     dims = (*drawn["effects"].dims[:2], "effect")
     return drawn.drop_vars("effects").assign(effects=(dims, values))

@@ -4,7 +4,9 @@ The sampler's vectors become ``theta[model, dimension]``, ``difficulty[item]`` a
 each is the value of a part of the predictor, averaged over the cells that a name stands for.
 """
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -298,19 +300,34 @@ def _usable(family: str, eta: np.ndarray, own: np.ndarray) -> np.ndarray:
     return (1.0 + net_agreement(family, eta, own, np.empty(0))) / 2.0
 
 
-def predictors(
-    built: Built, drawn: "xr.Dataset"
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield for one draw after the other what answers follow.
+def of_every_draw(
+    built: Built, drawn: "xr.Dataset", function: Callable[..., np.ndarray]
+) -> np.ndarray:
+    """Compute something of what answers follow, draw by draw.
 
-    These are ``eta``, in which the decisiveness is a factor, and ``own``, both ``[cell]``; the
-    distances of the cutpoints; and the decisiveness, ``[cell]``.
+    Parameters
+    ----------
+    built, drawn
+        The model and its draws.
+    function
+        Is given ``eta``, in which the decisiveness is a factor, and ``own``, both ``[cell]``; the
+        distances of the cutpoints; and the decisiveness, ``[cell]``.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``[draw, ...]``
     """
     from polbayes.fit.kernel import forward, sharpness
 
     draws, plain = draws_of(drawn), built.layout.answers.plain
-    for effects, gaps in zip(draws.effects, draws.gaps, strict=True):
-        yield (*forward(effects, *plain), gaps, sharpness(effects, *plain)[0])
+
+    def of(draw: int) -> np.ndarray:
+        effects, gaps = draws.effects[draw], draws.gaps[draw]
+        return function(*forward(effects, *plain), gaps, sharpness(effects, *plain)[0])
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return np.stack(list(threads.map(of, range(len(draws.effects)))))
 
 
 def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
@@ -328,6 +345,8 @@ def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
         instrument, ``bias_instrument[model, dimension, instrument]``; NaN where a side has no
         items.
     """
+    from scipy.sparse import csr_array
+
     frame = built.cells.frame
     models, dims = _present(built.cells, "model"), _present(built.cells, "dimension")
     flip = (frame["keying"] * frame["direction"]).to_numpy(dtype=float)
@@ -341,9 +360,12 @@ def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
         ]
     )
     shape = drawn["effects"].shape[:2]
-    values = np.empty((shape[0] * shape[1], len(weights)))
-    for draw, (eta, own, gaps, _) in enumerate(predictors(built, drawn)):
-        values[draw] = weights @ (flip * net_agreement(built.spec.family, eta, own, gaps))
+    table = csr_array(weights * flip)
+    values = of_every_draw(
+        built,
+        drawn,
+        lambda eta, own, gaps, _: table @ net_agreement(built.spec.family, eta, own, gaps),
+    )
     values = values.reshape(*shape, len(models), 1 + len(instruments), len(dims) + 1)
     import xarray as xr
 

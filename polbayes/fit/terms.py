@@ -250,7 +250,7 @@ def _of_the_domain(part: str, term: GroupTerm, index: np.ndarray) -> bool:
 
 
 def _of_prefixes(term: GroupTerm) -> bool:
-    """Tell whether effects are those of prefixes on all answers, and not on those to a statement."""
+    """Tell whether effects are those of prefixes on all answers, whatever the statement."""
     return "prefix" in term.factors and not {"item", "variant"} & set(term.factors)
 
 
