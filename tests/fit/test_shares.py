@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polbayes.fit.components import with_variances
+from polbayes.fit.kernel import forward
 from polbayes.fit.model import build
 from polbayes.fit.moments import answer_moments
-from polbayes.fit.readout import predictors, read_off
+from polbayes.fit.readout import read_off
 from polbayes.fit.shares import variance_shares
 from polbayes.fit.study import study, weigh
 
@@ -172,7 +173,9 @@ def test_moments_of_answers_are_averaged_over_what_a_model_was_asked(full):
     weights = weigh(full.cells)
     gaps = full.drawn["gap"].values.reshape(-1, 1)
     of = (full.cells.frame["model"] == "m1") & (full.cells.frame["dimension"] == "economic")
-    for draw, (eta, own, *_) in enumerate(predictors(full.built, full.drawn)):
+    effects = full.drawn["effects"].values.reshape(len(gaps), -1)
+    for draw, row in enumerate(effects):
+        eta, own = forward(row, *full.built.layout.answers.plain)
         moments = answer_moments("cumulative", eta, own, gaps[draw])
         for name in ("slope", "variance", "noise"):
             expected = (getattr(moments, name) * weights.weight)[of].sum()
