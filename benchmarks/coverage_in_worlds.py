@@ -13,6 +13,9 @@ one_decided    one model that never wavers
 temperature_0  the three runs of all models are copies of one answer
 keyed_wording  wordings add to agreement with statements of the right, but not of the left
 missing        three tenths of the answers to statements of the left are missing
+two_models     the model's own, with two models
+one_model      the same with one, and the spec for one; what others would make of the statements is
+               then part of its quirks
 """
 
 import argparse
@@ -35,8 +38,9 @@ from polbayes.prompts import Prefix
 MODELS, ITEMS, PREFIXES, RUNS = 5, 14, 2, 3
 WORLDS = (
     *("own", "heavy", "topics", "topics_known", "one_decided", "temperature_0", "keyed_wording"),
-    "missing",
+    *("missing", "two_models", "one_model"),
 )
+FEWER = {"two_models": 2, "one_model": 1}
 PARTS = {
     "theta": "~ 0 + dimension + (0 + dimension | model)",
     "decisiveness": "~ 1 + (1 | model)",
@@ -46,6 +50,12 @@ PARTS = {
     "quirk": "~ (1 | model:item)",
     "wording": "~ (1 | gr(model:item:variant:prefix, by = model))",
     "threshold": "~ (1 | model)",
+}
+ALONE = {
+    **{name: text for name, text in PARTS.items() if name not in ("difficulty", "threshold")},
+    "theta": "~ 0 + dimension",
+    "decisiveness": "~ 1",
+    "acquiescence": "~ 1 + (1 | gr(model:prefix, by = model))",
 }
 WIDTH, DIFFICULTY, STEER, PROMPT, KEYED = 0.4, 0.6, 0.2, 0.3, 0.5
 SHARP = 1e6
@@ -87,9 +97,10 @@ def stances(
 
 def simulate(world: str, rng: np.random.Generator) -> tuple[Any, np.ndarray, np.ndarray]:
     """Draw a coded dataset, true θ and true lean, both ``[model, dimension]``."""
-    theta = rng.normal(-0.4, 0.8, (MODELS, 2))
-    asked = rng.normal(0.2, 0.3, MODELS)
-    kappa = np.exp(rng.normal(1.0, 0.6, MODELS))
+    models = FEWER.get(world, MODELS)
+    theta = rng.normal(-0.4, 0.8, (models, 2))
+    asked = rng.normal(0.2, 0.3, models)
+    kappa = np.exp(rng.normal(1.0, 0.6, models))
     if world == "one_decided":
         kappa[-1] = SHARP
     if world == "temperature_0":
@@ -121,7 +132,7 @@ def simulate(world: str, rng: np.random.Generator) -> tuple[Any, np.ndarray, np.
     data = design(
         [Instrument("made_up", "made up", "made up", items)],
         [Prefix(f"p{k}", f"prefix {k}", "open") for k in range(PREFIXES)],
-        [ModelInfo(f"m{k}", "{statement}") for k in range(MODELS)],
+        [ModelInfo(f"m{k}", "{statement}") for k in range(models)],
         runs=RUNS,
     )
     stance = np.concatenate(answers, axis=1)[:, :, None]
@@ -137,7 +148,9 @@ def simulate(world: str, rng: np.random.Generator) -> tuple[Any, np.ndarray, np.
 def one(world: str, draws: int, seed: int) -> dict[str, Any]:
     """Fit one data set; return which shares of intervals cover, and how wide they are."""
     data, theta, lean = simulate(world, np.random.default_rng([WORLDS.index(world), seed]))
-    parts = dict(PARTS)
+    parts = dict(ALONE if world == "one_model" else PARTS)
+    if world == "one_model":
+        theta = theta / np.hypot(1, DIFFICULTY)  # in the unit of quirks and difficulties together
     if world == "topics_known":
         parts["quirk"] += " + (1 | model:topic)"
         theta = theta / np.sqrt(0.5)  # in the unit of what is the statement's alone
@@ -147,14 +160,11 @@ def one(world: str, draws: int, seed: int) -> dict[str, Any]:
     posterior = posterior.sel(dimension=["economic", "cultural"])
     found = posterior["theta"].stack(sample=("chain", "draw")).transpose("sample", ...).to_numpy()
     of_lean = posterior["lean"].stack(sample=("chain", "draw")).transpose("sample", ...).to_numpy()
-    first, second = np.triu_indices(MODELS, 1)
+    first, second = np.triu_indices(len(theta), 1)
     differences, true = found[:, first] - found[:, second], theta[first] - theta[second]
     row: dict[str, Any] = {"world": world, "seed": seed}
-    for name, draws_of, truth in (
-        ("difference of θ", differences, true),
-        ("lean", of_lean, lean),
-        ("θ", found, theta),
-    ):
+    compared = [("difference of θ", differences, true)] if len(theta) > 1 else []
+    for name, draws_of, truth in (*compared, ("lean", of_lean, lean), ("θ", found, theta)):
         low, high = np.quantile(draws_of, (0.05, 0.95), axis=0)
         row[name] = float(((low < truth) & (truth < high)).mean())
         row[f"width, {name}"] = float((high - low).mean())

@@ -1,15 +1,15 @@
 """What a config means, checked and shown before anybody is asked anything."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.config import ElicitationConfig, RunConfig
+from polbayes.config import ElicitationConfig, RespondentConfig, RunConfig
 from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses
-from polbayes.design import design
+from polbayes.design import ModelInfo, design
 from polbayes.errors import UserError
 from polbayes.instruments import Instrument, load_instrument
 from polbayes.journal import CODING
@@ -167,11 +167,32 @@ def design_of(
     return design(
         instruments,
         prefixes,
-        [model_info(name, config.respondents[name], template) for name in chosen],
+        [
+            _with_decoding(
+                model_info(name, config.respondents[name], template),
+                config.respondents[name],
+                config.elicitation,
+            )
+            for name in chosen
+        ],
         variants=config.variants,
         items=config.items,
         runs=config.elicitation.runs,
     )
+
+
+def _with_decoding(
+    info: ModelInfo, config: RespondentConfig, elicitation: ElicitationConfig
+) -> ModelInfo:
+    """Add to a model's attributes how it writes, where all of its runs are then one answer."""
+    if elicitation.kind != "open_ended" or config.backend == "simulated":
+        return info
+    how, omitted = elicitation.decoding, config.api.omit if config.api else ()
+    if how == "sample" and elicitation.temperature == 0 and "temperature" not in omitted:
+        how = "greedy"
+    if how == "sample" or "decoding" in info.attributes:
+        return info
+    return replace(info, attributes={**info.attributes, "decoding": how})
 
 
 def _judging(config: RunConfig, data: "xr.Dataset") -> list[str]:

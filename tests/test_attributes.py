@@ -10,11 +10,13 @@ from polbayes.attributes import (
     model_attributes,
     read_attribute,
 )
+from polbayes.compose import compose
 from polbayes.config import ElicitationConfig, RespondentConfig
 from polbayes.dataset import MISSING, merge
 from polbayes.design import ModelInfo, design
 from polbayes.errors import UserError
 from polbayes.instruments import load_instrument
+from polbayes.plan import plan
 from polbayes.prompts import Prefix, load_prefixes, load_template
 from polbayes.respondents import describe
 
@@ -177,3 +179,25 @@ def test_prefixes_declare_attributes_in_their_file(tmp_path):
     path.write_text("prefixes:\n  kind: {text: Please., attributes: {prefix: true}}\n")
     with pytest.raises(UserError, match="prefix 'kind': attributes: 'prefix' means something"):
         load_prefixes(str(path))
+
+
+SIMULATED = "+respondents.drawn={backend: simulated, checkpoint: 'planted:left'}"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["models=[left,drawn]", SIMULATED, "elicitation.temperature=0"], ["greedy", ""]),
+        (["models=[left,right]", "elicitation.decoding=beam"], ["beam", "beam"]),
+        (["models=[left,right]", "elicitation.decoding=beam",
+          "+respondents.left.attributes.decoding=mine"], ["mine", "beam"]),
+        (["models=[left,right]"], None),
+    ],
+)  # fmt: skip
+def test_the_design_says_whose_runs_are_one_answer(overrides, expected):
+    """A simulated respondent draws its answers whatever the temperature."""
+    data = plan(compose(["+experiment=wvs_prefixes", *overrides])[0]).design
+    if expected is None:
+        assert "decoding" not in data.coords
+    else:
+        assert data["decoding"].values.tolist() == expected

@@ -72,7 +72,7 @@ def test_running_again_asks_and_samples_nothing(folder):
 
 def test_plain_xarray_tells_the_whole_story(folder):
     with xr.open_dataset(folder / "responses.nc") as data:
-        assert dict(data.sizes)["model"] == 5
+        assert dict(data.sizes)["model"] == 6
         cell = data.sel(model="left", item="wvs-01", variant="original", prefix="respond", run=1)
         prompt = str(cell["template"].values)
         prompt = prompt.replace("{prefix}", f"{cell['prefix_text'].values}\n")

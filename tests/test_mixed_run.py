@@ -169,7 +169,7 @@ def test_explain_prints_equation_and_priors(analysis, capsys):
     assert "u[item: Intercept] ~ Normal(0, σ²)" in text
     assert "mu: coefficient of keying ~ Normal(0, 2.5" in text
     if analysis == "mixed_r_plus":
-        assert "fitted separately for each model (5)" in text
+        assert "fitted separately for each model (6)" in text
         assert "in standard deviations of r_plus" in text
     else:
         assert "c[2] ~ Normal(2, 1), in increasing order" in text

@@ -288,7 +288,7 @@ def test_a_whole_run_of_a_study(tmp_path):
     tables = tmp_path / "report" / "tables"
     effects = pd.read_csv(tables / "haller_table_3.csv")
     own = effects[effects["estimate"].notna()]
-    assert len(own) == 5 * 5
+    assert len(own) == 6 * 5
     assert own[["lower", "upper", "p_bonferroni", "bayes", "bayes_lower"]].notna().all(axis=None)
     # Without much of a prior, and with much data, the two say the same.
     assert (own["estimate"] - own["bayes"]).abs().max() < 0.2 * (own["upper"] - own["lower"]).max()

@@ -32,6 +32,10 @@ _STANCE_POINTS = ("disagree", "neutral", "agree")
 _SQUEEZE = 1000.0
 
 
+# Ways of decoding (an attribute of models) of which several runs are one answer.
+ONE_ANSWER = ("greedy", "beam", "contrastive", "cached")
+
+
 @dataclass(frozen=True)
 class Cells:
     """Distinct cells, with what was answered in each.
@@ -59,7 +63,8 @@ class Cells:
     read
         What a coder that may err made of the answers; None where what is counted is true.
     copies
-        Models whose runs are all the same, in every cell, where there are several.
+        Models whose runs are all the same, in every cell, where there are several, or whose
+        decoding gives one answer.
     """
 
     frame: "pd.DataFrame"
@@ -114,9 +119,12 @@ def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
             f"{', '.join(sorted({'stance', 'rating', 'r_plus'} & set(map(str, data.data_vars))))}."
         )
     frame, notes = _drop_unusable(frame)
+    copies: tuple[str, ...] = ()
+    if spec.sampled_items:
+        frame, copies = _first_of_copies(frame, notes)
     if spec.family in ("logit_normal", "beta"):
         return _continuous(frame, spec, notes, data)
-    return _ordinal(frame, spec, notes, data, coder)
+    return _with_copies(_ordinal(frame, spec, notes, data, coder), spec, copies)
 
 
 def check_coder(data: "xr.Dataset", spec: Spec) -> Coder | None:
@@ -254,7 +262,7 @@ def _ordinal(
         table = distinct["table"].to_numpy()
         none = distinct["model"].map(odds).to_numpy(dtype=float)
         read = Readings(coder, made, table, np.where(table < len(coder.tables), none, 0.0))
-    cells = Cells(
+    return Cells(
         frame=distinct[keys].reset_index(drop=True),
         counts=counts,
         value=np.empty(0),
@@ -264,11 +272,39 @@ def _ordinal(
         order=_order(data),
         read=read,
     )
-    return _with_copies(cells, spec)
 
 
-def _with_copies(cells: Cells, spec: Spec) -> Cells:
+def _first_of_copies(
+    frame: "pd.DataFrame", notes: list[str]
+) -> tuple["pd.DataFrame", tuple[str, ...]]:
+    """Leave out all runs but the first of models whose decoding gives one answer.
+
+    Returns
+    -------
+    frame
+        Without these runs.
+    copies
+        The models.
+    """
+    if "decoding" not in frame:
+        return frame, ()
+    same = frame["decoding"].isin(ONE_ANSWER)
+    again = same & frame.duplicated(["model", "item", "variant", "prefix"])
+    if not again.any():
+        return frame, ()
+    models = tuple(str(model) for model in frame.loc[again, "model"].unique())
+    notes.append(
+        f"{', '.join(models)}: runs are no independent answers (decoding: "
+        f"{', '.join(sorted(frame.loc[again, 'decoding'].unique()))}), so that the first of each "
+        f"question counts alone; {again.sum():,} others are left out."
+    )
+    return frame[~again], models
+
+
+def _with_copies(cells: Cells, spec: Spec, known: tuple[str, ...]) -> Cells:
     """Find the models whose runs are all the same, and count these runs once.
+
+    To `known`, of which there is one run each already, come those that the data show.
 
     A model that always repeats itself gives one opinion, and not as many as there are runs. Where
     there is one cell a statement, and its quirk is integrated out, the likelihood says so itself,
@@ -276,6 +312,7 @@ def _with_copies(cells: Cells, spec: Spec) -> Cells:
     """
     if not spec.sampled_items:
         return cells
+    cells = replace(cells, copies=known)
     model, names = levels(cells.frame, ["model"])
     # One question may have several cells, if its runs differ in something (their administration).
     question, questions = levels(cells.frame, ["model", "item", "variant", "prefix"])
@@ -294,7 +331,7 @@ def _with_copies(cells: Cells, spec: Spec) -> Cells:
         f"{listed}: all runs of every question have the same answer, so that they count as one "
         "opinion (as copies of one answer would: a temperature of 0, beams, a cache)."
     )
-    cells = replace(cells, copies=tuple(labels), notes=(*cells.notes, note))
+    cells = replace(cells, copies=(*known, *labels), notes=(*cells.notes, note))
     read = cells.read
     if read is None and not cells.frame.duplicated(["model", "item"]).any():
         return cells

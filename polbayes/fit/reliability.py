@@ -32,7 +32,7 @@ _FEW_IN_GROUP = 20
 _CHUNK = 2048
 
 # So many of the leading coefficients and effects does an effect follow.
-_FEW = 4
+_FEW = 6
 
 # Precision of a mean that is zero by construction.
 _EXACT = 1e6

@@ -274,7 +274,8 @@ def leads(block: Block) -> bool:
     """Whether other effects follow a term's.
 
     They follow discriminations: of an item that is far from all models the answers know the
-    product of discrimination and distance, so that both can only change together. Correlated
+    product of discrimination and distance, so that both can only change together. And they follow
+    difficulties, which are the mean of what a handful of models think of a statement. Correlated
     effects lead, too (`leading_columns`).
 
     Parameters
@@ -282,7 +283,8 @@ def leads(block: Block) -> bool:
     block
         The term.
     """
-    return block.part == "discrimination" and block.group is not None and not block.correlated
+    leading = block.part in ("discrimination", "difficulty")
+    return leading and block.group is not None and not block.correlated
 
 
 def leading_columns(layout: Layout) -> np.ndarray:

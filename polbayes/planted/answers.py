@@ -147,15 +147,16 @@ def class_probabilities(truth: Truth, eta: float, kind: str) -> "NDArray[np.floa
     numpy.ndarray
         One number a class of the answer set, in its order; sums to 1.
     """
+    sharp = truth.decisiveness
     if kind == "likert":
-        return likert_probabilities(eta, truth.threshold, truth.outer_threshold)
+        return likert_probabilities(eta, truth.threshold, truth.outer_threshold, sharp)
     if kind == "open":
         beside = np.array([truth.unrelated, truth.refused])
-        stances = stance_probabilities(eta, truth.threshold) * (1 - beside.sum())
+        stances = stance_probabilities(eta, truth.threshold, sharp) * (1 - beside.sum())
         return np.concatenate([stances, beside])
-    agree = float(agree_probability(eta))
+    disagree, agree = (float(agree_probability(side * eta, sharp)) for side in (-1, 1))
     valid = truth.validity
-    return np.array([(1 - agree) * valid, agree * valid, 1 - valid])
+    return np.array([disagree * valid, agree * valid, 1 - valid])
 
 
 def answer_probabilities(

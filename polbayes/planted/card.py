@@ -94,6 +94,7 @@ def _what(truth: Truth, parameters: int, vocabulary: int) -> str:
 def _planted(truth: Truth) -> str:
     rows = [
         *((f"theta, {name}", f"{value:+.2f}") for name, value in truth.theta.items()),
+        ("decisiveness", f"{truth.decisiveness:.1f}"),
         ("acquiescence", f"{truth.acquiescence:+.2f}"),
         ("scale of wording effects", f"{truth.wording_scale:.2f}"),
         ("scale of item quirks", f"{truth.quirk_scale:.2f}"),
@@ -112,7 +113,7 @@ def _planted(truth: Truth) -> str:
     return "\n\n".join(
         (
             "## What was planted",
-            "On the logit scale, positive to the right and towards agreeing.",
+            "In units of the spread of item quirks, positive to the right and towards agreeing.",
             _table(("parameter", "value"), rows),
             _table(("prefix", "on agreeing", "on leaning"), prefixes),
         )

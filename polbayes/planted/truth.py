@@ -5,6 +5,8 @@ For respondent m, item i of dimension d, wording v with keying s, and prefix p::
     eta = acquiescence[m] + prefix_acquiescence[m,p] + wording[i,v] + wording_by_model[m,i,v]
           + s * (discrimination[i] * (theta[m,d] - difficulty[i]) + prefix_steer[m,p] + quirk[m,i])
 
+and answers follow decisiveness[m] * eta. Quirks have a standard deviation of 1, which is the unit.
+
 What belongs to a respondent stands in `models/planted.yaml`. What belongs to an item or to one
 of its wordings is drawn from a hash of the seed and the ids, so that a new item leaves the draws
 of all others alone and an item that nobody has seen before has parameters too.
@@ -63,9 +65,13 @@ class Truth:
     name
         The respondent's name.
     theta
-        Ideology by dimension (``economic``, ``cultural``), right positive, on the logit scale.
+        Ideology by dimension (``economic``, ``cultural``), right positive, in units of the spread
+        of quirks.
+    decisiveness
+        What the distance of the predictor from a threshold is multiplied with to give logits,
+        above 0: how sharply the respondent repeats itself.
     acquiescence
-        What is added to agreeing with any wording, on the logit scale.
+        What is added to agreeing with any wording, in the same units.
     prefix_acquiescence, prefix_steer
         By prefix: what it adds to agreeing and to right-leaning answers; they sum to zero over
         the shipped prefixes. A prefix that is not named has no effect.
@@ -90,11 +96,12 @@ class Truth:
 
     name: str
     theta: Mapping[str, float]
+    decisiveness: float = 1.0
     acquiescence: float = 0.0
     prefix_acquiescence: Mapping[str, float] = field(default_factory=dict)
     prefix_steer: Mapping[str, float] = field(default_factory=dict)
     wording_scale: float = 0.1
-    quirk_scale: float = 0.15
+    quirk_scale: float = 1.0
     seed: int = 1
     threshold: float = 0.4
     outer_threshold: float = 1.6
@@ -155,6 +162,8 @@ def _truth(name: str, entry: Any, items: ItemScales, where: str) -> Truth:
     truth = Truth(name=name, items=items, **entry)
     if not 0 < truth.threshold < truth.outer_threshold:
         raise UserError(f"{where}: 'threshold' must be above 0 and below 'outer_threshold'.")
+    if not 0 < truth.decisiveness < math.inf:
+        raise UserError(f"{where}: decisiveness: must be a number above 0.")
     if not 0 < truth.validity <= 1 or not 0 <= truth.unrelated + truth.refused < 1:
         raise UserError(f"{where}: validity, unrelated and refused are shares between 0 and 1.")
     return truth
@@ -182,7 +191,7 @@ def linear_predictor(
     Returns
     -------
     float
-        On the logit scale, positive towards agreeing.
+        In units of the spread of quirks, positive towards agreeing.
     """
     asked = (
         truth.acquiescence
@@ -237,7 +246,9 @@ def linear_predictor_grid(truth: Truth, design: "xr.Dataset") -> "NDArray[np.flo
     return grid
 
 
-def stance_probabilities(eta: "ArrayLike", threshold: float) -> "NDArray[np.float64]":
+def stance_probabilities(
+    eta: "ArrayLike", threshold: float, decisiveness: float = 1.0
+) -> "NDArray[np.float64]":
     """Return the probabilities of the three stances.
 
     Parameters
@@ -246,6 +257,8 @@ def stance_probabilities(eta: "ArrayLike", threshold: float) -> "NDArray[np.floa
         Linear predictor, of any shape.
     threshold
         Distance of the two thresholds from 0, positive.
+    decisiveness
+        Makes logits of both.
 
     Returns
     -------
@@ -254,16 +267,16 @@ def stance_probabilities(eta: "ArrayLike", threshold: float) -> "NDArray[np.floa
 
     Notes
     -----
-    P(agree) = logistic(eta - threshold) and P(disagree) = logistic(-eta - threshold), which is
-    cumulative logit with symmetric thresholds.
+    P(agree) = logistic(decisiveness (eta - threshold)) and P(disagree) = logistic(decisiveness
+    (-eta - threshold)), which is cumulative logit with symmetric thresholds.
     """
-    eta = np.asarray(eta, dtype=float)
-    agree, disagree = _logistic(eta - threshold), _logistic(-eta - threshold)
-    return np.stack([disagree, 1 - agree - disagree, agree], axis=-1)
+    eta, wide = decisiveness * np.asarray(eta, dtype=float), decisiveness * threshold
+    neutral = _between(-wide - eta, wide - eta)
+    return np.stack([_logistic(-eta - wide), neutral, _logistic(eta - wide)], axis=-1)
 
 
 def likert_probabilities(
-    eta: "ArrayLike", threshold: float, outer_threshold: float
+    eta: "ArrayLike", threshold: float, outer_threshold: float, decisiveness: float = 1.0
 ) -> "NDArray[np.float64]":
     """Return the probabilities of the numbers from 1 to 5.
 
@@ -273,6 +286,8 @@ def likert_probabilities(
         Linear predictor, of any shape.
     threshold, outer_threshold
         Distances of the inner and the outer two thresholds from 0.
+    decisiveness
+        See `stance_probabilities`.
 
     Returns
     -------
@@ -280,15 +295,20 @@ def likert_probabilities(
         Shape of `eta` and a last axis for 1, 2, 3, 4, 5; sums to 1. 1 and 2 together have the
         probability of disagreeing, 4 and 5 that of agreeing.
     """
-    inner = stance_probabilities(eta, threshold)
-    outer = stance_probabilities(eta, outer_threshold)
-    one, five = outer[..., 0], outer[..., 2]
-    return np.stack([one, inner[..., 0] - one, inner[..., 1], inner[..., 2] - five, five], axis=-1)
+    one, _, five = np.moveaxis(stance_probabilities(eta, outer_threshold, decisiveness), -1, 0)
+    three = stance_probabilities(eta, threshold, decisiveness)[..., 1]
+    eta = decisiveness * np.asarray(eta, dtype=float)
+    low, high = decisiveness * threshold, decisiveness * outer_threshold
+    two, four = _between(-high - eta, -low - eta), _between(-high + eta, -low + eta)
+    return np.stack([one, two, three, four, five], axis=-1)
 
 
-def agree_probability(eta: "ArrayLike") -> "NDArray[np.float64]":
-    """Return the share of agreeing among the valid answers of a forced choice, logistic(eta)."""
-    return _logistic(np.asarray(eta, dtype=float))
+def agree_probability(eta: "ArrayLike", decisiveness: float = 1.0) -> "NDArray[np.float64]":
+    """Return the share of agreeing among the valid answers of a forced choice.
+
+    It is logistic(decisiveness eta), of the shape of eta.
+    """
+    return _logistic(decisiveness * np.asarray(eta, dtype=float))
 
 
 def difficulty(scales: ItemScales, item: str) -> float:
@@ -308,7 +328,14 @@ def discrimination(scales: ItemScales, item: str) -> float:
 
 
 def _logistic(x: "NDArray[np.float64]") -> "NDArray[np.float64]":
-    return np.asarray(0.5 * (1 + np.tanh(0.5 * x)), dtype=float)
+    from scipy.special import expit
+
+    return np.asarray(expit(x), dtype=float)
+
+
+def _between(low: "NDArray[np.float64]", high: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    """Return logistic(high) - logistic(low), above 0 even where both round to the same number."""
+    return _logistic(high) * _logistic(-low) * -np.expm1(low - high)
 
 
 @cache

@@ -119,7 +119,7 @@ class SimulatedRespondent:
         """Return the probability mass of each option (question, option).
 
         Where the lexicon has neutral options the stances are ordinal, else agreeing is
-        logistic(eta); both are multiplied by the planted validity. The options of one
+        logistic(decisiveness eta); both are multiplied by the planted validity. The options of one
         stance share its mass equally.
         """
         stances = np.array(lexicon.stance)
@@ -167,8 +167,9 @@ class SimulatedRespondent:
         """Return the mass of disagreeing, neutral and agreeing."""
         from polbayes.planted.truth import agree_probability, stance_probabilities
 
-        eta = self._eta(question)
+        eta, truth = self._eta(question), self._truth
         if ordinal:
-            return stance_probabilities(eta, self._truth.threshold) * self._truth.validity
-        agree = float(agree_probability(eta))
-        return np.array([1 - agree, 0.0, agree]) * self._truth.validity
+            stances = stance_probabilities(eta, truth.threshold, truth.decisiveness)
+            return stances * truth.validity
+        agree = float(agree_probability(eta, truth.decisiveness))
+        return np.array([1 - agree, 0.0, agree]) * truth.validity

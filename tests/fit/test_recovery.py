@@ -133,7 +133,8 @@ def test_a_seed_fixes_the_draws(coded, backend):
 def test_intervals_cover_what_was_planted_in_the_shipped_respondents():
     """The World Values items, their wordings and prefixes, answered by `polbayes.planted`.
 
-    What is planted is in logits, the unit of `analysis=ideology_logit`.
+    Planted quirks and difficulties sum to zero over the items of a dimension, and effects of
+    prefixes over the prefixes, so that what is planted is the position on what was asked.
     """
     from polbayes.compose import compose
     from polbayes.dataset import MISSING, STATUS
@@ -152,28 +153,37 @@ def test_intervals_cover_what_was_planted_in_the_shipped_respondents():
     stance = np.full(data["status"].shape, MISSING, dtype=np.int8)
     for m, truth in enumerate(truths):
         grid = linear_predictor_grid(truth, data)
-        p = stance_probabilities(np.nan_to_num(grid), truth.threshold).cumsum(axis=-1)
+        p = stance_probabilities(np.nan_to_num(grid), truth.threshold, truth.decisiveness)
+        p = p.cumsum(axis=-1)
         u = rng.random((*grid.shape, 3))
         answer = (u > p[..., None, 0]).astype(int) + (u > p[..., None, 1]) - 1
         stance[m] = np.where(np.isnan(grid)[..., None], MISSING, answer)
     data["stance"] = data["status"].copy(data=stance)
     asked = data["status"] == STATUS["pending"]
     data["status"] = data["status"].where(~asked, np.int8(STATUS["ok"]))
-    named = compose(["+experiment=wvs_prefixes", "analysis=ideology_logit"])[0]
-    spec = parse_spec(named.analysis)
+    spec = parse_spec(compose(["+experiment=wvs_prefixes"])[0].analysis)
     result = fit(
         spec, gather_cells(data, spec), SamplerConfig(chains=2, tune=800, draws=600), seed=5
     )
-    low, high = result.posterior["theta"].quantile([0.05, 0.95], ("chain", "draw"))
+    quantiles = result.posterior.quantile([0.05, 0.95], ("chain", "draw"))
+    for name in ("theta", "theta_asked"):
+        low, high = quantiles[name]
+        inside = [
+            float(low.sel(model=t.name, dimension=d))
+            <= value
+            <= float(high.sel(model=t.name, dimension=d))
+            for t in truths
+            for d, value in t.theta.items()
+        ]
+        # Twelve intervals of 90 %: fewer than nine would happen once in forty times.
+        assert sum(inside) >= 9, name
+    low, high = quantiles["decisiveness"]
     inside = [
-        float(low.sel(model=t.name, dimension=d))
-        <= value
-        <= float(high.sel(model=t.name, dimension=d))
+        float(low.sel(model=t.name)) <= t.decisiveness <= float(high.sel(model=t.name))
         for t in truths
-        for d, value in t.theta.items()
     ]
-    # Ten intervals of 90 %: fewer than seven would happen once in a hundred times.
-    assert sum(inside) >= 7
+    assert sum(inside) >= 4
+    low, high = quantiles["theta"]
     for name, side in (("left", -1), ("right", 1)):
         ends = (high if side < 0 else low).sel(model=name)
         assert (np.sign(ends) == side).all()

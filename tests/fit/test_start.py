@@ -7,7 +7,7 @@ from polbayes.fit.layout import lay_out
 from polbayes.fit.model import build
 from polbayes.fit.observed import KINDS, answers_of
 from polbayes.fit.reliability import curvature, known
-from polbayes.fit.start import centre, find_start, leading_columns
+from polbayes.fit.start import centre, find_start
 
 ITEMS = tuple(
     (f"i{k:02d}", "economic", "left" if k % 2 else "right", ("original", "opposite"))
@@ -159,7 +159,7 @@ def test_reliability_is_that_of_the_inverse_curvature(coded, bound, monkeypatch,
     groups = [b for b in layout.blocks if b.group is not None]
     scales = np.concatenate([start.scales[b.every_scale] for b in groups])
     precision = np.concatenate([[0.25, 0.25], scales**-2])
-    found = known(layout, bend, precision, leading_columns(layout))
+    found = known(layout, bend, precision, np.arange(2))  # following the coefficients
     whole = bend.toarray() + np.diag(precision)
     rows, own = [], groups[-1]
     # Where the wordings are eliminated, their sums are left aside.

@@ -277,7 +277,7 @@ def planted(bound, coded):
 def test_planted_decisiveness_is_recovered(planted):
     found, kappa, *_ = planted
     log = np.log(found["decisiveness"])
-    low, high = log.quantile([0.01, 0.99], ("chain", "draw")).to_numpy()
+    low, high = log.quantile([0.005, 0.995], ("chain", "draw")).to_numpy()
     assert (np.diff(log.mean(("chain", "draw"))) > 0).all()
     assert ((low < np.log(kappa)) & (np.log(kappa) < high)).all()
 
@@ -406,3 +406,23 @@ def test_heavy_tails_are_found(bound, coded):
         assert np.isfinite(found["lean"]).all()
     assert ends["heavy"][0] < 1.5 < ends["heavy"][1] < 4
     assert ends["normal"][0] > 3
+
+
+def test_runs_of_a_decoding_with_one_answer_count_once_whatever_they_say(bound, coded):
+    """A server at temperature 0 may say two things all the same."""
+    rng = np.random.default_rng(1)
+    answers = rng.integers(-1, 2, (2, 4, 4, 2, 3))
+    data = coded(answers, runs=3)
+    data = data.assign_coords(decoding=("model", np.array(["greedy", ""], dtype=object)))
+    _, cells, _ = bound({**PARTS, "wording": PROMPT}, data)
+    own = (cells.frame["model"] == "m1").to_numpy()
+    assert cells.copies == ("m1",)
+    assert (cells.counts[own].sum(axis=1) == 1).all()
+    assert (cells.counts[~own].sum(axis=1) == 3).all()
+    first = data["stance"].sel(model="m1").isel(run=0)
+    one = cells.frame[own].iloc[0]
+    given = int(first.sel(item=one["item"], variant=one["variant"], prefix=one["prefix"]))
+    assert cells.counts[own][0].tolist() == [float(given == k) for k in (-1, 0, 1)]
+    assert any("m1" in note and "greedy" in note for note in cells.notes)
+    _, plain, _ = bound({**PARTS, "decisiveness": None}, data)
+    assert (plain.counts.sum(axis=1) == 3).all()

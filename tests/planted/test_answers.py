@@ -13,7 +13,7 @@ from polbayes.planted.answers import (
     next_token_distribution,
 )
 from polbayes.planted.corpus import shipped_wordings
-from polbayes.planted.truth import Truth
+from polbayes.planted.truth import Truth, load_truths
 
 TRUTH = Truth(name="t", theta={}, threshold=np.log(3), validity=0.9, unrelated=0.1, refused=0.1)
 KINDS = ["open", "forced", "likert", "masked"]
@@ -100,3 +100,14 @@ def test_the_lexical_coder_reads_every_open_answer_whatever_the_statement():
         name = answers.classes[number]
         wanted = None if name == "unrelated" else name
         assert {read(statement, text) for statement in statements} == {wanted}, text
+
+
+def test_every_answer_of_one_who_never_wavers_has_a_next_token():
+    resolute = load_truths()["resolute"]
+    for kind in ("open", "forced", "likert"):
+        answers = answer_set(kind)
+        nodes = build_trie([[ord(c) for c in text] + [0] for text in answers.texts])
+        for eta in (-6.0, 6.0):
+            p = answer_probabilities(answers, class_probabilities(resolute, eta, kind))
+            for node in nodes.values():
+                assert np.isfinite(next_token_distribution(node, p)).all()

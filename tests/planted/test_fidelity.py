@@ -51,7 +51,7 @@ def test_a_checkpoint_knows_noisy_wordings(checkpoints, name):
     wordings = shipped_wordings()
     cells = sample_cells(TRUTHS[name], wordings, count=150, seed=4, strength=0.15)
     found = measure(*checkpoints(name), TRUTHS[name], wordings, cells)
-    assert found.error < 0.03
+    assert found.error < 0.035
     assert found.right_stance > 0.97 or found.clear < 20
 
 

@@ -136,13 +136,36 @@ def test_shipped_prefix_effects_sum_to_zero_and_the_fickle_one_has_the_largest()
 
 def test_shipped_respondents_are_what_their_names_say():
     truths = load_truths()
-    assert set(truths) == {"left", "right", "centre", "yes_sayer", "fickle", "masked_left"}
+    assert set(truths) == {
+        *("left", "right", "centre", "yes_sayer", "fickle", "resolute", "masked_left")
+    }
     assert all(value <= -1 for value in truths["left"].theta.values())
     assert all(value >= 1 for value in truths["right"].theta.values())
     assert max(truths.values(), key=lambda t: t.acquiescence).name == "yes_sayer"
     assert set(truths["yes_sayer"].theta.values()) == {0}
     assert [t.name for t in truths.values() if t.architecture == "masked"] == ["masked_left"]
     assert {t.name for t in truths.values() if t.instruct} == {"left", "right"}
+
+
+def test_the_resolute_one_says_the_same_again_and_the_others_waver():
+    layout = design([load_instrument("wvs")], load_prefixes(), [ModelInfo("m", "{statement}")])
+    same = {}
+    for name, truth in load_truths().items():
+        grid = linear_predictor_grid(truth, layout)
+        p = stance_probabilities(grid[np.isfinite(grid)], truth.threshold, truth.decisiveness)
+        same[name] = (p**2).sum(axis=-1).mean()
+    assert same.pop("resolute") > 0.94
+    assert max(same.values()) < 0.9
+
+
+def test_decisiveness_multiplies_the_distance_from_the_thresholds():
+    np.testing.assert_allclose(
+        stance_probabilities(0.7, 0.2, 3.0), stance_probabilities(2.1, 0.6), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        likert_probabilities(-0.3, 0.2, 0.9, 2.0), likert_probabilities(-0.6, 0.4, 1.8), atol=1e-12
+    )
+    np.testing.assert_allclose(agree_probability(math.log(4) / 2, 2.0), 0.8)
 
 
 def test_grid_agrees_with_the_single_cell():
@@ -187,6 +210,7 @@ def test_draws_hang_on_the_ids_alone():
         ("respondents: {a: {theta: {economic: 0}}}", "economic, cultural"),
         ("respondents: {a: {theta: {economic: 0, cultural: 0}, threshold: 2}}", "outer_threshold"),
         ("respondents: {a: {theta: {economic: 0, cultural: 0}, validity: 2}}", "between 0 and 1"),
+        ("respondents: {a: {theta: {economic: 0, cultural: 0}, decisiveness: 0}}", "above 0"),
         ("respondents: {a: {theta: {economic: 0, cultural: 0}, architecture: x}}", "masked"),
         ("items: {}", "'respondents'"),
     ],
@@ -197,3 +221,10 @@ def test_a_bad_file_is_refused_with_its_place(tmp_path, text, says):
     with pytest.raises(UserError, match=says) as caught:
         load_truths(path)
     assert "mine.yaml" in str(caught.value)
+
+
+def test_what_hardly_ever_happens_has_a_probability_above_zero():
+    eta = np.array([-5.0, 0.0, 5.0])
+    for p in (stance_probabilities(eta, 0.4, 25.0), likert_probabilities(eta, 0.4, 1.6, 25.0)):
+        assert (p > 0).all()
+        np.testing.assert_allclose(p.sum(axis=-1), 1, rtol=1e-12)

@@ -64,9 +64,9 @@ def decisiveness(results: Results) -> Section | None:
     if copies:
         blocks.append(
             Paragraph(
-                f"All runs of {', '.join(copies)} are the same. Such runs may be copies of one "
-                "answer (temperature 0, beams, a cache) and count as one opinion, so there is no "
-                "estimate of how often the same answer would come again."
+                f"The runs of {', '.join(copies)} are all the same, or were written in a way that "
+                "gives one answer (temperature 0, beams, a cache). They count as one opinion, so "
+                "there is no estimate of how often the same answer would come again."
             )
         )
     return Section("decisiveness", "How decided the models are", reading, tuple(blocks))
