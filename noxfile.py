@@ -34,7 +34,9 @@ def servers(session: nox.Session) -> None:
     """Run the tests that ask servers of others: llama.cpp's, built for that, and transformers'."""
     others = ("llama-cpp-python[server]", "gguf", "transformers[serving]", "accelerate")
     session.install(*CONSTRAINTS, "-e", ".[test]", *others)
-    session.run("pytest", "-m", "slow", "tests/launch/test_real_servers.py", *session.posargs)
+    session.run(
+        "pytest", "-m", "slow", "tests/probing/launch/test_real_servers.py", *session.posargs
+    )
 
 
 @nox.session(python="3.11")
@@ -74,14 +76,14 @@ def sbc(session: nox.Session) -> None:
     out = ROOT / "docs" / "calibration"
     for old in out.glob("ranks-*.csv"):
         old.unlink()
-    session.run("python", "-m", "polbayes.calibration", *(session.posargs or ["--out", str(out)]))
+    session.run("python", "-m", "tools.calibration", *(session.posargs or ["--out", str(out)]))
 
 
 @nox.session(python="3.11")
 def embedded(session: nox.Session) -> None:
     """Train the embedded models again (minutes)."""
     session.install(*CONSTRAINTS, "-e", ".")
-    session.run("python", "-m", "polbayes.planted", *session.posargs)
+    session.run("python", "-m", "tools.embedded", *session.posargs)
 
 
 @nox.session(python="3.11")

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from polbayes.dataset import STANCE, open_responses, to_frame
+from polbayes.data.dataset import STANCE, open_responses, to_frame
 
 
 def equal_weights(data) -> pd.Series:

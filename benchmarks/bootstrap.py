@@ -10,11 +10,11 @@ import time
 
 import numpy as np
 
-from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS, to_frame
-from polbayes.design import ModelInfo, design
-from polbayes.instruments import Instrument, Item, Variant
+from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS, to_frame
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
 from polbayes.measures import bias
-from polbayes.prompts import Prefix
 
 BY = ["model", "instrument", "prefix"]
 

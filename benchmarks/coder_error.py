@@ -23,18 +23,18 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from polbayes.config import AnalysisConfig, MisclassificationConfig, SamplerConfig
-from polbayes.dataset import MISSING, STANCE, STANCE_CLASSES, STATUS, write_dataset
-from polbayes.design import ModelInfo, design
-from polbayes.files import replacing
+from polbayes.config.schema import AnalysisConfig, MisclassificationConfig, SamplerConfig
+from polbayes.data.dataset import MISSING, STANCE, STANCE_CLASSES, STATUS, write_dataset
+from polbayes.data.files import replacing
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
 from polbayes.fit.spec import parse_spec
-from polbayes.instruments import POLARITY, Instrument, Item, Variant
-from polbayes.prompts import Prefix
-from polbayes.validation.coded import coded_from
-from polbayes.validation.labelled import Labelled, merged_classes
-from polbayes.validation.task import confusion_dataset
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Variant
+from polbayes.tasks.validation.coded import coded_from
+from polbayes.tasks.validation.labelled import Labelled, merged_classes
+from polbayes.tasks.validation.task import confusion_dataset
 
 # Latent stances in rows and readings in columns, both disagree, neutral, agree, unrelated.
 # Table 5 gives precision, recall and support; these are whole numbers of answers with all of them,

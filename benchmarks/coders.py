@@ -14,7 +14,7 @@ import pandas as pd
 from polbayes.coding import get_coder
 from polbayes.coding.option_reading import read_option
 from polbayes.coding.options import declare, fold
-from polbayes.dataset import STANCE_CLASSES
+from polbayes.data.dataset import STANCE_CLASSES
 
 DATA = Path(__file__).resolve().parents[1] / "../shared/data"
 CODERS = ("likert", "lexical")

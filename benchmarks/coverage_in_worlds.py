@@ -26,14 +26,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polbayes.config import AnalysisConfig, SamplerConfig
-from polbayes.dataset import NOT_ASKED, STATUS
-from polbayes.design import ModelInfo, design
+from polbayes.config.schema import AnalysisConfig, SamplerConfig
+from polbayes.data.dataset import NOT_ASKED, STATUS
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
 from polbayes.fit.spec import parse_spec
-from polbayes.instruments import Instrument, Item, Variant
-from polbayes.prompts import Prefix
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
 MODELS, ITEMS, PREFIXES, RUNS = 5, 14, 2, 3
 WORLDS = (

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polbayes.config import AnalysisConfig, SamplerConfig
-from polbayes.dataset import STATUS
-from polbayes.design import ModelInfo, design
+from polbayes.config.schema import AnalysisConfig, SamplerConfig
+from polbayes.data.dataset import STATUS
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
 from polbayes.fit.spec import parse_spec
-from polbayes.instruments import Instrument, Item, Variant
-from polbayes.prompts import Prefix
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
 MODELS, ITEMS, RUNS = 10, 14, 10
 PARTS = {

@@ -21,13 +21,12 @@ import torch
 import transformers as tf
 from tokenizers import BertWordPieceTokenizer, ByteLevelBPETokenizer
 
-from polbayes.config import ElicitationConfig
-from polbayes.design import ModelInfo
-from polbayes.instruments import load_instrument
-from polbayes.prompts import load_lexicon, load_prefixes, load_template, render
+from polbayes.config.schema import ElicitationConfig
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import load_lexicon, load_prefixes, load_template, render, surfaces
+from polbayes.instrument.questionnaires import load_instrument
 from polbayes.respondents import Question
 from polbayes.respondents.causal import CausalRespondent
-from polbayes.respondents.contract import surfaces
 from polbayes.respondents.masked import MaskedRespondent
 
 Way = Callable[[Sequence[Question]], Any]

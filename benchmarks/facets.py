@@ -23,12 +23,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from polbayes.config import SamplerConfig
-from polbayes.files import replacing
-from polbayes.fit.facets.fit import fit_rated, fit_ratings
-from polbayes.fit.facets.rated import gather
-from polbayes.fit.facets.simulated import Judge, Planted, simulate
-from polbayes.measures.ratings.values import VALUES, WEIGHTS, alignment_score
+from polbayes.config.schema import SamplerConfig
+from polbayes.data.files import replacing
+from polbayes.instrument.values import VALUES, WEIGHTS, alignment_score
+from polbayes.roleplay.fit.fit import fit_rated, fit_ratings
+from polbayes.roleplay.fit.rated import gather
+from polbayes.roleplay.fit.simulated import Judge, Planted, simulate
 
 SWISSBENCH = Path("../shared/data/swissbench/judge_scores.parquet")
 STEPS = ("recovery", "speed", "swissbench", "embedded")
@@ -198,7 +198,7 @@ def panels_of_swissbench(path: Path) -> dict[str, xr.DataArray]:
 
 def swissbench(path: Path) -> dict[str, Any]:
     """Estimate severity, consistency and self-preference of the judges, with intervals."""
-    from polbayes.fit.facets.tables import facet_tables
+    from polbayes.roleplay.fit.tables import facet_tables
 
     if not path.is_file():
         raise SystemExit(f"{path}: not here, and not shipped with polbayes; nothing was done.")

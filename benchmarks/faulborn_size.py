@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from polbayes.config import AnalysisConfig, SamplerConfig
-from polbayes.dataset import MISSING, NOT_ASKED, STATUS
-from polbayes.design import ModelInfo, design
-from polbayes.instruments import load_instrument
-from polbayes.prompts import load_prefixes
-from polbayes.resources import folder, read_yaml
+from polbayes.config.resources import folder, read_yaml
+from polbayes.config.schema import AnalysisConfig, SamplerConfig
+from polbayes.data.dataset import MISSING, NOT_ASKED, STATUS
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import load_prefixes
+from polbayes.instrument.questionnaires import load_instrument
 
 # Fewer draws and longer steps than by default are enough for an R-hat of 1.01 of everything.
 SAMPLER = {"backend": "nutpie", "tune": 300, "draws": 900, "target_accept": 0.7}

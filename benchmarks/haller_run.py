@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 
 from polbayes.cli import main as polbayes
-from polbayes.instruments import load_instrument
+from polbayes.instrument.questionnaires import load_instrument
 
 SETS = {"gpt": "gpt-3.5-turbo", "claude": "claude-3-5-sonnet-20240620"}
 QUICK = (

@@ -13,15 +13,15 @@ from dataclasses import asdict
 
 import numpy as np
 
-from polbayes.config import AnalysisConfig, SamplerConfig
-from polbayes.dataset import STATUS
-from polbayes.design import ModelInfo, design
+from polbayes.config.schema import AnalysisConfig, SamplerConfig
+from polbayes.data.dataset import STATUS
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.diagnose import diagnose
 from polbayes.fit.fit import fit
 from polbayes.fit.spec import parse_spec
-from polbayes.instruments import Instrument, Item, Variant
-from polbayes.prompts import Prefix
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
 PARTS = {
     "theta": "~ 0 + dimension + (0 + dimension | model)",

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from polbayes.config import AnalysisConfig, SamplerConfig
-from polbayes.dataset import STATUS
+from polbayes.config.schema import AnalysisConfig, SamplerConfig
+from polbayes.data.dataset import STATUS
 from polbayes.fit.analysis import fit_analysis, parse_analysis
 
 PREDICTORS = [f"x{k}" for k in range(1, 9)]

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 from bootstrap import simulate
 
-from polbayes.compose import compose
+from polbayes.config.compose import compose
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.loo import leave_one_out
 from polbayes.fit.model import build

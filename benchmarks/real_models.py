@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from polbayes.dataset import STATUS, open_responses, to_frame
+from polbayes.data.dataset import STATUS, open_responses, to_frame
 
 # The compass calls its second axis social.
 AXES = {"economic": "economic", "social": "cultural"}

@@ -31,8 +31,8 @@ import numpy as np
 import pandas as pd
 from faulborn_size import PARTS, Size, simulate
 
-from polbayes.config import AnalysisConfig, SamplerConfig
-from polbayes.dataset import STATUS, to_frame
+from polbayes.config.schema import AnalysisConfig, SamplerConfig
+from polbayes.data.dataset import STATUS, to_frame
 
 SIZE = Size(models=4, wvs=24, pct=0, prefixes=4)
 CHAINS, TUNE, DRAWS = 4, 500, 500

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from polbayes.cli import _main
-from polbayes.dataset import open_responses
+from polbayes.data.dataset import open_responses
 
 WARM_UP = "Please answer with yes or no: is two more than one?"
 

@@ -27,13 +27,13 @@ import numpy as np
 import yaml
 
 from polbayes.cli import _main
-from polbayes.config import ElicitationConfig, RespondentConfig
-from polbayes.dataset import NOT_ASKED
-from polbayes.design import ModelInfo
-from polbayes.instruments import load_instrument
-from polbayes.prompts import Lexicon, Template
+from polbayes.config.schema import ElicitationConfig, RespondentConfig
+from polbayes.data.dataset import NOT_ASKED
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import Lexicon, Template
+from polbayes.instrument.questionnaires import load_instrument
 from polbayes.respondents import BACKENDS, Backend
-from polbayes.respondents.contract import Question
+from polbayes.respondents.base import Question
 
 MB = 1e6
 
@@ -153,7 +153,7 @@ def code(chosen: argparse.Namespace) -> None:
 
 def one_model(chosen: argparse.Namespace) -> dict[str, Any]:
     """Open one model."""
-    from polbayes.dataset import open_responses
+    from polbayes.data.dataset import open_responses
 
     begun = time.perf_counter()
     name = f"m{chosen.models // 2}"
@@ -166,7 +166,7 @@ def one_model(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def whole(chosen: argparse.Namespace) -> dict[str, Any]:
     """Open all models, for comparison."""
-    from polbayes.dataset import open_responses
+    from polbayes.data.dataset import open_responses
 
     data = open_responses(Path(chosen.folder) / "run")
     assert int((data["status"] != NOT_ASKED).sum()) == data["status"].size
@@ -177,7 +177,7 @@ def reduce(chosen: argparse.Namespace) -> dict[str, Any]:
     """Compute bias and validity of all models."""
     import pandas as pd
 
-    from polbayes.by_model import reduce_by_model
+    from polbayes.data.out_of_core import reduce_by_model
     from polbayes.measures import bias, validity
 
     table = reduce_by_model(
@@ -219,7 +219,7 @@ def _masses(model: str, prompt: str) -> tuple[float, float]:
 
 def _check(agree: "np.ndarray[Any, Any]", statement: str, model: str) -> None:
     """Check that a cell that was opened has what was answered."""
-    from polbayes.prompts import load_template, render
+    from polbayes.instrument.prompts import load_template, render
 
     text = load_template("haller").texts["base"]
     expected = _masses(model, render(text, prefix="", statement=statement))[0]

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from polbayes.config import FeatureConfig
+from polbayes.config.schema import FeatureConfig
 from polbayes.features import FEATURES, text_features
 from polbayes.features.dependencies import dependencies, load_parser
 from polbayes.features.extract import _frequencies, _sentiment
-from polbayes.instruments import load_instrument
+from polbayes.instrument.questionnaires import load_instrument
 
 WORDINGS = 58_848
 QUICK = [name for name in FEATURES if "depend" not in name]
@@ -39,7 +39,7 @@ def make(count: int, seed: int = 1) -> list[str]:
 
 def read(path: Path, column: str) -> list[str]:
     """Read wordings from a column of a table."""
-    from polbayes.tables import read_table
+    from polbayes.data.tables import read_table
 
     return [str(text) for text in read_table(path)[column]]
 

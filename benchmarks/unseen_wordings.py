@@ -1,6 +1,6 @@
 """How the embedded respondents answer wordings that they were never trained on.
 
-Trains each respondent as `python -m polbayes.planted` does, but without some wordings of one
+Trains each respondent as `python -m tools.embedded` does, but without some wordings of one
 instrument, which stay out of the tokenizer, too; then compares its answers to these with the
 planted ones, beside the wordings it was trained on. Run with
 ``python benchmarks/unseen_wordings.py [--respondents NAME ...] [--json FILE]``; it takes some
@@ -16,13 +16,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from polbayes.files import replacing
-from polbayes.instruments import load_instrument
-from polbayes.planted.checkpoints import NOISE
-from polbayes.planted.corpus import Wording, shipped_wordings
-from polbayes.planted.fidelity import CLEAR, measure, sample_cells
-from polbayes.planted.train import train_reader, train_respondent
+from polbayes.data.files import replacing
+from polbayes.instrument.questionnaires import load_instrument
 from polbayes.planted.truth import load_truths
+from tools.embedded.checkpoints import NOISE
+from tools.embedded.corpus import Wording, shipped_wordings
+from tools.embedded.fidelity import CLEAR, measure, sample_cells
+from tools.embedded.train import train_reader, train_respondent
 
 Row = dict[str, str | int | float]
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pandas as pd
 
 from polbayes.measures.resampling import Bootstrap
-from polbayes.validation.coded import code_labelled
-from polbayes.validation.keying import keying_sentences
-from polbayes.validation.labelled import Labelled, read_labelled
-from polbayes.validation.task import validation_tables
+from polbayes.report.keying_errors import keying_sentences
+from polbayes.tasks.validation.coded import code_labelled
+from polbayes.tasks.validation.labelled import Labelled, read_labelled
+from polbayes.tasks.validation.task import validation_tables
 
 DATA = Path(__file__).resolve().parents[1] / "../shared/data/rottger"
 SIDES = {"left": "left", "lib": "left", "right": "right", "auth": "right"}

@@ -31,33 +31,20 @@ common overrides:
   analysis=NAME             another model: {analyses}
   sampler.draws=2000        longer sampling
   seed=2                    another seed
-  task=dry_run              show prompts, counts and costs, ask nothing
-  task=explain              print the model's equation and priors
-  task=prior                print what the priors expect of the answers
-  task=compare_specs specs=[ideology,mine]
-                            compare models of a finished run by how well they predict
-  task=compare runs=[A,B]   compare finished runs by their folders
-  task=annotate run_dir=FOLDER
-                            draw a sample of a run's answers for annotators
-  task=train_coder run_dir=FOLDER
-                            train a classifier on what was annotated
-  task=validate_coder run_dir=FOLDER
-                            say how well coders read what was annotated
-  task=inspect run_dir=FOLDER inspect.models=[left] inspect.status=[error]
-                            show single answers of a run, finished or under way
-  task=watch run_dir=FOLDER
-                            show how far a run is that goes on elsewhere
   launcher=ray launcher.shards=8
                             ask in several places at once (processes, ray, slurm)
-  task=paraphrase paraphrase=haller name=NAME instruments=[pct]
-                            have wordings of the statements made, cleaned and checked
-  task=ablate               answer and read a design in several ways, and compare
   wordings=[outputs/NAME/wordings.parquet]
                             ask these wordings, too
+
+tasks:
+{tasks}
 
 Everything in conf/ can be overridden in this way; --config-dir adds a folder of your own
 configs, laid out like conf/. Running a command again resumes it, or does nothing when it is
 finished."""
+
+# Where explanations begin in the help.
+_COLUMN = 28
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -99,61 +86,17 @@ def _main(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     overrides, config_dir, show = _split(arguments)
-    from polbayes.compose import compose
+    from polbayes.config.compose import compose
 
     config, text = compose(overrides, config_dir)
     if show:
         print(text, end="")
         return 0
-    from polbayes import plan, run
+    from polbayes.config.tasks import TASKS, Call
 
-    command = ["polbayes", *overrides]
-    if config_dir:
-        command += ["--config-dir", config_dir]
-    if config.task == "explain":
-        print(plan.explain(config))
-    elif config.task == "prior":
-        print(plan.prior(config))
-    elif config.task == "dry_run":
-        print(plan.dry_run(config))
-    elif config.task == "compare_specs":
-        from polbayes.spec_comparison import compare_specs_of_run
-
-        print(compare_specs_of_run(config, text, overrides, config_dir))
-    elif config.task == "compare":
-        from polbayes.compare.task import compare
-
-        compare(config, command=command)
-    elif config.task == "annotate":
-        from polbayes.annotation.task import annotate
-
-        annotate(config)
-    elif config.task == "train_coder":
-        from polbayes.training.task import train_coder
-
-        train_coder(config, command=command)
-    elif config.task == "validate_coder":
-        from polbayes.validation.task import validate_coder
-
-        validate_coder(config, text, command=command)
-    elif config.task == "inspect":
-        from polbayes.inspection.task import inspect
-
-        inspect(config)
-    elif config.task == "watch":
-        from polbayes.watch import watch
-
-        watch(config)
-    elif config.task == "paraphrase":
-        from polbayes.paraphrasing.task import paraphrase
-
-        paraphrase(config, text, command=command)
-    elif config.task == "ablate":
-        from polbayes.ablation.task import ablate
-
-        ablate(config, text, command=command)
-    else:
-        run.run(config, text, command=command)
+    said = TASKS[config.task].do(Call(config, text, overrides, config_dir))
+    if said is not None:
+        print(said)
     return 0
 
 
@@ -181,9 +124,20 @@ def _split(arguments: list[str]) -> tuple[list[str], str | None, bool]:
 
 
 def _help() -> str:
-    from polbayes.compose import experiments
-    from polbayes.resources import folder
+    from polbayes.config.compose import experiments
+    from polbayes.config.resources import folder
+    from polbayes.config.tasks import TASKS
 
     lines = [f"  {name:<17} {text}" for name, text in experiments().items()]
+    tasks = [_entry(task.usage, task.help) for task in TASKS.values() if task.usage]
     analyses = sorted(p.stem for p in (folder("conf") / "analysis").glob("*.yaml"))
-    return _USAGE.format(experiments="\n".join(lines), analyses=", ".join(analyses))
+    return _USAGE.format(
+        experiments="\n".join(lines), analyses=", ".join(analyses), tasks="\n".join(tasks)
+    )
+
+
+def _entry(usage: str, text: str) -> str:
+    """Return a line of the help, or two where the first has no room."""
+    if len(usage) > _COLUMN - 4:
+        return f"  {usage}\n{' ' * _COLUMN}{text}"
+    return f"  {usage:<{_COLUMN - 2}}{text}"

@@ -9,9 +9,11 @@ import pytest
 from loopback import loopback  # noqa: F401
 from small_tokenizers import save_wordpieces
 
-from polbayes.dataset import STANCE_CLASSES
-from polbayes.validation.coded import Coded, coded_from
-from polbayes.validation.labelled import Labelled, merged_classes
+from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.tasks.validation.coded import Coded, coded_from
+from polbayes.tasks.validation.labelled import Labelled, merged_classes
+
+pytest_plugins = ["tiny_checkpoints"]
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -320,7 +320,7 @@ def test_half_a_character_in_an_answer_is_replaced(called, tmp_path):
     stages = "stages=[probe,code,measure]"
     code, err, _ = called(*imported(stages, "run_dir=HERE/run", path="answers.jsonl"))
     assert code == 0, err
-    from polbayes.dataset import open_responses
+    from polbayes.data.dataset import open_responses
 
     text = open_responses(tmp_path / "run")["completion"].sel(model="a", item="pc-01").values
     assert np.unique(text).tolist() == ["Agree \ufffd"]

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from polbayes.cli import main
-from polbayes.compose import experiments
+from polbayes.config.compose import experiments
 
 ROOT = Path(__file__).resolve().parents[1]
 WVS = "+experiment=wvs_prefixes"

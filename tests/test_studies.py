@@ -2,11 +2,11 @@
 
 import pytest
 
-from polbayes.compose import compose
-from polbayes.dataset import NOT_ASKED
+from polbayes.config.compose import compose
+from polbayes.data.dataset import NOT_ASKED
 from polbayes.errors import UserError
-from polbayes.plan import plan
 from polbayes.respondents import check
+from polbayes.run.plan import plan
 
 
 def composed(*overrides):

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from polbayes.compose import compose
-from polbayes.dataset import open_responses, to_frame
+from polbayes.config.compose import compose
+from polbayes.data.dataset import open_responses, to_frame
 from polbayes.report import Results
 from polbayes.report.assemble import study_inputs
 from polbayes.report.blocks import Picture
@@ -13,7 +13,7 @@ from polbayes.report.page import front_of, pictures
 from polbayes.report.results import COLUMNS
 from polbayes.report.studies import study
 from polbayes.report.write import write_page
-from polbayes.run import run
+from polbayes.run.run import run
 
 QUICK = ("stages=[probe,code,measure]", "measures.bootstrap=200")
 FEATURES = (

@@ -1,7 +1,7 @@
 """From free text to stance: the coders, and how they are applied to a dataset.
 
 A coder is a callable ``code(statements, responses)`` that returns, for every response, its
-probabilities over `polbayes.dataset.STANCE_CLASSES`, or a row of NaN where it abstains. What
+probabilities over `polbayes.data.dataset.STANCE_CLASSES`, or a row of NaN where it abstains. What
 it is given is untrusted text, which it only reads.
 """
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.coding.encoding import Encoding, without_markup
 from polbayes.coding.readings import Reading, reading
 from polbayes.coding.registry import passed_on
-from polbayes.coding.sequence import SequenceClassifier
-from polbayes.config import CoderConfig
-from polbayes.dataset import STANCE_CLASSES
-from polbayes.journal import Journal, Record
+from polbayes.config.schema import CoderConfig
+from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.huggingface.encoding import Encoding, without_markup
+from polbayes.huggingface.sequence import SequenceClassifier
+from polbayes.probing.journal import Journal, Record
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -147,7 +147,7 @@ class CheckpointCoder:
         encoder = self._classifier.encoder()
         batch: list[tuple[Pair, list[Encoding]]] = []
         for pair in sorted(pairs, key=lambda pair: -len(pair[0]) - len(pair[1])):
-            batch.append((pair, encoder.answer(self._how, *pair)))
+            batch.append((pair, encoder.answer(self._how.fill, *pair)))
             if sum(len(encodings) for _, encodings in batch) >= self._config.batch_size:
                 yield self._records(batch)
                 batch = []

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from polbayes.coding.registry import CODERS, Coder, get_coder, passed_on, resolve
-from polbayes.config import CoderConfig
-from polbayes.dataset import STANCE_CLASSES
+from polbayes.config.schema import CoderConfig
+from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.errors import UserError
 
 

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.coding.text import SPECIAL_TOKEN, clean
-from polbayes.dataset import LEVELS, MISSING, STANCE
+from polbayes.coding.text import clean
+from polbayes.data.dataset import LEVELS, MISSING, STANCE
 from polbayes.errors import UserError
+from polbayes.huggingface.encoding import SPECIAL_TOKEN
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,7 +54,7 @@ def four_levels(data: "xr.Dataset", *, strong: float = STRONG) -> "xr.DataArray"
     Returns
     -------
     xarray.DataArray
-        int8 over the dimensions of `stance`: the position in `polbayes.dataset.LEVELS`, or
+        int8 over the dimensions of `stance`: the position in `polbayes.data.dataset.LEVELS`, or
         `MISSING` where the answer has none.
 
     Raises

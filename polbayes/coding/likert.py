@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from polbayes.coding.registry import nominal_probabilities
-from polbayes.coding.text import SPECIAL_TOKEN
+from polbayes.huggingface.encoding import SPECIAL_TOKEN
 
 # One digit with nothing around it but white space, quotes, brackets and punctuation. A dash,
 # plus or slash is not punctuation here: '-4', '3-4' and '4/5' are other numbers.

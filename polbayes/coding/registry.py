@@ -9,8 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from polbayes.config import CoderConfig, CodingConfig
-from polbayes.dataset import STANCE_CLASSES
+from polbayes.config.registry import Registry
+from polbayes.config.schema import CoderConfig, CodingConfig
+from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.errors import UserError, unknown
 
 
@@ -31,21 +32,21 @@ class Coder(Protocol):
         -------
         numpy.ndarray
             float32 of shape (response, stance_class): probabilities in the order of
-            `polbayes.dataset.STANCE_CLASSES`, or a row of NaN where the coder abstains.
+            `polbayes.data.dataset.STANCE_CLASSES`, or a row of NaN where the coder abstains.
         """
         ...
 
 
-# Where each rule is, so that nothing is imported before it is used.
-CODERS: dict[str, str] = {
-    "likert": "polbayes.coding.likert:code",
-    "lexical": "polbayes.coding.lexical:code",
-}
+CODERS: Registry[Coder] = Registry(
+    "polbayes.coders",
+    "coder",
+    {"likert": "polbayes.coding.likert:code", "lexical": "polbayes.coding.lexical:code"},
+)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of coder that is declared by `polbayes.config.CoderConfig`.
+    """A kind of coder that is declared by `polbayes.config.schema.CoderConfig`.
 
     Parameters
     ----------
@@ -75,21 +76,26 @@ _CHECKPOINT_KEYS: tuple[str, ...] = (
     "trust_remote_code",
 )
 
-# A user's own kind is added here.
-KINDS: dict[str, Kind] = {
-    "nli": Kind(_FROM_CHECKPOINT, (*_CHECKPOINT_KEYS, "hypotheses"), "facebook/bart-large-mnli"),
-    "sentiment": Kind(
-        _FROM_CHECKPOINT,
-        (*_CHECKPOINT_KEYS, "pair"),
-        "distilbert/distilbert-base-uncased-finetuned-sst-2-english",
-    ),
-    "classifier": Kind(_FROM_CHECKPOINT, (*_CHECKPOINT_KEYS, "pair")),
-    "judge": Kind(
-        "polbayes.coding.judge:open_judge",
-        (*(key for key in _CHECKPOINT_KEYS if key not in ("text", "labels")), "judge"),
-    ),
-    "ensemble": Kind("polbayes.coding.ensemble:open_ensemble", ("weights", "threshold")),
-}
+KINDS: Registry[Kind] = Registry(
+    "polbayes.coder_kinds",
+    "kind of coder",
+    {
+        "nli": Kind(
+            _FROM_CHECKPOINT, (*_CHECKPOINT_KEYS, "hypotheses"), "facebook/bart-large-mnli"
+        ),
+        "sentiment": Kind(
+            _FROM_CHECKPOINT,
+            (*_CHECKPOINT_KEYS, "pair"),
+            "distilbert/distilbert-base-uncased-finetuned-sst-2-english",
+        ),
+        "classifier": Kind(_FROM_CHECKPOINT, (*_CHECKPOINT_KEYS, "pair")),
+        "judge": Kind(
+            "polbayes.judging.stances:open_judge",
+            (*(key for key in _CHECKPOINT_KEYS if key not in ("text", "labels")), "judge"),
+        ),
+        "ensemble": Kind("polbayes.coding.ensemble:open_ensemble", ("weights", "threshold")),
+    },
+)
 
 # What decides about a cell that no coder reads, and no coder can be called.
 RESERVED = ("none", "declared_option", "option_probability")
@@ -125,9 +131,7 @@ def get_coder(
     """
     declared = dict(models or {})
     if name in CODERS and name not in declared:
-        module, function = CODERS[name].split(":")
-        coder: Coder = getattr(import_module(module), function)
-        return coder
+        return CODERS[name]
     config = resolve(name, declared)
     module, function = KINDS[config.kind].opener.split(":")
     opened: Coder = getattr(import_module(module), function)(name, config, declared, journal_dir)
@@ -246,7 +250,7 @@ def nominal_probabilities(classes: Sequence[str | None]) -> np.ndarray:
     Parameters
     ----------
     classes
-        For each response a name out of `polbayes.dataset.STANCE_CLASSES`, or None.
+        For each response a name out of `polbayes.data.dataset.STANCE_CLASSES`, or None.
 
     Returns
     -------

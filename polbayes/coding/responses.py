@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.coding.registry import NOMINAL, Coder, get_coder
-from polbayes.config import CoderConfig
-from polbayes.dataset import ANSWERED, MISSING, STANCE, STANCE_CLASSES, STATUS, flag_attributes
+from polbayes.config.schema import CoderConfig
+from polbayes.data.dataset import ANSWERED, MISSING, STANCE, STANCE_CLASSES, STATUS, flag_attributes
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,7 +53,7 @@ def code_responses(
     Returns
     -------
     xarray.Dataset
-        With `stance` (int8, codes of `polbayes.dataset.STANCE`), `stance_prob` (float32, one
+        With `stance` (int8, codes of `polbayes.data.dataset.STANCE`), `stance_prob` (float32, one
         more dimension ``stance_class``; NaN where not coded), `coder` (int8, what decided),
         `status` (ok, refused, or, where nothing could read the answer, empty, truncated or
         invalid) and, where there are probabilities, `r_plus` = p_agree / (p_agree + p_disagree)

@@ -4,11 +4,8 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-# Chat markup that some checkpoints print as text.
-SPECIAL_TOKEN = re.compile(
-    r"<\|[^|<>\n]{0,40}\|>?|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<(?:bos|eos|pad)>",
-    re.IGNORECASE,
-)
+from polbayes.huggingface.encoding import SPECIAL_TOKEN
+
 # Longer answers are read up to here; a stance that comes later is not looked for.
 LONGEST = 20_000
 

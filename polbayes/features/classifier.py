@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from polbayes.coding.encoding import Encoding
-from polbayes.coding.sequence import SequenceClassifier
-from polbayes.config import CoderConfig
+from polbayes.config.schema import CoderConfig
 from polbayes.errors import UserError, unknown
+from polbayes.huggingface.encoding import Encoding
+from polbayes.huggingface.sequence import SequenceClassifier
 
 _WHERE = "features.sentiment"
 _SIDES = ("positive", "negative")

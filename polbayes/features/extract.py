@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.config import FeatureConfig
+from polbayes.config.schema import FeatureConfig
+from polbayes.data.tables import text_of
 from polbayes.errors import UserError, unknown
 from polbayes.features.dependencies import DISTANCE, LEFT, RIGHT, dependencies, load_parser
 from polbayes.features.sentiment import NEGATIVE, POSITIVE, VADER, check_sentiment, sentiment
@@ -18,7 +19,6 @@ from polbayes.features.words import (
     frequencies,
     lengths,
 )
-from polbayes.tables import text_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from polbayes.config import AnalysisConfig, FeatureConfig, PrecisionConfig, SamplerConfig
+    from polbayes.config.schema import AnalysisConfig, FeatureConfig, PrecisionConfig, SamplerConfig
     from polbayes.fit.diagnose import Diagnosis
     from polbayes.fit.kept import Kept
 
@@ -240,7 +240,7 @@ def fit_analysis(
     """
     if isinstance(spec, MixedSpec):
         return _fit_mixed(spec, data, sampler, level=level, seed=seed, kept=kept)
-    from polbayes.config import PrecisionConfig
+    from polbayes.config.schema import PrecisionConfig
     from polbayes.fit.cells import gather_cells
     from polbayes.fit.conclusions import conclude
     from polbayes.fit.diagnose import diagnose

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import pymc as pm
     import xarray as xr
 
-    from polbayes.config import SamplerConfig
+    from polbayes.config.schema import SamplerConfig
 
 
 def approximate(

@@ -39,7 +39,7 @@ def instrument_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.Da
     """
     import pandas as pd
 
-    from polbayes.fit.summary import interval_table
+    from polbayes.fit.intervals import interval_table
 
     levels, differences, correlations = list[pd.DataFrame](), [], []
     for quantity in _QUANTITIES:

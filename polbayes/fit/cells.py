@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.attributes import check_given
-from polbayes.dataset import ANSWERED, NOT_ASKED, STANCE
+from polbayes.data.dataset import ANSWERED, NOT_ASKED, STANCE
 from polbayes.errors import UserError, unknown
 from polbayes.fit.misclassification import Coder, Readings, load_coder, odds_by_model, readings
 from polbayes.fit.spec import Spec
-from polbayes.instruments import DIMENSIONS
+from polbayes.instrument.covariates import check_given
+from polbayes.instrument.questionnaires import DIMENSIONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,7 +156,7 @@ def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
     UserError
         If the spec names a variable or a value that the data do not have.
     """
-    from polbayes.dataset import to_frame
+    from polbayes.data.dataset import to_frame
 
     source = data
     if spec.response == "agree" and "stance" in data:

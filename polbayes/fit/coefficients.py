@@ -105,7 +105,7 @@ def coefficient_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.D
 def _table(values: "xr.DataArray", names: dict[str, str], level: float) -> "pd.DataFrame":
     import pandas as pd
 
-    from polbayes.fit.summary import interval_table
+    from polbayes.fit.intervals import interval_table
 
     plain = values.drop_vars([c for c in values.coords if c not in values.dims])
     table = interval_table(plain, level, left=True).rename(columns={"level": "coverage"})

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from polbayes.config import PrecisionConfig
+    from polbayes.config.schema import PrecisionConfig
 
 
 def conclude(

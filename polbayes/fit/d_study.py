@@ -20,7 +20,7 @@ from polbayes.fit.study import Study, average
 if TYPE_CHECKING:
     import pandas as pd
 
-    from polbayes.config import GridConfig, PrecisionConfig
+    from polbayes.config.schema import GridConfig, PrecisionConfig
 
 COEFFICIENTS = ("dependability", "generalizability")
 ERRORS = ("se_bias", "se_theta", "se_bias_relative", "se_theta_relative")

@@ -5,23 +5,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polbayes.data.files import replacing
 from polbayes.errors import UserError
-from polbayes.files import replacing
 from polbayes.fit.cells import Cells
 from polbayes.fit.components import with_variances
 from polbayes.fit.imputation import with_integrated
+from polbayes.fit.interruption import postponed
 from polbayes.fit.kept import Kept
 from polbayes.fit.model import Built, build
 from polbayes.fit.readout import read_off
 from polbayes.fit.sample import sample
 from polbayes.fit.spec import Spec
 from polbayes.fit.terms import BoundPart, bind
-from polbayes.interruption import postponed
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from polbayes.config import SamplerConfig
+    from polbayes.config.schema import SamplerConfig
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polbayes.files import replacing
+from polbayes.data.files import replacing
 from polbayes.fit.layout import Layout
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.coding.responses import EXACT
-from polbayes.dataset import STANCE, STANCE_CLASSES, read_dataset
+from polbayes.data.dataset import STANCE, STANCE_CLASSES, read_dataset
 from polbayes.errors import UserError, unknown
 from polbayes.fit import confusion
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from polbayes.config import MisclassificationConfig
+    from polbayes.config.schema import MisclassificationConfig
 
 WHERE = "analysis.misclassification"
 # Rounds of the EM algorithm, which converges fast on a handful of classes.

@@ -10,13 +10,13 @@ import numpy as np
 
 from polbayes.errors import UserError, unknown
 from polbayes.fit.density import Density
+from polbayes.fit.interruption import postponed
 from polbayes.fit.model import Built
-from polbayes.interruption import postponed
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from polbayes.config import SamplerConfig
+    from polbayes.config.schema import SamplerConfig
 
 BACKENDS = ("nutpie", "pymc", "advi")
 

@@ -25,7 +25,7 @@ from polbayes.fit.formula import Formula, parse_formula
 from polbayes.fit.priors import Prior, flatten, parse_prior
 
 if TYPE_CHECKING:
-    from polbayes.config import AnalysisConfig, MisclassificationConfig
+    from polbayes.config.schema import AnalysisConfig, MisclassificationConfig
 
 # Part -> where it enters: in how the question was asked, in what is believed, or on its own.
 POSITIONS: Mapping[str, str] = {

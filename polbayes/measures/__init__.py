@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polbayes.coding.levels import STRONG
-from polbayes.config import FeatureConfig
+from polbayes.config.schema import FeatureConfig
 from polbayes.features import to_measure
 from polbayes.measures.agreement import agreement
 from polbayes.measures.bias import bias

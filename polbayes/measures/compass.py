@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.coding.levels import STRONG, four_levels
-from polbayes.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED
+from polbayes.data.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED
 from polbayes.errors import UserError, unknown
-from polbayes.instruments import POLARITY
+from polbayes.instrument.questionnaires import POLARITY
 from polbayes.measures.resampling import Bootstrap, item_weights
 
 if TYPE_CHECKING:

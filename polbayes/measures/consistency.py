@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.coding.levels import STRONG, four_levels
-from polbayes.dataset import CELL_DIMS, MISSING
+from polbayes.data.dataset import CELL_DIMS, MISSING
 from polbayes.errors import UserError, unknown
-from polbayes.instruments import POLARITY
+from polbayes.instrument.questionnaires import POLARITY
 from polbayes.measures.grouping import (
     asked_cells,
     cluster_by,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.dataset import CELL_DIMS, NOT_ASKED
+from polbayes.data.dataset import CELL_DIMS, NOT_ASKED
 from polbayes.errors import UserError, unknown
-from polbayes.instruments import DIMENSIONS
+from polbayes.instrument.questionnaires import DIMENSIONS
 
 if TYPE_CHECKING:
     import xarray as xr

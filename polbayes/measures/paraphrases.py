@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.dataset import NOT_ASKED
+from polbayes.data.dataset import NOT_ASKED
 from polbayes.errors import UserError
 from polbayes.measures.resampling import Bootstrap, mean_by_item
 from polbayes.measures.stability import SAME_MEANING, stability

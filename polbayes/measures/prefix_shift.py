@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.dataset import MISSING
+from polbayes.data.dataset import MISSING
 from polbayes.errors import UserError
 from polbayes.measures.resampling import Bootstrap, percentile_interval
 from polbayes.measures.sided import SidedCounts, bias_of, count_answers, resample

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from polbayes.dataset import STANCE
+from polbayes.data.dataset import STANCE
 from polbayes.errors import UserError
-from polbayes.instruments import POLARITY
+from polbayes.instrument.questionnaires import POLARITY
 from polbayes.measures.grouping import (
     Groups,
     asked_cells,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.dataset import CELL_DIMS
+from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
 from polbayes.measures.resampling import Bootstrap, mean_by_item

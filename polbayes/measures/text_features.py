@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.config import FeatureConfig
-from polbayes.dataset import NOT_ASKED
+from polbayes.config.schema import FeatureConfig
+from polbayes.data.dataset import NOT_ASKED
 from polbayes.features import FEATURES, text_features
 from polbayes.measures.resampling import Bootstrap, item_weights, percentile_interval
 

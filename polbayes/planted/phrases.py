@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from polbayes.measures.ratings.values import RATING_CENTRE, VALUES
-from polbayes.resources import folder, read_yaml
-from polbayes.respondents.sampling import uniform
+from polbayes.config.resources import folder, read_yaml
+from polbayes.huggingface.sampling import uniform
+from polbayes.instrument.values import RATING_CENTRE, VALUES
 
 STEPS = 4
 STEP = RATING_CENTRE / STEPS

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, TypeVar
 
+from polbayes.config.resources import folder, read_yaml
 from polbayes.errors import UserError, unknown
-from polbayes.measures.ratings.values import VALUES, WEIGHTS
-from polbayes.resources import folder, read_yaml
-from polbayes.scenarios import UNITS
+from polbayes.instrument.scenarios import UNITS
+from polbayes.instrument.values import VALUES, WEIGHTS
 
 PLANTED = "planted:"
 

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polbayes.config.resources import folder, read_yaml
 from polbayes.errors import UserError, unknown
-from polbayes.instruments import DIMENSIONS, load_instrument
-from polbayes.resources import folder, read_yaml
+from polbayes.instrument.questionnaires import DIMENSIONS, load_instrument
 
 if TYPE_CHECKING:
     import xarray as xr

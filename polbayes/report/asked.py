@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS, UNREADABLE
-from polbayes.prompts import render
+from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS, UNREADABLE
+from polbayes.instrument.prompts import render
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,15 +5,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polbayes.config import RunConfig
-from polbayes.dataset import open_responses
+from polbayes.config.schema import RunConfig
+from polbayes.data.dataset import open_responses
+from polbayes.data.provenance import versions
 from polbayes.errors import UserError
-from polbayes.manifest import SPECS_TABLE, versions
 from polbayes.report.coder_errors import coder_warnings
 from polbayes.report.results import Results
 
 if TYPE_CHECKING:
     import xarray as xr
+
+# Where specs are compared on a run's answers, within its folder.
+SPECS_TABLE = Path("comparisons") / "specs.csv"
 
 _STUDIES = (
     "Bias measure, prefixes and design: Faulborn, Sen, Pellert, Spitz and Garcia (2025), Only a "

@@ -27,7 +27,7 @@ def coder_warnings(folder: Path, coders: Sequence[str], *, modelled: bool) -> li
     """
     import pandas as pd
 
-    from polbayes.validation.keying import keying_sentences
+    from polbayes.report.keying_errors import keying_sentences
 
     path = folder / KEYING
     if not path.is_file():

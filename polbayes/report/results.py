@@ -135,7 +135,7 @@ class Results:
         When, in ISO 8601.
     responses
         The response dataset, dimensions ``model, item, variant, prefix, run``, see
-        `polbayes.dataset` and `polbayes.design`.
+        `polbayes.data.dataset` and `polbayes.instrument.design`.
     tables
         Tidy tables by name, see `COLUMNS`; each may be absent. Latent scales and bias are
         negative on the left.
@@ -154,7 +154,7 @@ class Results:
     duration
         How long the run took, in words; empty when unknown.
     study
-        One of `polbayes.config.STUDIES`, whose tables and figures are shown; empty for none.
+        One of `polbayes.config.schema.STUDIES`, whose tables and figures are shown; empty for none.
 
     Raises
     ------

@@ -1,33 +1,26 @@
 """Respondents: who answers. One module a backend, chosen by `RespondentConfig.backend`."""
 
-from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
-from polbayes.attributes import checked_attributes
-from polbayes.config import ApiConfig, ElicitationConfig, RespondentConfig
-from polbayes.design import ModelInfo
-from polbayes.errors import UserError, unknown
-from polbayes.prompts import (
+from polbayes.config.registry import Registry
+from polbayes.config.schema import (
     ELICITATIONS,
     JUDGING,
-    QUESTIONNAIRES,
-    ROLEPLAY,
     TEXTS,
-    Template,
-    load_template,
+    ApiConfig,
+    ElicitationConfig,
+    RespondentConfig,
 )
-from polbayes.respondents import (
-    causal,
-    chat_api,
-    checkpoint,
-    masked,
-    planted_actor,
-    planted_judge,
-    simulated,
-)
-from polbayes.respondents.contract import (
+from polbayes.errors import UserError, unknown
+from polbayes.instrument.covariates import checked_attributes
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import Template, load_template
+from polbayes.respondents.base import (
+    DECODINGS,
     Answer,
+    Backend,
     Completion,
     ConcurrentRespondent,
     Question,
@@ -52,89 +45,18 @@ __all__ = [
     "setting_defaults",
 ]
 
-# How open answers are written.
-DECODINGS = ("sample", "greedy", "beam", "contrastive")
-
-_Describe = Callable[[str, RespondentConfig, Template], ModelInfo]
-_Open = Callable[[str, RespondentConfig, Template, ElicitationConfig], Respondent]
-
-
-@dataclass(frozen=True)
-class Backend:
-    """One way to ask a model.
-
-    Parameters
-    ----------
-    elicitations
-        The ways of reading an answer that it offers.
-    describe
-        Says, without loading a model, what the design says about a respondent.
-    open
-        Makes the respondent.
-    identity
-        A text that changes when what lies behind the same checkpoint name does; empty where
-        that cannot be told.
-    settings
-        What of the respondent's own keys determines the answers, beside those that all have.
-    ready
-        Refuses to ask it where something outside of the config is missing.
-    decodings
-        The ways of writing open answers that it offers, of `DECODINGS`.
-    by_prompt
-        Whether of a question nothing but the text of its prompt determines the answer; where not,
-        the cell's labels are taken to do so, too (`polbayes.answer_cache`).
-    """
-
-    elicitations: tuple[str, ...]
-    describe: _Describe
-    open: _Open
-    identity: Callable[[RespondentConfig], str] = lambda config: ""
-    settings: Callable[[RespondentConfig], Mapping[str, Any]] = lambda config: {}
-    ready: Callable[[str, RespondentConfig], None] = lambda name, config: None
-    decodings: tuple[str, ...] = ("sample",)
-    by_prompt: bool = False
-
-
-# A user's own backend is added here.
-BACKENDS: MutableMapping[str, Backend] = {
-    "causal": Backend(
-        ("forced_choice", *TEXTS),
-        causal.describe,
-        causal.open_causal,
-        checkpoint.weights_digest,
-        decodings=DECODINGS,
-        by_prompt=True,
-    ),
-    "masked": Backend(
-        ("fill_mask",),
-        masked.describe,
-        masked.open_masked,
-        checkpoint.weights_digest,
-        by_prompt=True,
-    ),
-    # What lies behind a server's name for a model cannot be told.
-    "chat_api": Backend(
-        ("forced_choice", *TEXTS),
-        chat_api.describe,
-        chat_api.open_chat_api,
-        settings=chat_api.answer_settings_of,
-        ready=chat_api.check_key,
-        decodings=("sample", "greedy"),
-        by_prompt=True,
-    ),
-    "simulated": Backend(
-        QUESTIONNAIRES,
-        simulated.describe,
-        simulated.open_simulated,
-        simulated.parameters_digest,
-    ),
-    "planted_actor": Backend(
-        (ROLEPLAY,), planted_actor.describe, planted_actor.open_actor, planted_actor.digest
-    ),
-    "planted_judge": Backend(
-        (JUDGING,), planted_judge.describe, planted_judge.open_judge, planted_judge.digest
-    ),
-}
+BACKENDS: Registry[Backend] = Registry(
+    "polbayes.backends",
+    "backend",
+    {
+        "causal": "polbayes.respondents.causal:BACKEND",
+        "masked": "polbayes.respondents.masked:BACKEND",
+        "chat_api": "polbayes.respondents.chat_api:BACKEND",
+        "simulated": "polbayes.respondents.simulated:BACKEND",
+        "planted_actor": "polbayes.respondents.planted_actor:BACKEND",
+        "planted_judge": "polbayes.respondents.planted_judge:BACKEND",
+    },
+)
 
 
 def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -> Backend:

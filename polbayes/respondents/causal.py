@@ -5,19 +5,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.config import ElicitationConfig, RespondentConfig
-from polbayes.design import ModelInfo
+from polbayes.config.schema import TEXTS, ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
-from polbayes.prompts import Lexicon, Template
-from polbayes.respondents import checkpoint
-from polbayes.respondents.continuation import (
+from polbayes.huggingface import checkpoint
+from polbayes.huggingface.continuation import (
     Continuations,
     Ids,
     continuations,
     encode,
     leading_ids,
 )
-from polbayes.respondents.contract import (
+from polbayes.huggingface.decoding import beam_search, contrastive_search
+from polbayes.huggingface.engine import Passes
+from polbayes.huggingface.portions import release
+from polbayes.huggingface.sampling import Sampler
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import Lexicon, Template
+from polbayes.respondents.base import (
+    DECODINGS,
+    Backend,
     Completion,
     Question,
     TooLongError,
@@ -25,10 +31,6 @@ from polbayes.respondents.contract import (
     messages,
     template_text,
 )
-from polbayes.respondents.passes import Passes
-from polbayes.respondents.portions import release
-from polbayes.respondents.sampling import Sampler
-from polbayes.respondents.searches import beam_search, contrastive_search
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -126,7 +128,7 @@ class CausalRespondent:
     def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
         """Return the probability mass of each option (question, option), in [0, 1].
 
-        See `polbayes.respondents.continuation` for what counts as an option.
+        See `polbayes.huggingface.continuation` for what counts as an option.
 
         Raises
         ------
@@ -290,3 +292,13 @@ def _rows(
                 of_sequence.append((q, n))
         fed += [prompt + stem for stem in join.stems]
     return fed, reads, of_sequence
+
+
+BACKEND = Backend(
+    ("forced_choice", *TEXTS),
+    describe,
+    open_causal,
+    checkpoint.weights_digest,
+    decodings=DECODINGS,
+    by_prompt=True,
+)

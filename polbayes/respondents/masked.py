@@ -8,21 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.config import ElicitationConfig, RespondentConfig
-from polbayes.design import ModelInfo
+from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
-from polbayes.prompts import Lexicon, Template
-from polbayes.respondents import checkpoint
-from polbayes.respondents.contract import (
-    Completion,
-    Question,
-    claim,
-    left_out,
-    surfaces,
-    template_text,
-)
-from polbayes.respondents.plain_pass import tolerance
-from polbayes.respondents.portions import Portion, fitting, release, step_bytes
+from polbayes.huggingface import checkpoint
+from polbayes.huggingface.padded import tolerance
+from polbayes.huggingface.portions import Portion, fitting, release, step_bytes
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import Lexicon, Template, claim, surfaces
+from polbayes.respondents.base import Backend, Completion, Question, left_out, template_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -296,3 +289,6 @@ def _only_position(modules: Sequence[Any], at: Any) -> Iterator[None]:
         for module in modules:
             hooks.callback(module.register_forward_hook(cut).remove)
         yield
+
+
+BACKEND = Backend(("fill_mask",), describe, open_masked, checkpoint.weights_digest, by_prompt=True)

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NoReturn
 
-from polbayes.config import ElicitationConfig, RespondentConfig
-from polbayes.design import ModelInfo
+from polbayes.config.schema import ROLEPLAY, ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
-from polbayes.measures.ratings.values import RATING_CENTRE, VALUES, WEIGHTS
-from polbayes.prompts import Lexicon, Template
-from polbayes.respondents.contract import Completion, Question, chat_info
-from polbayes.respondents.sampling import uniform
+from polbayes.huggingface.sampling import uniform
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import Lexicon, Template
+from polbayes.instrument.values import RATING_CENTRE, VALUES, WEIGHTS
+from polbayes.respondents.base import Backend, Completion, Question, chat_info
 
 if TYPE_CHECKING:
     from polbayes.planted.roleplay import Actor
@@ -153,3 +153,6 @@ def _normal(*keys: int) -> float:
 def _key(seed: int, text: str) -> int:
     data = f"{seed}/{text}".encode()
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
+
+
+BACKEND = Backend((ROLEPLAY,), describe, open_actor, digest)

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NoReturn
 
-from polbayes.config import ElicitationConfig, RespondentConfig
-from polbayes.design import ModelInfo
+from polbayes.config.schema import JUDGING, ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
-from polbayes.measures.ratings.values import COMMITMENT_MAX, RATING_MAX, VALUES, WEIGHTS
-from polbayes.prompts import Lexicon, Template
-from polbayes.respondents.contract import Completion, Question, chat_info
-from polbayes.respondents.sampling import uniform
+from polbayes.huggingface.sampling import uniform
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import Lexicon, Template
+from polbayes.instrument.values import COMMITMENT_MAX, RATING_MAX, VALUES, WEIGHTS
+from polbayes.respondents.base import Backend, Completion, Question, chat_info
 
 if TYPE_CHECKING:
     from polbayes.planted.roleplay import Judge
@@ -168,3 +168,6 @@ def _slipped(reply: str, judge: "Judge", seed: int) -> str:
 def _key(*texts: str) -> int:
     data = "\0".join(texts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
+
+
+BACKEND = Backend((JUDGING,), describe, open_judge, digest)

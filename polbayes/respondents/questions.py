@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.dataset import CELL_DIMS, STATUS
-from polbayes.journal_lines import Cell
-from polbayes.prompts import render
-from polbayes.respondents.contract import Question
+from polbayes.data.dataset import CELL_DIMS, STATUS
+from polbayes.data.json_lines import Cell
+from polbayes.instrument.prompts import render
+from polbayes.respondents.base import Question
 
 if TYPE_CHECKING:
     import xarray as xr

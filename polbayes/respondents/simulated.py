@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.config import ElicitationConfig, RespondentConfig
-from polbayes.design import ModelInfo
+from polbayes.config.schema import QUESTIONNAIRES, ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError, unknown
-from polbayes.prompts import Lexicon, Template
-from polbayes.respondents.contract import Completion, Question, template_text
-from polbayes.respondents.sampling import uniform
+from polbayes.huggingface.sampling import uniform
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import Lexicon, Template
+from polbayes.respondents.base import Backend, Completion, Question, template_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -173,3 +173,6 @@ class SimulatedRespondent:
             return stances * truth.validity
         agree = float(agree_probability(eta, truth.decisiveness))
         return np.array([1 - agree, 0.0, agree]) * truth.validity
+
+
+BACKEND = Backend(QUESTIONNAIRES, describe, open_simulated, parameters_digest)

@@ -10,17 +10,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from polbayes.asking import TOO_LONG, Asking, ask_all, moves, note, progress_bar
-from polbayes.config import RespondentConfig
+from polbayes.config.schema import RespondentConfig
 from polbayes.errors import UserError
-from polbayes.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
-from polbayes.prompts import render
+from polbayes.instrument.prompts import render
+from polbayes.instrument.scenarios import STAGES, UNITS
+from polbayes.probing.dispatch import TOO_LONG, Asking, ask_all, moves, note, progress_bar
+from polbayes.probing.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
 from polbayes.respondents import Question, answer_settings, check_ready, open_respondent
 from polbayes.respondents.questions import question_digest
 from polbayes.roleplay.parts import without_reasoning
 from polbayes.roleplay.plan import Dialogue, RoleplayPlan
 from polbayes.roleplay.texts import turn
-from polbayes.scenarios import STAGES, UNITS
 
 if TYPE_CHECKING:
     from polbayes.respondents import Respondent
@@ -53,7 +53,7 @@ def play(
     answers_from
         The journals of another run, with which those of this one begin.
     progress
-        See `polbayes.asking.progress_bar`.
+        See `polbayes.probing.dispatch.progress_bar`.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def questions(
     name
         The respondent's.
     unit
-        One of `polbayes.scenarios.UNITS`.
+        One of `polbayes.instrument.scenarios.UNITS`.
     said
         What was answered; a dialogue in which an earlier turn is missing or failed is left out.
     """

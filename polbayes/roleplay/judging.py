@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from polbayes.asking import TOO_LONG, Asking, ask_all, moves, note, progress_bar
-from polbayes.journal import Journal, Record, adopt, cell_of, journal_path, read
-from polbayes.judge_output import Judgement
-from polbayes.prompts import render
+from polbayes.instrument.prompts import render
+from polbayes.judging.replies import Judgement
+from polbayes.probing.dispatch import TOO_LONG, Asking, ask_all, moves, note, progress_bar
+from polbayes.probing.journal import Journal, Record, adopt, cell_of, journal_path, read
 from polbayes.respondents import Question, Respondent, answer_settings, check_ready, open_respondent
 from polbayes.respondents.questions import prompt_digest
 from polbayes.roleplay.plan import RoleplayPlan, judging_elicitation, named_as_judge
@@ -43,8 +43,8 @@ class Rating:
     attempts
         How often the judge was asked.
     outcomes
-        Of each attempt: ``ok``, one of `polbayes.judge_output.STATUSES`, the first that is not ok
-        in the order of the ratings, or ``error``, ``refused``, ``invalid`` or
+        Of each attempt: ``ok``, one of `polbayes.judging.replies.STATUSES`, the first that is not
+        ok in the order of the ratings, or ``error``, ``refused``, ``invalid`` or
         ``too_long``, after which the judge is not asked again.
     """
 
@@ -112,7 +112,7 @@ def rate(
     answers_from
         That of another run, with whose journal this one begins.
     progress
-        See `polbayes.asking.progress_bar`.
+        See `polbayes.probing.dispatch.progress_bar`.
 
     Returns
     -------

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from polbayes.config import ElicitationConfig, RespondentConfig, RunConfig
-from polbayes.costs import cost_in_words
-from polbayes.design import ModelInfo
+from polbayes.config.schema import JUDGING, ElicitationConfig, RespondentConfig, RunConfig
 from polbayes.errors import UserError, unknown
-from polbayes.prompts import JUDGING, load_template
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import load_template
+from polbayes.instrument.scenarios import STAGES, TWINS, UNITS, WORDINGS, Scenario, load_scenarios
+from polbayes.probing.costs import cost_in_words
 from polbayes.roleplay.rubric import Reading, request
 from polbayes.roleplay.texts import Texts, load_texts, turn
-from polbayes.scenarios import STAGES, TWINS, UNITS, WORDINGS, Scenario, load_scenarios
 
 # Letters of English prose to a token, about.
 _LETTERS_A_TOKEN = 4.5

@@ -1,6 +1,6 @@
 """From transcripts to ratings: which texts every judge rates, and the dataset of what came of it.
 
-The dataset of `polbayes.measures.ratings.data`, with more variables beside `rating` and
+The dataset of `polbayes.roleplay.measures.data`, with more variables beside `rating` and
 `commitment`, all over ``model, scenario, twin, wording, stage, judge``:
 
 - `rating_status` (and ``value``) and `commitment_status`: why there is no usable rating
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.asking import TOO_LONG
-from polbayes.judge_output import STATUSES
-from polbayes.measures.ratings.data import RATED_DIMS, UNIT_DIMS
-from polbayes.measures.ratings.values import VALUES
+from polbayes.instrument.values import VALUES
+from polbayes.judging.replies import STATUSES
+from polbayes.probing.dispatch import TOO_LONG
 from polbayes.roleplay.judging import JUDGES, Rating, rate
+from polbayes.roleplay.measures.data import RATED_DIMS, UNIT_DIMS
 from polbayes.roleplay.plan import RoleplayPlan, self_judging
 from polbayes.roleplay.rubric import CHECKS, COMMITMENT, PLAIN, Reading
 from polbayes.roleplay.transcripts import RATED, STATUS

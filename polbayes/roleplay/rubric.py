@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polbayes.judge_output import Judgement, read_judgement
-from polbayes.measures.ratings.values import COMMITMENT_MAX, RATING_MAX, VALUES
+from polbayes.instrument.values import COMMITMENT_MAX, RATING_MAX, VALUES
+from polbayes.judging.replies import Judgement, read_judgement
 from polbayes.roleplay.texts import Texts
 
 COMMITMENT = "commitment"
@@ -26,7 +26,7 @@ class Reading:
     Parameters
     ----------
     unit
-        One of `polbayes.scenarios.UNITS`; not told to the judge.
+        One of `polbayes.instrument.scenarios.UNITS`; not told to the judge.
     situation
         What was put to the writer.
     thoughts, answer

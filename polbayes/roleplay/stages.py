@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from polbayes.config import RespondentConfig, RunConfig
-from polbayes.dataset import read_dataset, write_dataset
+from polbayes.config.resources import find, folder
+from polbayes.config.schema import RespondentConfig, RunConfig
+from polbayes.data.dataset import read_dataset, write_dataset
+from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.errors import UserError
-from polbayes.journal import journal_path
-from polbayes.manifest import digest, file_digest, versions
-from polbayes.resources import find, folder
+from polbayes.probing.journal import journal_path
+from polbayes.probing.terminal import say
 from polbayes.roleplay import texts
-from polbayes.roleplay.plan import RoleplayPlan, named_as_judge, plan_roleplay
+from polbayes.roleplay.plan import RoleplayPlan, dry_run, named_as_judge, plan_roleplay
 from polbayes.roleplay.transcripts import FILE as TRANSCRIPTS
 from polbayes.roleplay.transcripts import STATUS, open_transcripts, transcripts
-from polbayes.stages import Job, Stage, Way, write_tables
-from polbayes.terminal import say
+from polbayes.run.pipeline import Job, Pipeline, Stage, write_tables
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,7 +27,7 @@ _Job = Job[RoleplayPlan]
 
 
 def _probe(job: _Job) -> tuple[list[str], dict[str, Any]]:
-    from polbayes.costs import usage_table
+    from polbayes.probing.costs import usage_table
     from polbayes.respondents import check_ready
     from polbayes.roleplay.dialogues import play
 
@@ -53,7 +53,7 @@ def _probe(job: _Job) -> tuple[list[str], dict[str, Any]]:
 
 
 def _judge(job: _Job) -> tuple[list[str], dict[str, Any]]:
-    from polbayes.costs import usage_table
+    from polbayes.probing.costs import usage_table
     from polbayes.roleplay import rated
     from polbayes.roleplay.judging import JUDGES, journals
 
@@ -93,7 +93,7 @@ def _told(ratings: "xr.Dataset") -> dict[str, str]:
 
 
 def _notes(plan: RoleplayPlan, paths: Mapping[str, Path]) -> list[str]:
-    from polbayes.journal import read
+    from polbayes.probing.journal import read
 
     notes = [record["note"] for path in paths.values() for record in read(path) if "note" in record]
     respondents = plan.config.respondents
@@ -123,8 +123,8 @@ def _measure(job: _Job) -> tuple[list[str], dict[str, Any]]:
 
 
 def _fit(job: _Job) -> tuple[list[str], dict[str, Any]]:
-    from polbayes.fit.facets.fit import check_facet_sampler, fit_ratings
-    from polbayes.fit.facets.tables import facet_tables
+    from polbayes.roleplay.fit.fit import check_facet_sampler, fit_ratings
+    from polbayes.roleplay.fit.tables import facet_tables
     from polbayes.roleplay.rated import FILE
 
     config, ratings = job.plan.config, read_dataset(job.folder / FILE)
@@ -155,15 +155,15 @@ def _fit(job: _Job) -> tuple[list[str], dict[str, Any]]:
 
 
 def _report(job: _Job) -> tuple[list[str], dict[str, Any]]:
-    from polbayes.report.ratings.write import write_ratings_report
+    from polbayes.roleplay.report.write import write_ratings_report
 
     return write_ratings_report(job), {}
 
 
 def _usage(path: Path, table: Any) -> dict[str, str]:
     """Write what respondents behind servers used, and say it."""
-    from polbayes.costs import usage_in_words
-    from polbayes.manifest import write_text
+    from polbayes.data.files import write_text
+    from polbayes.probing.costs import usage_in_words
 
     if not len(table):
         return {}
@@ -210,8 +210,9 @@ def _code_inputs(config: RunConfig) -> dict[str, str]:
     return found
 
 
-WAY: Way[RoleplayPlan] = Way(
+PIPELINE: Pipeline[RoleplayPlan] = Pipeline(
     plan=plan_roleplay,
+    dry_run=dry_run,
     stages={
         "probe": Stage(_probe, "having the scenarios played"),
         "code": Stage(_judge, "having the transcripts judged", ("probe",)),

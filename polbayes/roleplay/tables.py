@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.config import MeasureConfig
-from polbayes.measures import ratings as measures
-from polbayes.measures.ratings.data import UNIT_DIMS
+from polbayes.config.schema import MeasureConfig
+from polbayes.instrument.scenarios import TWINS
+from polbayes.roleplay import measures as measures
+from polbayes.roleplay.measures.data import UNIT_DIMS
 from polbayes.roleplay.parts import PARTS
 from polbayes.roleplay.rated import RATING_STATUS
 from polbayes.roleplay.transcripts import STATUS
-from polbayes.scenarios import TWINS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from polbayes.resources import folder, read_yaml
-from polbayes.scenarios import STAGES
+from polbayes.config.resources import folder, read_yaml
+from polbayes.instrument.scenarios import STAGES
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def turn(unit: str, text: str, texts: Texts) -> str:
     Parameters
     ----------
     unit
-        One of `polbayes.scenarios.UNITS`.
+        One of `polbayes.instrument.scenarios.UNITS`.
     text
         Of the scenario.
     texts

@@ -1,7 +1,7 @@
 """The transcripts: what was put and what was answered, turn by turn, as one labelled dataset.
 
 Dimensions ``model, scenario, twin, wording, stage``; ``stage`` takes the names of
-`polbayes.scenarios.UNITS`. Texts are as received; thoughts and answer are what
+`polbayes.instrument.scenarios.UNITS`. Texts are as received; thoughts and answer are what
 `polbayes.roleplay.parts` finds in them.
 """
 
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.dataset import read_dataset
+from polbayes.data.dataset import read_dataset
 from polbayes.errors import UserError
-from polbayes.journal import Record, journal_path, read
-from polbayes.measures.ratings.data import UNIT_DIMS
+from polbayes.instrument.scenarios import UNITS
+from polbayes.probing.journal import Record, journal_path, read
 from polbayes.roleplay.dialogues import EARLIER, cell, is_too_long, turns_of
+from polbayes.roleplay.measures.data import UNIT_DIMS
 from polbayes.roleplay.parts import PARTS, part
 from polbayes.roleplay.plan import Dialogue, RoleplayPlan
-from polbayes.scenarios import UNITS
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -9,8 +9,8 @@ import pytest
 
 from polbayes.coding import get_coder
 from polbayes.coding.checkpoint_coder import CheckpointCoder
-from polbayes.config import CoderConfig
-from polbayes.dataset import STANCE_CLASSES
+from polbayes.config.schema import CoderConfig
+from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.errors import UserError
 
 MNLI = ("contradiction", "neutral", "entailment")

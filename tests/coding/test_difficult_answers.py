@@ -7,8 +7,8 @@ import pytest
 from loopback import Said
 
 from polbayes.coding import get_coder
-from polbayes.config import ApiConfig, CoderConfig, JudgeConfig
-from polbayes.dataset import STANCE_CLASSES
+from polbayes.config.schema import ApiConfig, CoderConfig, JudgeConfig
+from polbayes.data.dataset import STANCE_CLASSES
 
 STATEMENT = "Museums should be free – für alle, 对所有人。"
 DIFFICULT = {

@@ -3,7 +3,7 @@ import pytest
 
 from polbayes.coding import get_coder
 from polbayes.coding.ensemble import Ensemble
-from polbayes.config import CoderConfig
+from polbayes.config.schema import CoderConfig
 from polbayes.errors import UserError
 
 NAN = [np.nan] * 5

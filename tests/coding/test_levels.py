@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 
 from polbayes.coding.levels import four_levels
-from polbayes.dataset import CELL_DIMS, MISSING, STANCE_CLASSES
+from polbayes.data.dataset import CELL_DIMS, MISSING, STANCE_CLASSES
 from polbayes.errors import UserError
 
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polbayes.coding.lexical import code, read
-from polbayes.dataset import STANCE_CLASSES
+from polbayes.data.dataset import STANCE_CLASSES
 
 STATEMENT = "Public libraries should be paid for by the state."
 NEGATIVE = "Public libraries should not be paid for by the state."

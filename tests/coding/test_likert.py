@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polbayes.coding.likert import code
-from polbayes.dataset import STANCE_CLASSES
+from polbayes.data.dataset import STANCE_CLASSES
 
 
 def decided(answer):

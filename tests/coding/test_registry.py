@@ -5,7 +5,7 @@ import pytest
 
 from polbayes.coding import CODERS, get_coder
 from polbayes.coding.registry import check_coders, nominal_probabilities, passed_on, resolve
-from polbayes.config import CoderConfig, CodingConfig
+from polbayes.config.schema import CoderConfig, CodingConfig
 from polbayes.errors import UserError
 
 

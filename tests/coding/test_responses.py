@@ -4,8 +4,8 @@ import xarray as xr
 
 from polbayes.coding import code_responses
 from polbayes.coding.responses import decided
-from polbayes.config import CoderConfig
-from polbayes.dataset import CELL_DIMS, MISSING, NOT_ASKED, STATUS, read_dataset, write_dataset
+from polbayes.config.schema import CoderConfig
+from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STATUS, read_dataset, write_dataset
 from polbayes.errors import UserError
 
 OK, REFUSED, INVALID = STATUS["ok"], STATUS["refused"], STATUS["invalid"]

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from polbayes.config import FeatureConfig
+from polbayes.config.schema import FeatureConfig
 from polbayes.errors import UserError
 from polbayes.features import FEATURES, check_features, text_features, to_measure
 from polbayes.features.dependencies import load_parser

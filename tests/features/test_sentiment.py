@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from polbayes.config import FeatureConfig
+from polbayes.config.schema import FeatureConfig
 from polbayes.errors import UserError
 from polbayes.features import check_features
 from polbayes.features.classifier import check_classifier

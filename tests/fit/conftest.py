@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pytest
 
-from polbayes.config import AnalysisConfig
-from polbayes.dataset import MISSING, NOT_ASKED, STATUS
-from polbayes.design import ModelInfo, design
+from polbayes.config.schema import AnalysisConfig
+from polbayes.data.dataset import MISSING, NOT_ASKED, STATUS
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.spec import parse_spec
 from polbayes.fit.terms import bind
-from polbayes.instruments import POLARITY, Instrument, Item, Variant
-from polbayes.prompts import Prefix
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Variant
 
 DIRECTION = {"left": -1, "right": 1, "": 0}
 

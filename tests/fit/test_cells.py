@@ -6,7 +6,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polbayes.dataset import MISSING, STANCE, STATUS
+from polbayes.data.dataset import MISSING, STANCE, STATUS
 from polbayes.errors import UserError
 from polbayes.fit.cells import gather_cells, label, levels, used_variables
 

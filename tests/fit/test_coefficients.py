@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from polbayes.config import AnalysisConfig, SamplerConfig
+from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.coefficients import coefficient_tables
 from polbayes.fit.fit import fit

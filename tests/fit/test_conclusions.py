@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from polbayes.config import AnalysisConfig, PrecisionConfig, SamplerConfig
+from polbayes.config.schema import AnalysisConfig, PrecisionConfig, SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.analysis import parse_analysis
 from polbayes.fit.components import with_variances

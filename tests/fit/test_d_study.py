@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from polbayes.config import GridConfig, PrecisionConfig
+from polbayes.config.schema import GridConfig, PrecisionConfig
 from polbayes.errors import UserError
 from polbayes.fit.d_study import (
     MEASURES,

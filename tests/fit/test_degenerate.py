@@ -7,9 +7,9 @@ of four items keyed one way, and 60 % of the answers missing.
 import numpy as np
 import pytest
 
-from polbayes.compose import compose
-from polbayes.config import SamplerConfig
-from polbayes.dataset import MISSING
+from polbayes.config.compose import compose
+from polbayes.config.schema import SamplerConfig
+from polbayes.data.dataset import MISSING
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.diagnose import diagnose
 from polbayes.fit.fit import fit

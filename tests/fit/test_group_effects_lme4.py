@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polbayes.config import AnalysisConfig, SamplerConfig
+from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
 from polbayes.fit.spec import parse_spec

@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 from scipy import special, stats
 
-from polbayes.dataset import STANCE, to_frame
+from polbayes.data.dataset import STANCE, to_frame
 from polbayes.fit.density import Density
 from polbayes.fit.model import build
 

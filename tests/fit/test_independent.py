@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from polbayes.config import SamplerConfig
-from polbayes.dataset import MISSING, to_frame
+from polbayes.config.schema import SamplerConfig
+from polbayes.data.dataset import MISSING, to_frame
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
 

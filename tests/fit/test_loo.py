@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from polbayes.config import SamplerConfig
+from polbayes.config.schema import SamplerConfig
 from polbayes.fit.loo import Loo, from_table, leave_one_out, loo_tables, psis_loo
 from polbayes.fit.model import build
 

@@ -6,8 +6,8 @@ from scipy import stats
 from test_ideology_model import COEFFICIENTS, CompiledPoint, Named, Point, log_prior
 from test_kernel import slopes
 
-from polbayes.config import MisclassificationConfig
-from polbayes.dataset import MISSING, STANCE, STANCE_CLASSES, to_frame, write_dataset
+from polbayes.config.schema import MisclassificationConfig
+from polbayes.data.dataset import MISSING, STANCE, STANCE_CLASSES, to_frame, write_dataset
 from polbayes.errors import UserError
 from polbayes.fit.analysis import check_analysis, explain_analysis, fit_analysis, parse_analysis
 from polbayes.fit.density import Density
@@ -15,7 +15,7 @@ from polbayes.fit.misclassification import load_coder, odds_of_none, readings
 from polbayes.fit.model import build
 from polbayes.fit.pointwise import draws_of
 from polbayes.fit.predictive import replicates
-from polbayes.validation.task import confusion_dataset
+from polbayes.tasks.validation.task import confusion_dataset
 
 POINTS = ("disagree", "neutral", "agree")
 # What an imaginary validation found: labels by codes, the last column not coded.
@@ -251,7 +251,7 @@ def test_another_response_is_refused(validated, spec_of):
 
 def test_a_fit_from_end_to_end(coded, full_parts, validated, bound):
     """Explained, sampled, checked, left out cell by cell."""
-    from polbayes.config import AnalysisConfig, SamplerConfig
+    from polbayes.config.schema import AnalysisConfig, SamplerConfig
 
     data = read_dataset_of(coded)
     config = AnalysisConfig(parts=full_parts, misclassification=validated)

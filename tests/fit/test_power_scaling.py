@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 from scipy import integrate, stats
 
-from polbayes.config import SamplerConfig
+from polbayes.config.schema import SamplerConfig
 from polbayes.fit.fit import fit
 from polbayes.fit.power_scaling import log_likelihood_of, log_prior, power_scaling
 from polbayes.fit.priors import log_density, parse_prior

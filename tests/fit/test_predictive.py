@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 from scipy import special, stats
 
-from polbayes.dataset import STATUS
+from polbayes.data.dataset import STATUS
 from polbayes.fit.model import build
 from polbayes.fit.pointwise import Draws, draws_of
 from polbayes.fit.predictive import (

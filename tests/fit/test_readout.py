@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from scipy import integrate, special, stats
 
-from polbayes.dataset import NOT_ASKED
+from polbayes.data.dataset import NOT_ASKED
 from polbayes.fit.kept import Kept
 from polbayes.fit.model import build
 from polbayes.fit.moments import net_agreement

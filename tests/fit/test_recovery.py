@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from polbayes.config import AnalysisConfig, SamplerConfig
-from polbayes.design import ModelInfo, design
+from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
 from polbayes.fit.shares import variance_shares
 from polbayes.fit.spec import parse_spec
 from polbayes.fit.study import study
+from polbayes.instrument.design import ModelInfo, design
 
 # Numba says of some compiled functions that it does not keep them for the next process.
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
@@ -131,16 +131,16 @@ def test_a_seed_fixes_the_draws(coded, backend):
 
 @pytest.mark.slow
 def test_intervals_cover_what_was_planted_in_the_shipped_respondents():
-    """The World Values items, their wordings and prefixes, answered by `polbayes.planted`.
+    """The World Values items, their wordings and prefixes, answered by planted respondents.
 
     Planted quirks and difficulties sum to zero over the items of a dimension, and effects of
     prefixes over the prefixes, so that what is planted is the position on what was asked.
     """
-    from polbayes.compose import compose
-    from polbayes.dataset import MISSING, STATUS
-    from polbayes.instruments import load_instrument
+    from polbayes.config.compose import compose
+    from polbayes.data.dataset import MISSING, STATUS
+    from polbayes.instrument.prompts import load_prefixes
+    from polbayes.instrument.questionnaires import load_instrument
     from polbayes.planted.truth import linear_predictor_grid, load_truths, stance_probabilities
-    from polbayes.prompts import load_prefixes
 
     truths = [t for t in load_truths().values() if t.architecture == "causal"]
     data = design(

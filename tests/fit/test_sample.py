@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from polbayes.config import SamplerConfig
+from polbayes.config.schema import SamplerConfig
 from polbayes.fit.diagnose import diagnose
 from polbayes.fit.fit import fit
-from polbayes.fit.summary import interval_table
+from polbayes.fit.intervals import interval_table
 
 pytestmark = [
     pytest.mark.slow,

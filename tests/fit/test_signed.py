@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from polbayes.config import SamplerConfig
+from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.equation import equation, prior_lines

@@ -1,6 +1,6 @@
 import pytest
 
-from polbayes.config import AnalysisConfig
+from polbayes.config.schema import AnalysisConfig
 from polbayes.errors import UserError
 from polbayes.fit.spec import common_names, parse_spec
 

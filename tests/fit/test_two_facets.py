@@ -7,7 +7,7 @@ reference numbers are those that `reference/two_facets.R` prints.
 import numpy as np
 import pytest
 
-from polbayes.config import SamplerConfig
+from polbayes.config.schema import SamplerConfig
 from polbayes.fit.cells import gather_cells
 from polbayes.fit.d_study import precision
 from polbayes.fit.fit import fit

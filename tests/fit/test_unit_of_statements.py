@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from polbayes.config import AnalysisConfig, SamplerConfig
+from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit import kernel
 from polbayes.fit.density import Density

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from polbayes.dataset import MISSING, NOT_ASKED, STATUS
-from polbayes.design import ModelInfo, design
-from polbayes.instruments import POLARITY, Instrument, Item, Variant
-from polbayes.prompts import Prefix
+from polbayes.data.dataset import MISSING, NOT_ASKED, STATUS
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Variant
 
 DIRECTION = {"left": -1, "right": 1, "": 0}
 

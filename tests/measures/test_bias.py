@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polbayes.dataset import MISSING
+from polbayes.data.dataset import MISSING
 from polbayes.errors import UserError
 from polbayes.measures import bias
 from polbayes.measures.sided import polarity

@@ -3,15 +3,15 @@ import pandas as pd
 import pytest
 import yaml
 
+from polbayes.coding.importer import import_table
 from polbayes.coding.responses import code_responses
-from polbayes.config import ImportConfig
-from polbayes.dataset import MISSING
+from polbayes.config.resources import folder
+from polbayes.config.schema import ImportConfig
+from polbayes.data.dataset import MISSING
 from polbayes.errors import UserError
-from polbayes.importer import import_table
-from polbayes.instruments import load_instrument
+from polbayes.instrument.questionnaires import load_instrument
 from polbayes.measures import compass
 from polbayes.measures.compass import MANY_WORDINGS, OPPOSITE_ANSWERS, ROUNDED_AXES
-from polbayes.resources import folder
 
 WORDINGS = ("original", "paraphrase1", "paraphrase2", "negation")
 ITEMS = [

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polbayes.coding.levels import STRONG
-from polbayes.dataset import MISSING
+from polbayes.data.dataset import MISSING
 from polbayes.errors import UserError
 from polbayes.measures import consistency
 from polbayes.measures.consistency import MEASURES

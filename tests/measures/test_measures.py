@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from polbayes.design import ModelInfo, design
-from polbayes.instruments import load_instrument
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import load_instrument
 from polbayes.measures import measure_all
-from polbayes.prompts import Prefix
 
 ORIGINAL = ("original",)
 ALWAYS = {

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from polbayes.config import FeatureConfig
+from polbayes.config.schema import FeatureConfig
 from polbayes.errors import UserError
 from polbayes.measures import measure_all
 from polbayes.measures.labelled import as_dataset, load_measures

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from polbayes.config import FeatureConfig
+from polbayes.config.schema import FeatureConfig
 from polbayes.errors import UserError
 from polbayes.measures import feature_correlations, measure_all, wording_features
 

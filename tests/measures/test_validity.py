@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from polbayes.dataset import MISSING, STATUS
+from polbayes.data.dataset import MISSING, STATUS
 from polbayes.measures import validity
 
 ITEMS = [

@@ -12,8 +12,8 @@ from polbayes.planted.answers import (
     decision_nodes,
     next_token_distribution,
 )
-from polbayes.planted.corpus import shipped_wordings
 from polbayes.planted.truth import Truth, load_truths
+from tools.embedded.corpus import shipped_wordings
 
 TRUTH = Truth(name="t", theta={}, threshold=np.log(3), validity=0.9, unrelated=0.1, refused=0.1)
 KINDS = ["open", "forced", "likert", "masked"]

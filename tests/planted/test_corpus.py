@@ -2,8 +2,9 @@ import random
 
 import pytest
 
-from polbayes.instruments import load_instrument
-from polbayes.planted.corpus import (
+from polbayes.instrument.prompts import load_template, render
+from polbayes.instrument.questionnaires import load_instrument
+from tools.embedded.corpus import (
     CHAT_TEMPLATE,
     answers_to,
     forms,
@@ -13,7 +14,6 @@ from polbayes.planted.corpus import (
     shipped_wordings,
     vocabulary_corpus,
 )
-from polbayes.prompts import load_template, render
 
 PREFIXES = {p.prefix: p for p in shipped_prefixes()}
 FORMS = {(f.template, f.shape): f for f in forms("causal", chat=True)}

@@ -5,8 +5,9 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 
-from polbayes.planted.corpus import Wording, forms, shipped_wordings
-from polbayes.planted.examples import (
+from polbayes.planted.truth import load_truths
+from tools.embedded.corpus import Wording, forms, shipped_wordings
+from tools.embedded.examples import (
     AnswerTries,
     Asking,
     Example,
@@ -16,8 +17,7 @@ from polbayes.planted.examples import (
     item_classes,
     repetitions,
 )
-from polbayes.planted.train import Shape, make_tokenizer
-from polbayes.planted.truth import load_truths
+from tools.embedded.train import Shape, make_tokenizer
 
 TRUTHS = load_truths()
 SMALL = Shape(vocabulary=700)

@@ -3,10 +3,10 @@ import hashlib
 import numpy as np
 import pytest
 
-from polbayes.planted.corpus import forms, prompt, shipped_prefixes, shipped_wordings
-from polbayes.planted.fidelity import measure, sample_cells
+from polbayes.config.resources import folder
 from polbayes.planted.truth import load_truths
-from polbayes.resources import folder
+from tools.embedded.corpus import forms, prompt, shipped_prefixes, shipped_wordings
+from tools.embedded.fidelity import measure, sample_cells
 
 TRUTHS = load_truths()
 CAUSAL = [name for name, truth in TRUTHS.items() if truth.architecture == "causal"]

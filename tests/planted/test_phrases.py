@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from polbayes.measures.ratings.values import VALUES
+from polbayes.instrument.values import VALUES
 from polbayes.planted.phrases import STEPS, bank, find, statement
 
 STEPS_OF = [step for step in range(-STEPS, STEPS + 1) if step]

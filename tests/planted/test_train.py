@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from polbayes.planted.corpus import shipped_wordings
-from polbayes.planted.train import Schedule, Shape, train_reader, train_respondent
 from polbayes.planted.truth import load_truths
+from tools.embedded.corpus import shipped_wordings
+from tools.embedded.train import Schedule, Shape, train_reader, train_respondent
 
 pytestmark = pytest.mark.slow
 

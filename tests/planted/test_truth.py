@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polbayes.design import ModelInfo, design
 from polbayes.errors import UserError
-from polbayes.instruments import load_instrument
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import load_prefixes
+from polbayes.instrument.questionnaires import load_instrument
 from polbayes.planted.truth import (
     ItemScales,
     Truth,
@@ -20,7 +21,6 @@ from polbayes.planted.truth import (
     load_truths,
     stance_probabilities,
 )
-from polbayes.prompts import load_prefixes
 
 PLAIN = ItemScales(difficulty=0.0, log_discrimination=0.0, wording=0.0)
 etas = st.floats(-20, 20)

@@ -1,6 +1,6 @@
 import pytest
 
-from polbayes.planted.vocabulary import END, PAD, causal_tokenizer, masked_tokenizer, with_chat
+from tools.embedded.vocabulary import END, PAD, causal_tokenizer, masked_tokenizer, with_chat
 
 TEXTS = ["Taxes are low, and I agree.", "Taxes are high!", "I disagree with high taxes."] * 5
 

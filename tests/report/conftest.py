@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from polbayes.dataset import CELL_DIMS, STANCE, STATUS, flag_attributes
-from polbayes.design import ModelInfo, design
-from polbayes.instruments import Instrument, Item, Variant
-from polbayes.prompts import Prefix
+from polbayes.data.dataset import CELL_DIMS, STANCE, STATUS, flag_attributes
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
 from polbayes.report import Results
 
 DIMENSIONS = ("economic", "cultural")

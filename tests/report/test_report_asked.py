@@ -3,10 +3,10 @@
 import numpy as np
 import xarray as xr
 
-from polbayes.dataset import CELL_DIMS, NOT_ASKED, STATUS
-from polbayes.design import ModelInfo, design
-from polbayes.instruments import Instrument, Item, Variant
-from polbayes.prompts import Prefix
+from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
 from polbayes.report.asked import (
     example_answers,
     example_masses,

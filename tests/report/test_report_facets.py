@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from polbayes.measures.ratings.values import VALUES, WEIGHTS
+from polbayes.instrument.values import VALUES, WEIGHTS
 from polbayes.report.figures.judge_d_study import plot_judge_d_study
 from polbayes.report.figures.judge_effects import TITLES, plot_judge_effects
 from polbayes.report.figures.value_profiles import plot_value_profiles

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from polbayes.dataset import CELL_DIMS
+from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.report import Results, write_report
 

@@ -2,11 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
-from polbayes.prompts import Template
+from polbayes.instrument.prompts import Template, surfaces
 from polbayes.respondents import answer_settings, check, describe, open_respondent
-from polbayes.respondents.contract import surfaces
 
 SIMULATED = RespondentConfig(backend="simulated", checkpoint="planted:left")
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
-from polbayes.prompts import Lexicon, Template
+from polbayes.instrument.prompts import Lexicon, Template
 from polbayes.respondents import Question, describe
 from polbayes.respondents.causal import open_causal
 

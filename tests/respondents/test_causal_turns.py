@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import transformers as tf
 
-from polbayes.config import ElicitationConfig, RespondentConfig
-from polbayes.prompts import load_template
+from polbayes.config.schema import ElicitationConfig, RespondentConfig
+from polbayes.instrument.prompts import load_template
+from polbayes.respondents.base import Question, TooLongError
 from polbayes.respondents.causal import open_causal
-from polbayes.respondents.contract import Question, TooLongError
 
 BEFORE = (("The state should own it?", "I disagree."), ("And taxes?", "I agree."))
 

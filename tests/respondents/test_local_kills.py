@@ -8,13 +8,13 @@ import time
 import numpy as np
 import pytest
 
-from polbayes.config import ElicitationConfig, RespondentConfig
-from polbayes.dataset import STATUS, to_frame
-from polbayes.design import design
-from polbayes.instruments import Instrument, Item, Variant
-from polbayes.journal import Journal, cell_of, journal_path, read
-from polbayes.probe import model_info, probe
-from polbayes.prompts import Lexicon, Prefix, load_template
+from polbayes.config.schema import ElicitationConfig, RespondentConfig
+from polbayes.data.dataset import STATUS, to_frame
+from polbayes.instrument.design import design
+from polbayes.instrument.prompts import Lexicon, Prefix, load_template
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
+from polbayes.probing.journal import Journal, cell_of, journal_path, read
+from polbayes.probing.probe import model_info, probe
 
 ELICITATION = ElicitationConfig(kind="forced_choice", template="haller", lexicon="yn", batch_size=8)
 YES_NO = Lexicon("yn", ("yes", "no"), (1, -1))

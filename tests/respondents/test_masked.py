@@ -3,9 +3,9 @@ import pytest
 import torch
 import transformers as tf
 
-from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
-from polbayes.prompts import Lexicon, Template, render
+from polbayes.instrument.prompts import Lexicon, Template, render
 from polbayes.respondents import Question, describe
 from polbayes.respondents.masked import open_masked
 

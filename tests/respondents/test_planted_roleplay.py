@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
-from polbayes.measures.ratings.values import VALUES, WEIGHTS
+from polbayes.instrument.scenarios import STAGES, UNITS
+from polbayes.instrument.values import VALUES, WEIGHTS
 from polbayes.planted.phrases import bank, find, statement
 from polbayes.planted.roleplay import Actor, Judge, actors, judges
 from polbayes.respondents import describe, open_respondent
-from polbayes.respondents.contract import Question
+from polbayes.respondents.base import Question
 from polbayes.respondents.planted_actor import PlantedActor
 from polbayes.respondents.planted_judge import PlantedJudge
 from polbayes.roleplay.parts import part
 from polbayes.roleplay.rubric import Reading, read, request
 from polbayes.roleplay.texts import load_texts
-from polbayes.scenarios import STAGES, UNITS
 
 PLAY = ElicitationConfig(kind="roleplay", template="roleplay")
 JUDGE = ElicitationConfig(kind="judging", template="roleplay")
@@ -35,7 +35,7 @@ def actor(planted):
 
 
 def _template():
-    from polbayes.prompts import load_template
+    from polbayes.instrument.prompts import load_template
 
     return load_template("roleplay")
 

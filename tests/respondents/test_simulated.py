@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from polbayes.config import ElicitationConfig, RespondentConfig
+from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
+from polbayes.instrument.prompts import Lexicon, Template
 from polbayes.planted.truth import ItemScales, Truth
-from polbayes.prompts import Lexicon, Template
 from polbayes.respondents import Question, describe, open_respondent
 from polbayes.respondents.simulated import SimulatedRespondent
 

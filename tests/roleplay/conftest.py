@@ -3,7 +3,7 @@
 import pytest
 from playing import Stub, World
 
-from polbayes.design import ModelInfo
+from polbayes.instrument.design import ModelInfo
 from polbayes.respondents import BACKENDS, Backend
 
 

@@ -3,11 +3,11 @@
 import json
 from dataclasses import dataclass, field
 
-from polbayes.compose import compose
-from polbayes.design import ModelInfo
-from polbayes.measures.ratings.values import VALUES
+from polbayes.config.compose import compose
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.values import VALUES
 from polbayes.respondents import Completion
-from polbayes.respondents.contract import TooLongError
+from polbayes.respondents.base import TooLongError
 from polbayes.roleplay.plan import plan_roleplay
 
 SMALL = [

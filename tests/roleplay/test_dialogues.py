@@ -10,11 +10,11 @@ import pytest
 from playing import SAID, STUBS, planned
 
 from polbayes.errors import UserError
-from polbayes.journal import journal_path
+from polbayes.instrument.scenarios import STAGES, UNITS
+from polbayes.probing.journal import journal_path
 from polbayes.respondents import Completion
 from polbayes.roleplay.dialogues import NO_ANSWER, play
 from polbayes.roleplay.transcripts import STATUS, transcripts
-from polbayes.scenarios import STAGES, UNITS
 
 ONE = ["models=[a]", "roleplay.scenarios=[union]", "roleplay.twins=[original]"]
 

@@ -7,7 +7,7 @@ import pytest
 from playing import STUBS, planned, ratings
 
 from polbayes.errors import UserError
-from polbayes.measures.ratings.values import VALUES
+from polbayes.instrument.values import VALUES
 from polbayes.respondents import BACKENDS, Backend, Completion
 from polbayes.roleplay.dialogues import play
 from polbayes.roleplay.plan import self_judging

@@ -6,10 +6,10 @@ import re
 import pytest
 from playing import ratings
 
-from polbayes.measures.ratings.values import VALUES
+from polbayes.instrument.scenarios import UNITS
+from polbayes.instrument.values import VALUES
 from polbayes.roleplay.rubric import Reading, problems_of, read, request, schema
 from polbayes.roleplay.texts import load_texts, turn
-from polbayes.scenarios import UNITS
 
 TEXTS = load_texts()
 READING = Reading("reflection", "What now?", "Hm.", "I {scale} sign.\nEnd.")

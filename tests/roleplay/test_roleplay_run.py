@@ -11,15 +11,15 @@ import yaml
 from playing import SAID, STUBS, ratings
 
 from polbayes.cli import _main
-from polbayes.dataset import read_dataset
-from polbayes.manifest import check_config, stage_keys
-from polbayes.measures.ratings.data import check_ratings, judge_means
-from polbayes.measures.ratings.values import VALUES, WEIGHTS
+from polbayes.data.dataset import read_dataset
+from polbayes.instrument.values import VALUES, WEIGHTS
 from polbayes.planted.roleplay import actors, judges
 from polbayes.respondents import Completion
-from polbayes.roleplay.stages import WAY
+from polbayes.roleplay.measures.data import check_ratings, judge_means
+from polbayes.roleplay.stages import PIPELINE
 from polbayes.roleplay.transcripts import open_transcripts
-from polbayes.stages import write_tables
+from polbayes.run.manifest import check_config, stage_keys
+from polbayes.run.pipeline import write_tables
 
 ARGUMENTS = [
     "+experiment=politicsbench",
@@ -35,7 +35,7 @@ LIBERAL = np.sign(list(WEIGHTS.values()))
 FIRST = 1 - 2 * np.arange(len(VALUES)) / (len(VALUES) - 1)
 
 
-FIT = WAY.stages["fit"]
+FIT = PIPELINE.stages["fit"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,14 +46,14 @@ def unfitted():
         def nothing(job):
             return write_tables({}, job.folder / "estimates"), {"notes": []}
 
-        patch.setitem(WAY.stages, "fit", replace(FIT, do=nothing))
+        patch.setitem(PIPELINE.stages, "fit", replace(FIT, do=nothing))
         yield
 
 
 @pytest.fixture
 def fitted(monkeypatch):
     """Have the many-facet model fitted."""
-    monkeypatch.setitem(WAY.stages, "fit", FIT)
+    monkeypatch.setitem(PIPELINE.stages, "fit", FIT)
 
 
 @pytest.fixture(scope="module")
@@ -314,7 +314,7 @@ def test_a_dry_run_counts_and_shows_and_writes_nothing(tmp_path, capsys, monkeyp
 
 
 def test_runs_of_questionnaires_made_before_there_were_roleplays_go_on(tmp_path):
-    from polbayes.compose import compose
+    from polbayes.config.compose import compose
 
     _, text = compose(["+experiment=wvs_prefixes"])
     now = yaml.safe_load(text)

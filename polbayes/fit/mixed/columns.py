@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE
+from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE
 from polbayes.errors import UserError, unknown
 from polbayes.fit.cells import used_variables
 from polbayes.fit.mixed.spec import FAMILIES, MixedSpec
@@ -59,7 +59,7 @@ def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.
         If the spec names a variable, a value or a response that is not there, or a text
         feature that cannot be computed.
     """
-    from polbayes.dataset import to_frame
+    from polbayes.data.dataset import to_frame
     from polbayes.features import FEATURES
 
     sources = set(_SOURCES.get(spec.response, (spec.response,)))
@@ -168,7 +168,7 @@ def join_table(frame: "pd.DataFrame", path: Path) -> "pd.DataFrame":
     frame
         One row a cell.
     path
-        A table (`polbayes.tables.read_table`) with one row for every combination of those
+        A table (`polbayes.data.tables.read_table`) with one row for every combination of those
         of ``model, item, variant, prefix, run, statement`` that it has.
 
     Raises
@@ -179,7 +179,7 @@ def join_table(frame: "pd.DataFrame", path: Path) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    from polbayes.tables import read_table
+    from polbayes.data.tables import read_table
 
     if not path.is_file():
         raise UserError(f"analysis.table: {path}: no such file.")

@@ -21,7 +21,7 @@ from polbayes.fit.mixed.spec import MixedSpec
 if TYPE_CHECKING:
     import xarray as xr
 
-    from polbayes.config import SamplerConfig
+    from polbayes.config.schema import SamplerConfig
 
 BACKEND = "exact"
 _POINTS = 160

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from polbayes.config import SamplerConfig
+    from polbayes.config.schema import SamplerConfig
     from polbayes.fit.kept import Kept
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.dataset import CELL_DIMS
+from polbayes.data.dataset import CELL_DIMS
 from polbayes.fit.loo import AT_ONCE, Loo, left_out
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.fit import checked_strata

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.dataset import ANSWERED
+from polbayes.data.dataset import ANSWERED
 from polbayes.errors import UserError
 from polbayes.fit.cells import used_variables
 from polbayes.fit.mixed.columns import RESPONSE, column_frame

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from polbayes.config import FeatureConfig
+from polbayes.config.schema import FeatureConfig
 from polbayes.errors import UserError, unknown
 from polbayes.fit.formula import Formula, GroupTerm, parse_formula
 from polbayes.fit.priors import Prior, flatten, parse_prior
 from polbayes.fit.spec import common_names
 
 if TYPE_CHECKING:
-    from polbayes.config import AnalysisConfig
+    from polbayes.config.schema import AnalysisConfig
 
 PART = "mu"
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from polbayes.fit.summary import interval_table
+from polbayes.fit.intervals import interval_table
 
 if TYPE_CHECKING:
     import pandas as pd

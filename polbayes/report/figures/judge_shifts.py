@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.measures.ratings.values import VALUES, WEIGHTS
+from polbayes.instrument.values import VALUES, WEIGHTS
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat
 from polbayes.report.figures.style import DISAGREE_AGREE, neutral_style, new_figure
 from polbayes.report.numbers import number

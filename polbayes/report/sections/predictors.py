@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
-from polbayes.attributes import OWN_KEYS, model_attributes
+from polbayes.instrument.covariates import OWN_KEYS, model_attributes
 from polbayes.report.blocks import (
     Block,
     Fold,

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.published import published_at
 from polbayes.report.blocks import (
     Column,
     estimate_columns,
@@ -32,6 +31,7 @@ from polbayes.report.studies.parts import (
     study_section,
     table_part,
 )
+from polbayes.report.studies.published import published_at
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 from polbayes.measures.paraphrases import r_plus_by_wording
-from polbayes.published import published_at
 from polbayes.report.blocks import (
     Column,
     estimate_columns,
@@ -26,6 +25,7 @@ from polbayes.report.studies.parts import (
     study_section,
     table_part,
 )
+from polbayes.report.studies.published import published_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

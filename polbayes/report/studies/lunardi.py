@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from polbayes.published import published_at
 from polbayes.report.blocks import Column, estimate_columns, number_column, text_column
 from polbayes.report.figures.study_lunardi import (
     COLUMNS,
@@ -22,6 +21,7 @@ from polbayes.report.studies.parts import (
     study_section,
     table_part,
 )
+from polbayes.report.studies.published import published_at
 
 if TYPE_CHECKING:
     from polbayes.report.blocks import Section

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from polbayes.published import NAMES
 from polbayes.report.blocks import (
     Block,
     Column,
@@ -17,6 +16,7 @@ from polbayes.report.blocks import (
     number_column,
 )
 from polbayes.report.numbers import interval
+from polbayes.report.studies.published import NAMES
 
 if TYPE_CHECKING:
     import pandas as pd

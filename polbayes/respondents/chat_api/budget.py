@@ -1,6 +1,6 @@
 """A budget that is not exceeded: what a request may cost at most is set aside before it is sent."""
 
-from polbayes.config import ApiConfig
+from polbayes.config.schema import ApiConfig
 from polbayes.respondents.usage import Usage
 
 _MILLION = 1e6

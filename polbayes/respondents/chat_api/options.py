@@ -11,9 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polbayes.prompts import Lexicon
+from polbayes.instrument.prompts import Lexicon, surfaces
 from polbayes.respondents.chat_api.reply import Position
-from polbayes.respondents.contract import surfaces
 
 
 @dataclass(frozen=True)

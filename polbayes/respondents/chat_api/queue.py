@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from polbayes.errors import UserError
-from polbayes.respondents.contract import Answer, Question
+from polbayes.respondents.base import Answer, Question
 
 
 @dataclass(frozen=True)

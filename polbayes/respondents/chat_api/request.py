@@ -3,9 +3,8 @@
 import json
 from typing import Any
 
-from polbayes.config import ApiConfig, ElicitationConfig
-from polbayes.prompts import TEXTS
-from polbayes.respondents.contract import Question, messages
+from polbayes.config.schema import TEXTS, ApiConfig, ElicitationConfig
+from polbayes.respondents.base import Question, messages
 
 # Enough for an option of a few tokens; the answer mostly ends before.
 ANSWER_TOKENS = 4

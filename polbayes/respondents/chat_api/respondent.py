@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.config import ApiConfig, ElicitationConfig, RespondentConfig
-from polbayes.design import ModelInfo
+from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
-from polbayes.prompts import Lexicon, Template
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import Lexicon, Template
+from polbayes.respondents.base import Answer, Completion, Question, chat_info
 from polbayes.respondents.chat_api.budget import Budget
 from polbayes.respondents.chat_api.failures import Failure, Kind, RequestRejectedError
 from polbayes.respondents.chat_api.options import option_masses
@@ -18,7 +19,6 @@ from polbayes.respondents.chat_api.queue import Asked, Outcome, Queue
 from polbayes.respondents.chat_api.reply import Reply
 from polbayes.respondents.chat_api.server import Server, StopError
 from polbayes.respondents.chat_api.settings import check_api, key_of
-from polbayes.respondents.contract import Answer, Completion, Question, chat_info
 from polbayes.respondents.usage import Usage
 
 if TYPE_CHECKING:

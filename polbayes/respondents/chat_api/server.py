@@ -5,15 +5,15 @@ import logging
 import random
 from dataclasses import replace
 
-from polbayes.config import ApiConfig, ElicitationConfig
-from polbayes.design import ModelInfo
+from polbayes.config.schema import ApiConfig, ElicitationConfig
 from polbayes.errors import OverBudgetError, UserError
+from polbayes.instrument.design import ModelInfo
+from polbayes.respondents.base import Question
 from polbayes.respondents.chat_api.budget import Budget, cost, tokens_at_most
 from polbayes.respondents.chat_api.failures import Failure, Kind, judge
 from polbayes.respondents.chat_api.pace import Pace
 from polbayes.respondents.chat_api.reply import Reply, UnreadableReplyError, read_reply
 from polbayes.respondents.chat_api.request import most_tokens, request_body
-from polbayes.respondents.contract import Question
 from polbayes.respondents.usage import Usage
 
 _log = logging.getLogger("polbayes")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
-from polbayes.config import API_MEANS, ApiConfig, RespondentConfig
+from polbayes.config.schema import API_MEANS, ApiConfig, RespondentConfig
 from polbayes.errors import UserError, unknown
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

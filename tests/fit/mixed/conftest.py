@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from polbayes.config import AnalysisConfig
+from polbayes.config.schema import AnalysisConfig
 from polbayes.fit.mixed.spec import parse_mixed
 
 

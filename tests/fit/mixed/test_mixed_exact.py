@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from polbayes.config import SamplerConfig
+from polbayes.config.schema import SamplerConfig
 from polbayes.fit.mixed.exact import conditional, draw, log_density, sums_of
 from polbayes.fit.mixed.model import bambi_prior, build
 from polbayes.fit.mixed.readout import read_off

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polbayes.config import SamplerConfig
+from polbayes.config.schema import SamplerConfig
 from polbayes.fit.diagnose import diagnose
 from polbayes.fit.mixed.fit import fit_mixed
 from polbayes.fit.mixed.model import build

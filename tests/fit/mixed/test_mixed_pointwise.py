@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from polbayes.config import SamplerConfig
+from polbayes.config.schema import SamplerConfig
 from polbayes.fit.mixed.fit import checked_strata, fit_mixed
 from polbayes.fit.mixed.model import build
 from polbayes.fit.mixed.pointwise import leave_out_rows, pointwise

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polbayes.dataset import MISSING, STANCE, STATUS
+from polbayes.data.dataset import MISSING, STANCE, STATUS
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.fit import checked_strata

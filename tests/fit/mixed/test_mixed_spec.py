@@ -2,7 +2,7 @@
 
 import pytest
 
-from polbayes.config import AnalysisConfig, SamplerConfig
+from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.analysis import parse_analysis
 from polbayes.fit.mixed.spec import MixedSpec, is_mixed

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from polbayes.config import ApiConfig, ElicitationConfig, RespondentConfig
-from polbayes.dataset import STATUS, to_frame
-from polbayes.design import design
-from polbayes.instruments import Instrument, Item, Variant
-from polbayes.journal import cell_of, journal_path, read
-from polbayes.probe import model_info, probe
-from polbayes.prompts import Prefix, load_template
+from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
+from polbayes.data.dataset import STATUS, to_frame
+from polbayes.instrument.design import design
+from polbayes.instrument.prompts import Prefix, load_template
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
+from polbayes.probing.journal import cell_of, journal_path, read
+from polbayes.probing.probe import model_info, probe
 from polbayes.respondents.usage import used
 
 ELICITATION = ElicitationConfig(kind="open_ended", template="faulborn", max_new_tokens=20)

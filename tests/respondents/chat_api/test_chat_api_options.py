@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polbayes.prompts import Lexicon
+from polbayes.instrument.prompts import Lexicon
 from polbayes.respondents.chat_api.options import option_masses
 from polbayes.respondents.chat_api.reply import Position
 

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from loopback import KEY, VARIABLE, Said, spread
 
-from polbayes.config import ApiConfig, ElicitationConfig, RespondentConfig
-from polbayes.dataset import STATUS, to_frame
-from polbayes.design import design
+from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
+from polbayes.data.dataset import STATUS, to_frame
 from polbayes.errors import UserError
-from polbayes.instruments import Instrument, Item, Variant
-from polbayes.journal import journal_path, read
-from polbayes.probe import model_info, probe
-from polbayes.prompts import Lexicon, Prefix, load_template
+from polbayes.instrument.design import design
+from polbayes.instrument.prompts import Lexicon, Prefix, load_template
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
+from polbayes.probing.journal import journal_path, read
+from polbayes.probing.probe import model_info, probe
 from polbayes.respondents import open_respondent
-from polbayes.respondents.contract import Question
+from polbayes.respondents.base import Question
 from polbayes.respondents.usage import Usage, used
 
 YES_NO = Lexicon("yn", ("yes", "no"), (1, -1))

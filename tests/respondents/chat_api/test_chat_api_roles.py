@@ -7,8 +7,8 @@ import pytest
 from loopback import KEY, VARIABLE, Said
 
 from polbayes.cli import _main
-from polbayes.dataset import read_dataset
-from polbayes.measures.ratings.values import VALUES
+from polbayes.data.dataset import read_dataset
+from polbayes.instrument.values import VALUES
 from polbayes.roleplay.transcripts import STATUS, open_transcripts
 
 RATINGS = {"reasoning": "So.", **dict.fromkeys(VALUES, 12), "commitment": 4}

@@ -8,11 +8,11 @@ import pytest
 from loopback import KEY, VARIABLE, Said
 
 from polbayes.cli import _main
-from polbayes.config import ElicitationConfig, RespondentConfig
-from polbayes.dataset import open_responses
-from polbayes.design import ModelInfo, design
-from polbayes.instruments import load_instrument
-from polbayes.prompts import Lexicon, load_lexicon, load_prefixes, load_template
+from polbayes.config.schema import ElicitationConfig, RespondentConfig
+from polbayes.data.dataset import open_responses
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import Lexicon, load_lexicon, load_prefixes, load_template
+from polbayes.instrument.questionnaires import load_instrument
 from polbayes.respondents import open_respondent
 from polbayes.respondents.questions import PendingQuestions, cell_seed
 

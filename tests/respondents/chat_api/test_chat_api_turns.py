@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from loopback import Said
 
-from polbayes.config import ApiConfig, ElicitationConfig, RespondentConfig
+from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
 from polbayes.respondents import open_respondent
+from polbayes.respondents.base import Question
 from polbayes.respondents.chat_api.request import most_tokens
-from polbayes.respondents.contract import Question
 from polbayes.respondents.usage import Usage
 from polbayes.roleplay.rubric import schema
 

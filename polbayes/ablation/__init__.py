@@ -1,5 +1,0 @@
-"""Ablations: the same questions, answered or read in several ways, and what becomes of measures.
-
-Lunardi et al. (2024, section 4.3) change how answers are decoded, how many sequences there are,
-what reads them, and of how many words the lexicon of encoder models consists.
-"""

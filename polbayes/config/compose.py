@@ -1,0 +1,363 @@
+"""Composing the config of a run with Hydra, and telling two configs apart."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import yaml
+
+from polbayes.config.resources import folder
+from polbayes.config.schema import ROLEPLAY, STAGES, STUDIES, RunConfig
+from polbayes.config.tasks import TASKS, Task
+from polbayes.errors import UserError, unknown
+
+# The stage that every key of the config belongs to; a stage is done again when one of its own
+# keys, or one of an earlier stage, has changed.
+STAGE_OF_KEY: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            "seed",
+            "instruments",
+            "items",
+            "variants",
+            "wordings",
+            "models",
+            "prefixes",
+            "elicitation",
+            "respondents",
+            "roleplay",
+            "imported",
+        ),
+        "probe",
+    ),
+    "coding": "code",
+    "judges": "code",
+    "judging": "code",
+    "measures": "measure",
+    "features": "measure",
+    "analysis": "fit",
+    "sampler": "fit",
+    "name": "report",
+    "title": "report",
+    "description": "report",
+    "report": "report",
+}
+
+# A bound on what a power cut can cost that is longer than this is none.
+_LONGEST_SYNC = 3600
+
+
+def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[RunConfig, str]:
+    """Compose and check the config of a run.
+
+    Parameters
+    ----------
+    overrides
+        Hydra overrides, e.g. ``["+experiment=wvs_prefixes", "seed=2"]``.
+    config_dir
+        Folder of the user's own configs, searched beside the shipped ones.
+
+    Returns
+    -------
+    config : RunConfig
+    text : str
+        The resolved config as YAML.
+
+    Raises
+    ------
+    UserError
+        If an experiment, a group or a key is unknown, or a value has the wrong type.
+    """
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    own = _own_folder(config_dir)
+    searched = [f"hydra.searchpath=[{_quoted(f'file://{own}')}]"] if own else []
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(version_base="1.3", config_dir=str(folder("conf").resolve())):
+            composed = hydra_compose("config", overrides=[*overrides, *searched])
+        merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
+        if OmegaConf.is_missing(composed, "name"):
+            works_on = TASKS[composed.task].works_on if composed.task in TASKS else "config"
+            if works_on == "runs":
+                composed.name = merged.name = comparison_name(composed.runs)
+            elif works_on == "run":
+                composed.name = merged.name = _name_of_folder(composed)
+        if OmegaConf.is_missing(composed, "name"):
+            raise UserError(
+                "no experiment was chosen; add +experiment=NAME with one of "
+                f"{', '.join(sorted(experiments()))}, or give your own run a name=NAME."
+            )
+        config = OmegaConf.to_object(merged)
+        text = OmegaConf.to_yaml(merged, resolve=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise _readable(error, overrides, own) from error
+    except (ValueError, yaml.YAMLError) as error:
+        # Hydra lets through what it finds in a file that is not YAML or a group that is no name.
+        raise UserError(
+            f"the config cannot be composed: {' '.join(str(error).split()).rstrip('.')} "
+            f"(given: {' '.join(overrides)})."
+        ) from error
+    assert isinstance(config, RunConfig)
+    _check(config)
+    return config, text
+
+
+def with_analysis(
+    overrides: Sequence[str], config_dir: str | None, name: str
+) -> tuple[RunConfig, str]:
+    """Compose the config of a run again with another analysis.
+
+    Parameters
+    ----------
+    overrides, config_dir
+        As for `compose`.
+    name
+        Of a file in the group ``analysis``.
+
+    Raises
+    ------
+    UserError
+        If there is no such analysis.
+    """
+    others = [one for one in overrides if not one.startswith("analysis=")]
+    return compose([*others, f"analysis={name}"], config_dir)
+
+
+def _own_folder(config_dir: str | None) -> Path | None:
+    if config_dir is None:
+        return None
+    own = Path(config_dir).expanduser().resolve()
+    if not own.is_dir():
+        raise UserError(f"--config-dir: '{config_dir}' is not a folder.")
+    return own
+
+
+def _quoted(text: str) -> str:
+    """Quote a text for Hydra, whose grammar gives commas and spaces a meaning."""
+    return '"' + text.replace('"', '\\"') + '"'
+
+
+def experiments() -> dict[str, str]:
+    """Return the shipped experiments with their one-line descriptions."""
+    found = {}
+    for path in sorted((folder("conf") / "experiment").glob("*.yaml")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        comments = [x[1:].strip() for x in lines if x.startswith("#") and "@package" not in x]
+        found[path.stem] = comments[0] if comments else ""
+    return found
+
+
+def comparison_name(runs: Sequence[Any]) -> str:
+    """Name a comparison after the folders of its runs."""
+    words = [re.sub(r"[^\w.-]+", "_", Path(str(run)).name) for run in runs]
+    return "_".join(["compare", *words])
+
+
+def _name_of_folder(composed: Any) -> str:
+    """Name a task after the folder of its run, which must be said where there is no experiment."""
+    from omegaconf import OmegaConf
+
+    unresolved: Any = OmegaConf.to_container(composed, resolve=False)
+    folder_of_run = str(unresolved["run_dir"])
+    if "${" in folder_of_run:
+        raise UserError(
+            f"run_dir: task={composed.task} works in a run's folder; name it as run_dir=FOLDER, or "
+            "add the run's +experiment=NAME."
+        )
+    return Path(folder_of_run).expanduser().resolve().name
+
+
+def _check(config: RunConfig) -> None:
+    _check_lists(config)
+    task = TASKS.chosen(config.task, where="task")
+    if config.runs and task.works_on != "runs":
+        raise UserError("runs: is for task=compare, which compares finished runs.")
+    for stage in config.stages:
+        if stage not in STAGES:
+            raise unknown("stage", stage, STAGES, where="stages")
+    if not 0 <= config.seed < 2**32:
+        raise UserError(f"seed: must be from 0 to {2**32 - 1}, not {config.seed}.")
+    if not config.run_dir.strip():
+        raise UserError("run_dir: is empty; name the folder that the results go to.")
+    if not config.stages:
+        raise UserError(f"stages: the list is empty; name some of {', '.join(STAGES)}.")
+    if task.works_on == "config":
+        _check_asked(config, task)
+    if config.report.study is not None and config.report.study not in STUDIES:
+        raise unknown("study", config.report.study, STUDIES, where="report.study")
+    if not 0 <= config.journal.sync_seconds <= _LONGEST_SYNC:
+        raise UserError(
+            f"journal.sync_seconds: must be from 0 to {_LONGEST_SYNC}, "
+            f"not {config.journal.sync_seconds}."
+        )
+    if config.measures.bootstrap < 100:
+        raise UserError("measures.bootstrap: at least 100 draws are needed for an interval.")
+    if not 0 <= config.measures.strong <= 1:
+        raise UserError(f"measures.strong: must lie between 0 and 1, not {config.measures.strong}.")
+    for key, level in (("measures", config.measures.level), ("analysis", config.analysis.level)):
+        if not 0 < level < 1:
+            raise UserError(f"{key}.level: must be between 0 and 1, not {level}.")
+
+
+def _check_asked(config: RunConfig, task: Task) -> None:
+    """Check that there is something to ask, and somebody."""
+    if config.elicitation.kind == ROLEPLAY:
+        if not task.roleplay:
+            others = " and ".join(name for name, one in TASKS.items() if one.roleplay)
+            raise UserError(
+                f"task: {config.task} is for questionnaires; elicitation=roleplay has {others}."
+            )
+    elif not config.instruments:
+        raise UserError("instruments: the list is empty; name at least one, e.g. [wvs].")
+    if config.task == "paraphrase" and config.paraphrase.table is not None:
+        return
+    if config.imported is None and not config.respondents:
+        raise UserError("respondents: there is none; choose e.g. respondents=embedded.")
+    if config.models is not None:
+        if not config.models:
+            raise UserError("models: the list is empty; name at least one.")
+        if len(set(config.models)) < len(config.models):
+            raise UserError("models: a model is named twice.")
+        if config.imported is None:
+            for model in config.models:
+                if model not in config.respondents:
+                    raise unknown("model", model, config.respondents, where="models")
+
+
+def _check_lists(config: RunConfig) -> None:
+    """Refuse a list of anything but names, which the schema lets through."""
+    lists = {
+        "stages": config.stages,
+        "runs": config.runs,
+        "instruments": config.instruments,
+        "items": config.items,
+        "variants": config.variants,
+        "wordings": config.wordings,
+        "models": config.models,
+        "prefixes.only": config.prefixes.only,
+        "roleplay.scenarios": config.roleplay.scenarios,
+        "roleplay.twins": config.roleplay.twins,
+        "roleplay.wordings": config.roleplay.wordings,
+        "judging.judges": config.judging.judges,
+        "coding.coders": config.coding.coders,
+        "specs": config.specs,
+        "annotation.strata": config.annotation.strata,
+        "annotation.annotators": config.annotation.annotators,
+        "annotation.labels": config.annotation.labels,
+        "validation.coders": config.validation.coders,
+        "features.names": config.features.names,
+        "paraphrase.instructions": config.paraphrase.instructions,
+        "paraphrase.ignore": config.paraphrase.ignore,
+        "paraphrase.exclude": config.paraphrase.exclude,
+        "paraphrase.human.annotators": config.paraphrase.human.annotators,
+        "paraphrase.human.sheets": config.paraphrase.human.sheets,
+    }
+    for key, names in lists.items():
+        for name in names or ():
+            if not isinstance(name, str):
+                raise UserError(f"{key}: '{name}' is not a name; write {key}=[NAME,NAME].")
+
+
+def _readable(error: Exception, overrides: Sequence[str], own: Path | None) -> UserError:
+    """Turn what Hydra and OmegaConf say into one sentence."""
+    text = str(error)
+    found = re.search(
+        r"(?:Could not find|Unable to find or open|In '[^']*': Could not find) '([^']+)'", text
+    )
+    if found and "/" in found[1]:
+        group, name = found[1].rsplit("/", 1)
+        places = (folder("conf"), own) if own else (folder("conf"),)
+        return unknown(group, name, {p.stem for at in places for p in (at / group).glob("*.yaml")})
+    found = re.search(r"Could not override '([^']+)'\.?\s*No match in the defaults list", text)
+    if found:
+        return UserError(f"'{found[1]}' must be added with a plus sign: +{found[1]}=NAME.")
+    found = re.search(r"Could not override '([^']+)'", text)
+    cause = error.__cause__
+    if found:
+        return _unknown_key(getattr(cause, "full_key", None) or found[1], cause)
+    key = getattr(error, "full_key", None)
+    found = re.search(r"full_key: (\S+)", text)
+    key = key or (found[1] if found else None)
+    if key and re.search(r"Key '.*' (is not in struct|not in )", text):
+        return _unknown_key(str(key))
+    shown = " ".join(overrides)
+    if "is not a ListConfig" in text:
+        return UserError(f"{key}: must be a list, e.g. {key}=[...] (given: {shown}).")
+    found = re.search(r"(\w+) is not a subclass of \w+Config\. value: (.*)", text)
+    if found:
+        place = f"{key}: " if key else ""
+        return UserError(
+            f"{place}'{found[2]}' stands where keys with values are wanted (given: {shown})."
+        )
+    found = re.match(r"(?:Lexer|Parser)?\w*Exception: ([^=\s]+)=(.+)", text)
+    if found:
+        return UserError(
+            f"{found[1]}: the value '{found[2].strip()}' cannot be read; put a text with spaces or "
+            f"signs in double quotes inside single ones: '{found[1]}=\"...\"'."
+        )
+    found = re.search(r"Error merging override \+*([^=]+)=(.*)", text)
+    if found and "Cannot merge DictConfig with ListConfig" in str(cause):
+        return UserError(
+            f"{found[1]}: '{found[2].strip()}' stands where keys with values are wanted, "
+            f"such as {found[1]}.KEY=VALUE (given: {shown})."
+        )
+    first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
+    if cause is not None and str(cause).strip() and "Error merging" in first:
+        first = str(cause).strip().splitlines()[0]
+    place = f"{key}: " if key else ""
+    return UserError(f"{place}{first.rstrip('.')} (given: {shown}).")
+
+
+def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:
+    """Say which keys there are beside the one that is not."""
+    parent, _, last = key.rpartition(".")
+    known = _known_keys(parent)
+    if last in known:
+        return UserError(f"{key}: is not set here yet; add it with a plus sign: +{key}=VALUE.")
+    if known:
+        return unknown("key", last, known, where=parent or "config")
+    present = getattr(cause, "parent_node", None) or ()
+    there = str(unknown("key", last, map(str, present), where=parent)).removesuffix(".")
+    return UserError(f"{there}; to add a new one, write +{key}=VALUE with a plus sign.")
+
+
+def _known_keys(parent: str) -> list[str]:
+    """Return the keys that there can be under `parent`; none where the user chooses them."""
+    schema: Any = RunConfig
+    chosen = False
+    for name in parent.split(".") if parent else ():
+        if chosen:
+            chosen = False
+            continue
+        hint = get_type_hints(schema).get(name)
+        schema = next((t for t in (hint, *get_args(hint)) if is_dataclass(t)), None)
+        if schema is None:
+            return []
+        chosen = get_origin(hint) is dict
+    return [] if chosen else [field.name for field in fields(schema)]
+
+
+def differences(old: Any, new: Any, prefix: str = "") -> list[tuple[str, Any, Any]]:
+    """List the keys in which two configs differ, with both values.
+
+    Parameters
+    ----------
+    old, new
+        Nested mappings, as read from YAML.
+    prefix
+        Dotted key of the two.
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        found = []
+        for key in [*old, *(k for k in new if k not in old)]:
+            found += differences(old.get(key), new.get(key), f"{prefix}{key}.")
+        return found
+    return [] if old == new else [(prefix.rstrip("."), old, new)]

@@ -1,0 +1,81 @@
+"""Tasks: what the command line does with a config."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from polbayes.config.registry import Registry
+from polbayes.config.schema import RunConfig
+
+
+@dataclass(frozen=True)
+class Call:
+    """A command line, read.
+
+    Parameters
+    ----------
+    config, text
+        The checked config, and the same as YAML.
+    overrides, config_dir
+        As they were given.
+    """
+
+    config: RunConfig
+    text: str
+    overrides: Sequence[str]
+    config_dir: str | None
+
+    @property
+    def command(self) -> list[str]:
+        """The command line, to be run again."""
+        folder = ["--config-dir", self.config_dir] if self.config_dir else []
+        return ["polbayes", *self.overrides, *folder]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is done with a config.
+
+    Parameters
+    ----------
+    do
+        Does it, and returns what is printed, if anything. Imports what it needs when it is called,
+        so that ``--help`` is fast.
+    usage
+        Overrides that call it, e.g. ``task=inspect run_dir=FOLDER``; empty for the default.
+    help
+        What it does, in one line.
+    works_on
+        What it starts from: a ``config`` (so that there must be an experiment, instruments and
+        somebody to ask), the folder of a ``run``, or several ``runs``.
+    roleplay
+        Whether it is there for elicitation=roleplay.
+    """
+
+    do: Callable[[Call], str | None]
+    usage: str
+    help: str
+    works_on: Literal["config", "run", "runs"] = "config"
+    roleplay: bool = False
+
+
+# In the order of the help.
+TASKS: Registry[Task] = Registry(
+    "polbayes.tasks",
+    "task",
+    {
+        "run": "polbayes.tasks.pipeline:RUN",
+        "dry_run": "polbayes.tasks.pipeline:DRY_RUN",
+        "explain": "polbayes.tasks.pipeline:EXPLAIN",
+        "prior": "polbayes.tasks.pipeline:PRIOR",
+        "compare_specs": "polbayes.tasks.compare_specs:TASK",
+        "compare": "polbayes.tasks.compare:TASK",
+        "annotate": "polbayes.tasks.annotation:TASK",
+        "train_coder": "polbayes.tasks.training:TASK",
+        "validate_coder": "polbayes.tasks.validation:TASK",
+        "inspect": "polbayes.tasks.inspection:TASK",
+        "watch": "polbayes.tasks.watch:TASK",
+        "paraphrase": "polbayes.tasks.paraphrasing:TASK",
+        "ablate": "polbayes.tasks.ablation:TASK",
+    },
+)

@@ -1,0 +1,1 @@
+"""The response dataset and the files it lives in."""

@@ -1,0 +1,295 @@
+"""The response dataset: its codes, and how it is written, read and merged.
+
+The dataset is described in `docs/dataset.md`. Dimensions are
+``model, item, variant, prefix, run`` (with ``option`` and ``stance_class`` where
+needed); a cell that is not part of the design has status `NOT_ASKED`.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.data.files import replacing
+from polbayes.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    import netCDF4
+    import pandas as pd
+    import xarray as xr
+
+CELL_DIMS = ("model", "item", "variant", "prefix", "run")
+
+STATUS = {
+    "pending": 0,
+    "ok": 1,
+    "refused": 2,
+    "invalid": 3,
+    "error": 4,
+    "empty": 5,
+    "truncated": 6,
+}
+NOT_ASKED = -128
+
+# Statuses of answers that nobody could read: there is no text, it was cut off before it said
+# anything, or neither.
+UNREADABLE = ("empty", "truncated", "invalid")
+# Codes of those that are answers, however good.
+ANSWERED = tuple(STATUS[name] for name in ("ok", "refused", *UNREADABLE))
+
+STANCE = {"disagree": -1, "neutral": 0, "agree": 1, "unrelated": 2, "refused": 3}
+MISSING = -128
+STANCE_CLASSES = tuple(STANCE)
+
+# The four-level scale of answers, from which the middle is left out.
+LEVELS = ("strongly disagree", "disagree", "agree", "strongly agree")
+
+_FLAGS: Mapping[str, Mapping[str, int]] = {
+    "status": {"not_asked": NOT_ASKED, **STATUS},
+    "stance": {"missing": MISSING, **STANCE},
+}
+COMPRESSED: Mapping[str, Any] = {"zlib": True, "complevel": 4}
+
+
+def flag_attributes(variable: str) -> dict[str, Any]:
+    """Return the CF attributes that say what the codes of `variable` mean."""
+    flags = _FLAGS[variable]
+    return {
+        "flag_values": np.array(list(flags.values()), dtype=np.int8),
+        "flag_meanings": " ".join(flags),
+    }
+
+
+def write_dataset(
+    data: "xr.Dataset", path: Path, *, fill: "Callable[[netCDF4.Dataset], None] | None" = None
+) -> None:
+    """Write a dataset so that the file is there whole or not at all.
+
+    Parameters
+    ----------
+    data
+        Any dataset with names and attributes that netCDF can hold.
+    path
+        Where to; an existing file is replaced at the end in one step.
+    fill
+        Writes more into the file, before it takes its place.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be written; an earlier one is still there.
+    """
+    with replacing(path) as temporary:
+        data.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(data))
+        if fill is not None:
+            from netCDF4 import Dataset
+
+            with Dataset(temporary, "a") as file:
+                fill(file)
+
+
+def _encoding(data: "xr.Dataset") -> dict[Hashable, dict[str, Any]]:
+    encoding: dict[Hashable, dict[str, Any]] = {}
+    for name, variable in data.variables.items():
+        if variable.dtype.kind in "OUT" and variable.ndim:
+            # Characters compress well; netCDF's variable-length strings do not at all.
+            encoding[name] = {"dtype": "S1", **COMPRESSED}
+        elif variable.dtype.kind in "fiu" and variable.ndim:
+            encoding[name] = dict(COMPRESSED)
+            if variable.dtype.kind in "iu":
+                encoding[name]["_FillValue"] = None
+    return encoding
+
+
+def responses_path(path: str | Path) -> Path:
+    """Return the response file that a path means: itself, or that in a run's folder."""
+    path = Path(path)
+    return path / "responses.nc" if path.is_dir() else path
+
+
+def open_responses(path: str | Path, *, models: Sequence[str] | None = None) -> "xr.Dataset":
+    """Read a response dataset into memory.
+
+    Parameters
+    ----------
+    path
+        A ``responses.nc`` or the folder of the run that holds it.
+    models
+        Names of the models to read; all by default.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, damaged or not a response dataset, or has no such model.
+    """
+    path = responses_path(path)
+    with opened(path) as data:
+        missing = [dim for dim in CELL_DIMS if dim not in data.dims]
+        if missing:
+            raise UserError(f"{path}: not a response dataset (it has no dimension '{missing[0]}').")
+        if models is None:
+            return data.load()
+        known = [str(name) for name in data["model"].values]
+        for name in models:
+            if name not in known:
+                raise unknown("model", name, known, where=str(path))
+        return data.isel(model=[known.index(name) for name in models]).load()
+
+
+@contextmanager
+def opened(path: Path) -> "Iterator[xr.Dataset]":
+    """Give a netCDF file whose values are read when they are looked at, and close it.
+
+    Raises
+    ------
+    UserError
+        If the file is missing or cannot be read as netCDF.
+    """
+    import xarray as xr
+
+    if not path.is_file():
+        raise UserError(f"{path}: no such file.")
+    try:
+        with xr.open_dataset(path, engine="netcdf4") as data:
+            yield data
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UserError(
+            f"{path}: not a readable netCDF file ({error}); it may be truncated."
+        ) from error
+
+
+def read_dataset(path: Path) -> "xr.Dataset":
+    """Read a netCDF file into memory and close it.
+
+    Raises
+    ------
+    UserError
+        If the file is missing or cannot be read as netCDF.
+    """
+    with opened(path) as data:
+        return data.load()
+
+
+def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":
+    """Merge response datasets of different models, runs, prefixes or items into one.
+
+    Parameters
+    ----------
+    datasets
+        Response datasets; where two share a cell, its answers must be equal.
+
+    Returns
+    -------
+    xarray.Dataset
+        On the union of the coordinates; cells of none of them are `NOT_ASKED`.
+
+    Raises
+    ------
+    UserError
+        If none is given, or two disagree about a statement, a prefix or an answer.
+    """
+    import xarray as xr
+
+    if not datasets:
+        raise UserError("nothing to merge: give at least one response dataset.")
+    fill = {
+        name: _FILL.get(str(name), {"f": np.nan, "i": MISSING}.get(var.dtype.kind, ""))
+        for data in datasets
+        for name, var in data.variables.items()
+        if name not in data.dims
+    }
+    indexes = {
+        dim: _union([data[dim].values for data in datasets if dim in data.dims])
+        for dim in (*CELL_DIMS, "option", "stance_class", "axis", "answer_level")
+        if any(dim in data.dims for data in datasets)
+    }
+    aligned = [
+        data.reindex({d: i for d, i in indexes.items() if d in data.dims}, fill_value=fill)
+        for data in datasets
+    ]
+    merged = aligned[0]
+    for other in aligned[1:]:
+        merged = _combine(merged, other, fill)
+    shared = {k: v for k, v in datasets[0].attrs.items() if all(_same(d, k, v) for d in datasets)}
+    return xr.Dataset(merged.data_vars, merged.coords, shared)
+
+
+# Other integers are `MISSING` where there is none, other texts empty, other numbers NaN.
+_FILL = {
+    "status": NOT_ASKED,
+    "keying": 0,
+    "direction": 0,
+    "truncated": 0,
+    "declined": 0,
+}
+
+
+def _union(values: Sequence[np.ndarray]) -> np.ndarray:
+    found = dict.fromkeys(value for array in values for value in array.tolist())
+    kind = values[0].dtype if values[0].dtype.kind == "i" else object
+    return np.array(list(found), dtype=kind)
+
+
+def _combine(a: "xr.Dataset", b: "xr.Dataset", fill: Mapping[Any, Any]) -> "xr.Dataset":
+    import xarray as xr
+
+    out = a.copy()
+    for name, theirs in b.variables.items():
+        if name in b.dims:
+            continue
+        if name not in a.variables:
+            out[name] = b[name]
+            continue
+        absent = fill[name]
+        in_a = ~_is(a[name], absent)
+        in_b = ~_is(b[name], absent)
+        clash = in_a & in_b & (a[name] != b[name])
+        if bool(clash.any()):
+            at = np.argwhere(clash.values)[0]
+            cell = {
+                str(d): clash[d].values.tolist()[k] for d, k in zip(clash.dims, at, strict=True)
+            }
+            raise UserError(f"the datasets to merge disagree about '{name}' at {cell}.")
+        out[name] = xr.where(in_a, a[name], b[name]).transpose(*theirs.dims)
+        out[name].attrs = a[name].attrs
+    return out.set_coords([c for c in (*a.coords, *b.coords) if c in out.variables])
+
+
+def _is(values: "xr.DataArray", absent: Any) -> "xr.DataArray":
+    return values.isnull() if isinstance(absent, float) and np.isnan(absent) else values == absent
+
+
+def _same(data: "xr.Dataset", key: Hashable, value: Any) -> bool:
+    return bool(key in data.attrs and np.array_equal(data.attrs[key], value))
+
+
+def to_frame(data: "xr.Dataset", variables: Sequence[str] | None = None) -> "pd.DataFrame":
+    """Turn a response dataset into one row per cell that was asked.
+
+    Parameters
+    ----------
+    data
+        A response dataset.
+    variables
+        Names of the variables to keep; by default all that have one value a cell.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``model, item, variant, prefix, run``, the coordinates along them
+        (``keying``, ``dimension``, ``statement``, ...) and the variables.
+    """
+    names = [
+        str(name)
+        for name, variable in data.data_vars.items()
+        if set(variable.dims) <= set(CELL_DIMS) and (variables is None or name in variables)
+    ]
+    table = data[sorted({*names, "status"})].drop_dims(
+        [d for d in data.dims if d not in CELL_DIMS], errors="ignore"
+    )
+    frame = table.to_dataframe(dim_order=[d for d in CELL_DIMS if d in data.dims]).reset_index()
+    asked = frame["status"] != NOT_ASKED
+    keep = [c for c in frame.columns if c in names or c in data.coords]
+    return frame.loc[asked, keep].reset_index(drop=True)

@@ -1,0 +1,185 @@
+"""A response dataset one model at a time: written, read and reduced without holding all of it.
+
+The file is the same that `polbayes.data.dataset.write_dataset` makes, in pieces that each belong to
+one model, so that nothing of the others is read for the slice of one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.data.dataset import (
+    COMPRESSED,
+    open_responses,
+    opened,
+    responses_path,
+    write_dataset,
+)
+
+if TYPE_CHECKING:
+    import netCDF4
+    import pandas as pd
+    import xarray as xr
+
+# Values in a piece of the file: some megabytes, of which compression makes less than one.
+_PIECE = 2**19
+
+
+def portions(path: str | Path, *, cells: int = 1) -> "Iterator[xr.Dataset]":
+    """Yield a response dataset in portions of whole models.
+
+    Parameters
+    ----------
+    path
+        A ``responses.nc`` or the folder of the run that holds it.
+    cells
+        A portion has as many models as have no more cells than this together, and one at least.
+
+    Yields
+    ------
+    xarray.Dataset
+        In memory.
+
+    Raises
+    ------
+    UserError
+        As `polbayes.data.dataset.open_responses`.
+    """
+    with opened(responses_path(path)) as data:
+        names = [str(name) for name in data["model"].values]
+        each = data["status"].size // len(names)
+    size = max(1, cells // max(each, 1))
+    for k in range(0, len(names), size):
+        yield open_responses(path, models=names[k : k + size])
+
+
+def reduce_by_model(
+    path: str | Path, function: "Callable[[xr.Dataset], pd.DataFrame]"
+) -> "pd.DataFrame":
+    """Compute a table of every model and put them under each other.
+
+    Parameters
+    ----------
+    path
+        A ``responses.nc`` or the folder of the run that holds it.
+    function
+        From a response dataset to a table, e.g. `polbayes.measures.bias`. What it says of a model
+        must not depend on the others; measures by ``model`` do not.
+
+    Raises
+    ------
+    UserError
+        As `polbayes.data.dataset.open_responses`.
+    """
+    import pandas as pd
+
+    return pd.concat([function(data) for data in portions(path)], ignore_index=True)
+
+
+def write_by_model(
+    whole: "xr.Dataset",
+    parts: "Iterable[xr.Dataset]",
+    path: Path,
+    *,
+    text_bytes: Mapping[str, int],
+) -> None:
+    """Write a response dataset that comes in parts.
+
+    Parameters
+    ----------
+    whole
+        Its coordinates over ``model``, and its attributes.
+    parts
+        One or some models each, in the order of `whole`, all with the same variables, of which
+        those over ``model`` have it first.
+    path
+        Where to; an existing file is replaced at the end in one step.
+    text_bytes
+        For each variable of texts the length of the longest, in UTF-8.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be written; an earlier one is still there.
+    """
+    parts = iter(parts)
+    first = next(parts)
+    over = [str(name) for name, values in first.data_vars.items() if "model" in values.dims]
+    of_models = {name: x for name, x in whole.coords.items() if "model" in x.dims}
+    frame = first.drop_dims("model").assign_coords(of_models).assign_attrs(whole.attrs)
+
+    def fill(file: "netCDF4.Dataset") -> None:
+        for name in over:
+            if first[name].dims[0] != "model":
+                raise ValueError(f"{name}: model must be its first dimension")
+            _create(file, first[name], name, text_bytes.get(name, 0))
+        start = 0
+        for part in chain([first], parts):
+            stop = start + part.sizes["model"]
+            for name in over:
+                file.variables[name][start:stop] = _stored(part[name], file.variables[name])
+            start = stop
+
+    write_dataset(frame, path, fill=fill)
+
+
+def text_bytes(path: Path) -> dict[str, int]:
+    """Return for each variable of texts in a file the most bytes that a text can have there.
+
+    Raises
+    ------
+    UserError
+        If the file is missing or cannot be read as netCDF.
+    """
+    with opened(path) as data:
+        stored = {str(name): values.encoding for name, values in data.data_vars.items()}
+    return {
+        name: int(about["original_shape"][-1])
+        for name, about in stored.items()
+        if "char_dim_name" in about
+    }
+
+
+def _create(file: "netCDF4.Dataset", values: "xr.DataArray", name: str, size: int) -> None:
+    """Make an empty variable as xarray would make it of these values."""
+    dims = [*map(str, values.dims)]
+    shape = [1, *values.shape[1:]]
+    kind: Any = values.dtype
+    attributes = dict(values.attrs)
+    fill: Any = False
+    if values.dtype.kind == "O":
+        size = max(size, 1)
+        length = f"string{size}"
+        if length not in file.dimensions:
+            file.createDimension(length, size)
+        dims, shape, kind = [*dims, length], [*shape, size], "S1"
+        attributes["_Encoding"] = "utf-8"
+    elif values.dtype.kind == "f":
+        fill = values.dtype.type(np.nan)
+    made = file.createVariable(
+        name, kind, dims, fill_value=fill, chunksizes=_piece(shape), **COMPRESSED
+    )
+    made.setncatts(attributes)
+
+
+def _piece(shape: list[int]) -> list[int]:
+    """Return the shape of a piece: whole along the last dimensions, as far as it may be large."""
+    piece = list(shape)
+    for axis in range(len(piece)):
+        if prod(piece) <= _PIECE:
+            break
+        piece[axis] = max(1, _PIECE // prod(piece[axis + 1 :]))
+    return piece
+
+
+def _stored(part: "xr.DataArray", variable: "netCDF4.Variable") -> np.ndarray:
+    """Return values as they are stored: texts as their bytes, along one more dimension."""
+    if part.dtype.kind != "O":
+        return np.asarray(part.values)
+    encode = np.frompyfunc(lambda text: text.encode("utf-8"), 1, 1)
+    texts = np.asarray(encode(part.values)).astype(f"S{variable.shape[-1]}")
+    return texts.reshape(*part.shape, 1).view("S1")

@@ -1,0 +1,1 @@
+"""Checkpoints: how they are opened, encoded and read."""

@@ -1,0 +1,141 @@
+"""How an answer option continues a prompt, as token ids, and what its mass is made of.
+
+A model generates from the ids of the prompt as they are, so the probability of a written
+form of an option is that of *its own* ids after the *prompt's own* ids. They are found by
+tokenising prompt and form together; a form that the vocabulary cannot spell is left out.
+
+Where the two would merge at the join (``:`` and ``yes`` into one token ``:yes``, or the space
+that ends a prompt into the word), the prompt's last token would be another one, which a model
+that generates was never going to take back. Then the form's ids are those it has where it
+does not merge with what stands before it, provided that they read as that form after this
+prompt; a form without such ids cannot follow this prompt.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.instrument.prompts import Lexicon, claim, surfaces
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Ids = tuple[int, ...]
+
+# Texts that a form is put behind to see its ids where nothing merges.
+_ANCHORS = ("", "\n", ":", "a", "1")
+
+
+@dataclass(frozen=True)
+class Continuations:
+    """The token sequences that a lexicon's options can be after one prompt.
+
+    Parameters
+    ----------
+    sequences
+        Each once.
+    stems
+        What has to be fed after the prompt so that every token of every sequence is
+        predicted: the longest of the sequences without their last token.
+    stem_of
+        For each sequence the index of the stem that begins with all but its last token.
+    weights
+        Dimensions option, sequence: times the probabilities of the sequences, the masses.
+        Where a sequence begins another option's longer one, the longer one is taken out of
+        it, so that no text is counted for two options, and none twice for one.
+    absent
+        For each option whether none of its forms can follow the prompt.
+    """
+
+    sequences: tuple[Ids, ...]
+    stems: tuple[Ids, ...]
+    stem_of: tuple[int, ...]
+    weights: "NDArray[np.float64]"
+    absent: "NDArray[np.bool_]"
+
+
+def continuations(tokenizer: Any, prompt: str, ids: Ids, lexicon: Lexicon) -> Continuations:
+    """Find the token sequences of every option after a prompt.
+
+    Parameters
+    ----------
+    tokenizer
+        Of the model.
+    prompt
+        As text, with everything the chat template adds.
+    ids
+        Of the prompt, without special tokens that are not in its text.
+    lexicon
+        The options.
+
+    Raises
+    ------
+    UserError
+        If two options of different stance are written with the same tokens.
+    """
+    owner: dict[Ids, int] = {}
+    absent = np.ones(len(lexicon.options), dtype=bool)
+    for option, word in enumerate(lexicon.options):
+        for form in surfaces(word):
+            found = _continue(tokenizer, prompt, ids, form)
+            if found and tokenizer.unk_token_id not in found:
+                claim(owner, found, option, lexicon)
+                absent[option] = False
+    return _arrange(owner, absent)
+
+
+def _continue(tokenizer: Any, prompt: str, ids: Ids, form: str) -> Ids:
+    whole = encode(tokenizer, prompt + form)
+    if whole[: len(ids)] == ids:
+        own = whole[len(ids) :]
+        # Some tokenizers drop the letters they do not know without a word.
+        spelt = decode(tokenizer, own).strip().casefold() == form.strip().casefold()
+        return own if spelt else ()
+    before = decode(tokenizer, ids)
+    for anchor in _ANCHORS:
+        start, both = encode(tokenizer, anchor), encode(tokenizer, anchor + form)
+        own = both[len(start) :]
+        if both[: len(start)] == start and decode(tokenizer, ids + own) == before + form:
+            return own
+    return ()
+
+
+def _arrange(owner: dict[Ids, int], absent: "NDArray[np.bool_]") -> Continuations:
+    sequences = tuple(owner)
+    weights = np.zeros((len(absent), len(sequences)))
+    for column, sequence in enumerate(sequences):
+        weights[owner[sequence], column] += 1
+        shorter = [s for s in sequences if len(s) < len(sequence) and sequence[: len(s)] == s]
+        if shorter:
+            weights[owner[max(shorter, key=len)], column] -= 1
+    heads = sorted({s[:-1] for s in sequences}, key=len, reverse=True)
+    stems: list[Ids] = []
+    for head in heads:
+        if not any(stem[: len(head)] == head for stem in stems):
+            stems.append(head)
+    stem_of = tuple(
+        next(n for n, stem in enumerate(stems) if stem[: len(s) - 1] == s[:-1]) for s in sequences
+    )
+    return Continuations(sequences, tuple(stems) or ((),), stem_of, weights, absent)
+
+
+def encode(tokenizer: Any, text: str) -> Ids:
+    """Tokenise a text as it is, adding no special tokens."""
+    return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def decode(tokenizer: Any, ids: Ids) -> str:
+    """Turn ids back into text, special tokens included."""
+    return str(tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
+
+
+def leading_ids(tokenizer: Any) -> Ids:
+    """Return the special tokens that the tokenizer puts before a text (often one, or none).
+
+    Those that it puts behind a text are left out: after an end-of-text token a model would
+    not continue the prompt.
+    """
+    probe = tokenizer("a", return_special_tokens_mask=True)
+    ids, special = probe["input_ids"], probe["special_tokens_mask"]
+    return tuple(ids[: special.index(0)] if 0 in special else ())

@@ -1,0 +1,147 @@
+"""Deterministic ways to write an answer: beam search and contrastive search.
+
+Beam search keeps the likeliest beginnings of answers at every token; its results are sequences
+in the order of their mean log probability a token. It is the one of transformers. Contrastive
+search (Su et al., 2022) takes, of the k likeliest tokens, the one for which
+
+    (1 - alpha) * p(token | before) - alpha * max_j cos(h_token, h_j)
+
+is largest, where h are last hidden states and j are the tokens before: what is likely, and does
+not repeat the context. transformers has given it away to a repository whose code would have to
+be trusted; here it is on what transformers still has, its caches.
+
+References
+----------
+Su, Y., Lan, T., Wang, Y., Yogatama, D., Kong, L. and Collier, N. (2022). A contrastive framework
+for neural text generation. NeurIPS 35.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from polbayes.huggingface.tree_attention import takes
+
+
+def beam_search(model: Any, ids: Any, mask: Any, *, room: int, beams: int, best: int) -> Any:
+    """Write the `best` likeliest answers that a beam of `beams` finds after each prompt.
+
+    Parameters
+    ----------
+    model
+        A causal LM whose generation settings name its ends and its padding.
+    ids, mask
+        Dimensions row, position: prompts padded on the left, and which tokens are theirs.
+    room
+        How many tokens may be written.
+    beams, best
+        Width of the beam, and how many of its results are wanted.
+
+    Returns
+    -------
+    list of list of list of int
+        For each row, for each rank, the tokens written.
+    """
+    import torch
+
+    with torch.inference_mode():
+        out = model.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            do_sample=False,
+            num_beams=beams,
+            num_return_sequences=best,
+            max_new_tokens=room,
+        )
+    new = out[:, ids.shape[1] :].tolist()
+    return [new[row * best : (row + 1) * best] for row in range(len(ids))]
+
+
+def contrastive_search(
+    model: Any, ids: Any, mask: Any, *, room: int, alpha: float, k: int, ends: Sequence[int]
+) -> list[list[int]]:
+    """Write an answer after each prompt by contrastive search.
+
+    Parameters
+    ----------
+    model
+        A causal LM that keeps keys and values.
+    ids, mask
+        As for `beam_search`.
+    room
+        How many tokens may be written.
+    alpha
+        Weight of the penalty, in [0, 1].
+    k
+        How many candidates there are at every token.
+    ends
+        Tokens that end an answer.
+
+    Returns
+    -------
+    list of list of int
+        For each row the tokens written, its end included.
+
+    Raises
+    ------
+    ValueError
+        If the model keeps no keys and values of its prompts, or gives no numbers.
+    """
+    import torch
+
+    rows = len(ids)
+    k = min(k, model.config.get_text_config().vocab_size)
+    answers: list[list[int]] = [[] for _ in range(rows)]
+    going = [True] * rows
+    with torch.inference_mode():
+        out = _fed(model, ids, mask, None)
+        if not hasattr(out.past_key_values, "batch_repeat_interleave"):
+            raise ValueError("contrastive search needs a model that keeps keys and values")
+        cache, logits = out.past_key_values, out.logits[:, -1].float()
+        context = _directions(out.hidden_states[-1])
+        for _ in range(room):
+            if not torch.isfinite(logits.amax(dim=1)).all():
+                raise ValueError("the model gave logits that are not numbers")
+            likely, candidates = logits.softmax(dim=1).topk(k, dim=1)
+            cache.batch_repeat_interleave(k)
+            wider = torch.cat([mask, mask.new_ones(rows, 1)], dim=1)
+            out = _fed(model, candidates.reshape(-1, 1), wider.repeat_interleave(k, dim=0), cache)
+            cache = out.past_key_values
+            states = _directions(out.hidden_states[-1][:, -1]).reshape(rows, k, -1)
+            alike = torch.einsum("rkd,rjd->rkj", states, context)
+            alike = alike.masked_fill(mask[:, None] == 0, -torch.inf).amax(dim=2)
+            chosen = ((1 - alpha) * likely - alpha * alike).argmax(dim=1)
+            every = torch.arange(rows, device=ids.device)
+            cache.batch_select_indices(every * k + chosen)
+            logits = out.logits[:, -1].float()[every * k + chosen]
+            context = torch.cat([context, states[every, chosen][:, None]], dim=1)
+            mask = wider
+            for row, token in enumerate(candidates[every, chosen].tolist()):
+                if going[row]:
+                    answers[row].append(token)
+                    going[row] = token not in ends
+            if not any(going):
+                break
+    return answers
+
+
+def _fed(model: Any, ids: Any, mask: Any, cache: Any) -> Any:
+    """Feed tokens behind what the cache holds; `mask` covers both."""
+    extra = {}
+    if takes(model, "position_ids"):
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        extra["position_ids"] = positions[:, -ids.shape[1] :]
+    return model(
+        input_ids=ids,
+        attention_mask=mask,
+        past_key_values=cache,
+        use_cache=True,
+        output_hidden_states=True,
+        **extra,
+    )
+
+
+def _directions(states: Any) -> Any:
+    """Scale hidden states, along the last dimension, to length 1."""
+    import torch
+
+    return torch.nn.functional.normalize(states.float(), dim=-1)

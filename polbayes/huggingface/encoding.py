@@ -1,0 +1,153 @@
+"""Answers as tokens: what a sequence classifier is given, in training as in coding.
+
+Answers that are too long for the model are read in overlapping windows.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polbayes.errors import UserError
+from polbayes.huggingface.windows import windows
+
+if TYPE_CHECKING:
+    import torch
+
+# Chat markup that some checkpoints print as text.
+SPECIAL_TOKEN = re.compile(
+    r"<\|[^|<>\n]{0,40}\|>?|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<(?:bos|eos|pad)>",
+    re.IGNORECASE,
+)
+# What the tokenizer makes of a text, or of two.
+Encoding = Mapping[str, list[int]]
+
+# The questions about a statement and an answer, each a text or two.
+Fill = Callable[[str, str], Iterable[tuple[str, str]]]
+
+# Fewer tokens than these are no room for an answer.
+_LEAST = 8
+
+
+def without_markup(response: str) -> str:
+    """Return an answer as checkpoints read it: without chat markup and blanks around it."""
+    return SPECIAL_TOKEN.sub(" ", response).strip()
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A tokenizer, and how much the model behind it takes.
+
+    Parameters
+    ----------
+    tokenizer
+        Of the checkpoint.
+    limit
+        The number of tokens that the model takes.
+    where
+        The key of the config that declares the checkpoint, for errors.
+    """
+
+    tokenizer: Any
+    limit: int
+    where: str
+
+    def encode(self, first: str, second: str) -> Encoding:
+        """Return the tokens of a text, or of two if the second is not empty, however many."""
+        return dict(self.tokenizer(first, second or None, truncation=False))
+
+    def plain(self, text: str) -> str:
+        """Return a text without what this tokenizer does not take for text.
+
+        Its special tokens would end or split the sequence if an answer could write them, and
+        lone surrogates have no encoding.
+        """
+        tokens = filter(str.strip, self.tokenizer.all_special_tokens)
+        special = sorted(tokens, key=len, reverse=True)
+        if special:
+            text = re.sub("|".join(map(re.escape, special)), " ", text)
+        return text.encode("utf-8", "replace").decode("utf-8").strip()
+
+    def answer(self, fill: Fill, statement: str, response: str) -> list[Encoding]:
+        """Return the questions about an answer, for each of its windows in turn.
+
+        Parameters
+        ----------
+        fill
+            Makes the questions about a statement and an answer: a text, or two, each.
+        statement
+            The statement that was put.
+        response
+            The answer, as from `without_markup`.
+
+        Returns
+        -------
+        list
+            Window by window one encoding a question; empty where the answer is.
+
+        Raises
+        ------
+        UserError
+            If the statement leaves no room for an answer.
+        """
+        statement, text = self.plain(statement), self.plain(response)
+        if not text:
+            return []
+
+        def encoded(window: str) -> list[Encoding]:
+            return [self.encode(*two) for two in fill(statement, window)]
+
+        def size(window: str) -> int:
+            return max(len(encoding["input_ids"]) for encoding in encoded(window))
+
+        whole = encoded(text)
+        if max(len(encoding["input_ids"]) for encoding in whole) <= self.limit:
+            return whole
+        taken = size("")
+        if taken + _LEAST > self.limit:
+            raise UserError(
+                f"{self.where}: the statement '{statement[:60]}...' and what is asked "
+                f"about it take {taken} tokens, and the model takes {self.limit} with the answer."
+            )
+        parts = windows(text, lambda window: size(window.strip()) - taken, self.limit - taken)
+        return [encoding for part in parts if part.strip() for encoding in encoded(part.strip())]
+
+    def batch(self, encodings: Sequence[Encoding]) -> "dict[str, torch.Tensor]":
+        """Return encodings as tensors (encoding, position), padded at the end."""
+        import torch
+
+        return {
+            key: torch.tensor(_padded([e[key] for e in encodings], self._pad_value(key)))
+            for key in encodings[0]
+        }
+
+    def _pad_value(self, key: str) -> int:
+        values = {
+            "input_ids": self.tokenizer.pad_token_id,
+            "token_type_ids": self.tokenizer.pad_token_type_id,
+        }
+        return values.get(key) or 0
+
+
+def room(about: Any, tokenizer: Any, model: Any) -> int:
+    """Return how many tokens a model takes.
+
+    Parameters
+    ----------
+    about, tokenizer, model
+        Of a checkpoint: its config, its tokenizer and the network.
+    """
+    limit = int(getattr(about, "max_position_embeddings", 0) or 1 << 30)
+    for name, module in model.named_modules():
+        if (
+            name.endswith("position_embeddings")
+            and getattr(module, "padding_idx", None) is not None
+        ):
+            # Models such as RoBERTa begin to count positions after the padding's.
+            limit -= module.padding_idx + 1
+    return min(limit, int(tokenizer.model_max_length))
+
+
+def _padded(rows: Sequence[Sequence[int]], value: int) -> list[list[int]]:
+    width = max(map(len, rows))
+    return [[*row, *[value] * (width - len(row))] for row in rows]

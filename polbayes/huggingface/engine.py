@@ -1,0 +1,95 @@
+"""How a causal LM is asked: with shared stretches where it can be, plainly otherwise."""
+
+import logging
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polbayes.huggingface.continuation import Ids
+from polbayes.huggingface.padded import PlainPass, tolerance
+from polbayes.huggingface.portions import Portion
+from polbayes.huggingface.shared_prefix import SharedPass
+from polbayes.huggingface.tree_attention import takes
+
+_log = logging.getLogger("polbayes")
+
+# What a model calls the number of tokens that it looks back; no prompt is shared beyond it.
+_WINDOWS = ("sliding_window", "attention_chunk_size", "window_size")
+
+# Tokens in a pass of the trial: enough for attention in several parts.
+_TRIAL = 128
+
+
+class Passes:
+    """Chooses the way that is right for a model and its prompts.
+
+    Parameters
+    ----------
+    model
+        A causal LM.
+    ends
+        Tokens that end an answer.
+    pad
+        The token that fills rows.
+    rows
+        How many prompts are fed together at most; None for what memory takes.
+    """
+
+    def __init__(self, model: Any, *, ends: Sequence[int], pad: int, rows: int | None) -> None:
+        self._model = model
+        self._plain = PlainPass(model, ends=ends, pad=pad, rows=rows)
+        self._shared = SharedPass(model, ends=ends, rows=rows)
+        self._window = _window(model)
+
+    @property
+    def plain(self) -> PlainPass:
+        """The way that feeds every prompt whole."""
+        return self._plain
+
+    def choose(self, longest: int) -> SharedPass | PlainPass:
+        """Return the way to ask where no prompt with its answer has more tokens than `longest`."""
+        return self._shared if longest <= self._window and self.can_share else self._plain
+
+    @cached_property
+    def can_share(self) -> bool:
+        """Whether the model gives the same answers where prompts share stretches.
+
+        It is asked about random tokens in both ways: a model that does not know position ids
+        or masks of one's own, that keeps something else than keys and values, or that takes
+        the place in a pass for the place in a prompt, answers otherwise, or not at all.
+        """
+        if not (takes(self._model, "position_ids") and takes(self._model, "past_key_values")):
+            return False
+        trial = SharedPass(self._model, ends=(), rows=None)
+        trial.tokens = Portion(min(self._shared.tokens.size, _TRIAL))
+        sequences, reads = _trial(self._model, min(self._window, 24), trial.tokens.size)
+        try:
+            shared = trial.log_probabilities(sequences, reads)
+            plain = self._plain.log_probabilities(sequences, reads)
+        except Exception as error:  # whatever a model raises that is asked what it cannot do
+            _log.debug("prompts do not share stretches: %s", error)
+            return False
+        return bool(np.abs(shared - plain).mean() <= tolerance(self._model))
+
+
+def _trial(model: Any, longest: int, portion: int) -> tuple[list[Ids], list[tuple[int, int, int]]]:
+    """Return random sequences that fill two passes, and what is read of a few of them."""
+    about = model.config.get_text_config()
+    length = min(longest, int(getattr(about, "max_position_embeddings", 0) or longest))
+    random = np.random.default_rng(0)
+    drawn = random.integers(about.vocab_size, size=(2 + 4 * portion // length, length))
+    # All begin alike, and every second one is like the one before it up to the middle.
+    drawn[:, : length // 4] = drawn[0, : length // 4]
+    drawn[1::2, : length // 2] = drawn[: len(drawn) // 2 * 2 : 2, : length // 2]
+    sequences = sorted(tuple(row) for row in drawn.tolist())
+    tokens = random.integers(about.vocab_size, size=8).tolist()
+    rows = (0, len(sequences) // 2, len(sequences) - 2, len(sequences) - 1)
+    return sequences, [(row, length - 1, token) for row in rows for token in tokens]
+
+
+def _window(model: Any) -> int:
+    about = model.config.get_text_config()
+    given = (getattr(about, name, None) for name in _WINDOWS)
+    return min((n for n in given if isinstance(n, int) and n > 0), default=1 << 30)

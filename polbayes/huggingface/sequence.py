@@ -1,0 +1,154 @@
+"""Sequence classifiers from Hugging Face checkpoints: texts in, logits out."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.config.schema import CoderConfig
+from polbayes.errors import UserError
+from polbayes.huggingface import checkpoint
+from polbayes.huggingface.encoding import Encoder, Encoding, room
+from polbayes.huggingface.trained import trained_as
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+UNDER = "coding.models"
+
+
+class SequenceClassifier:
+    """A sequence classifier, whose weights are loaded when they are first needed.
+
+    Parameters
+    ----------
+    name
+        Of the coder, for errors.
+    config
+        Names the checkpoint, dtype, device and the size of batches.
+    under
+        The key of the config that it is declared under.
+
+    Raises
+    ------
+    UserError
+        If there is no such checkpoint, or it is no classifier.
+    """
+
+    def __init__(self, name: str, config: CoderConfig, *, under: str = UNDER) -> None:
+        self._config = config
+        self._source = checkpoint.locate(name, config, under=under)
+        self._about = checkpoint.load_config(self._source)
+        self._loaded: tuple[Encoder, Any] | None = None
+        self.where = self._source.where
+        self.trained = trained_as(self.where, self._about)
+        self.labels = _labels(self._about, self.where, config.checkpoint)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the logits of a text, as values that JSON can hold.
+
+        Of a checkpoint on the hub the commit is told, of one in a folder a digest of its weights.
+        """
+        return {
+            "checkpoint": self._config.checkpoint,
+            "revision": self._config.revision,
+            "commit": getattr(self._about, "_commit_hash", None),
+            "weights": checkpoint.source_digest(self._source),
+            "dtype": self._config.dtype,
+            "trust_remote_code": self._config.trust_remote_code,
+        }
+
+    def encoder(self) -> Encoder:
+        """Return what turns texts into this model's tokens."""
+        return self._load()[0]
+
+    def logits(self, encodings: Sequence[Encoding]) -> "NDArray[np.float32]":
+        """Return the logits (encoding, label).
+
+        Raises
+        ------
+        UserError
+            If the model fails, or gives something else than numbers.
+        """
+        # What has no token to pad with reads one text at a time.
+        size = 1 if self.encoder().tokenizer.pad_token_id is None else self._config.batch_size
+        # Batches of texts of about the same length waste little on padding.
+        order = sorted(range(len(encodings)), key=lambda n: -len(encodings[n]["input_ids"]))
+        out = np.empty((len(encodings), len(self.labels)), dtype=np.float32)
+        for start in range(0, len(order), size):
+            rows = order[start : start + size]
+            try:
+                out[rows] = self._forward([encodings[n] for n in rows])
+            except Exception as error:  # whatever a model or its library raises
+                reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+                raise UserError(
+                    f"{self.where}: '{self._config.checkpoint}' could not read {len(rows)} texts "
+                    f"at once ({reason}); what was read before is kept, and a smaller batch_size "
+                    "takes less memory."
+                ) from error
+        if not np.isfinite(out).all():
+            raise UserError(
+                f"{self.where}: '{self._config.checkpoint}' gives values that are no numbers in "
+                f"{self._config.dtype}; use dtype: float32."
+            )
+        return out
+
+    def _forward(self, batch: Sequence[Encoding]) -> "NDArray[np.float32]":
+        import torch
+
+        encoder, model = self._load()
+        inputs = encoder.batch(batch)
+        with torch.inference_mode():
+            logits = model(**{key: value.to(model.device) for key, value in inputs.items()}).logits
+        return np.asarray(logits.float().cpu().numpy())
+
+    def _load(self) -> tuple[Encoder, Any]:
+        if self._loaded is None:
+            from transformers import AutoModelForSequenceClassification
+
+            tokenizer = checkpoint.load_tokenizer(self._source)
+            model = checkpoint.load_weights(
+                self._source,
+                self._config,
+                AutoModelForSequenceClassification,
+                self._about,
+                trained_as="a sequence classifier",
+            )
+            if model.config.pad_token_id is None:
+                model.config.pad_token_id = tokenizer.pad_token_id
+            limit = room(self._about, tokenizer, model)
+            self._loaded = Encoder(tokenizer, limit, self.where), model
+        return self._loaded
+
+    def close(self) -> None:
+        """Free the weights; they are loaded again when they are needed."""
+        import gc
+
+        import torch
+
+        self._loaded = None
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def _labels(about: Any, where: str, name: str) -> tuple[str, ...]:
+    """Return the labels of a classifier in the order of its outputs."""
+    architectures = getattr(about, "architectures", None) or []
+    custom = "AutoModelForSequenceClassification" in (getattr(about, "auto_map", None) or {})
+    if not custom and not any(x.endswith("ForSequenceClassification") for x in architectures):
+        raise UserError(
+            f"{where}: checkpoint: '{name}' is a {about.model_type} model "
+            f"({', '.join(architectures) or 'no architecture named'}), not a sequence classifier; "
+            "choose another checkpoint."
+        )
+    by_output = {int(n): str(label) for n, label in about.id2label.items()}
+    labels = tuple(by_output[n] for n in sorted(by_output))
+    other = ("regression", "multi_label_classification")
+    if len(labels) < 2 or getattr(about, "problem_type", None) in other:
+        raise UserError(
+            f"{where}: checkpoint: '{name}' does not choose one of several classes "
+            f"(labels: {', '.join(labels)}); choose a classifier that does."
+        )
+    return labels

@@ -1,1 +1,0 @@
-"""Looking at single answers of a run, finished or under way, without changing anything of it."""

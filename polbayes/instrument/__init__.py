@@ -1,0 +1,1 @@
+"""Questionnaires, wordings, prompts and the design that is asked."""

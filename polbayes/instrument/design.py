@@ -1,0 +1,252 @@
+"""The design: an empty response dataset that says everything about what will be asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.data.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED, STATUS, flag_attributes
+from polbayes.errors import UserError, unknown
+from polbayes.instrument.covariates import attribute_coordinates, check_distinct, spread
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Before the id of a wording, where it is the name of a kind, too.
+_ID = "id:"
+
+# What the coordinate's type can hold.
+_MOST_RUNS = int(np.iinfo(np.int16).max)
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What the design says about one respondent.
+
+    Parameters
+    ----------
+    model
+        The respondent's name, unique in the run.
+    template
+        The prompt template as text, with its fields.
+    chat
+        Whether the prompt is sent as a user's turn through the model's chat template.
+    family, instruct, checkpoint, revision
+        Group-level predictors and provenance; empty or None where unknown.
+    attributes
+        Further group-level predictors (`polbayes.instrument.covariates`).
+    """
+
+    model: str
+    template: str
+    chat: bool = False
+    family: str = ""
+    instruct: bool | None = None
+    checkpoint: str = ""
+    revision: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def design(
+    instruments: Sequence[Instrument],
+    prefixes: Sequence[Prefix],
+    models: Sequence[ModelInfo],
+    *,
+    variants: Sequence[str] | None = None,
+    items: Sequence[str] | None = None,
+    runs: int = 1,
+) -> "xr.Dataset":
+    """Lay out every cell that will be asked.
+
+    Parameters
+    ----------
+    instruments
+        Their items are asked together; item ids must not repeat across them.
+    prefixes, models
+        What is crossed with the wordings.
+    variants
+        Ids or kinds of the wordings to ask (``"original"``, ``"paraphrase"``, ...), patterns of
+        ids (``"paraphrase_a_*"``), or ``"id:opposite"`` for the one with that id where it is a
+        kind, too; all by default.
+    items
+        Ids of the items to ask; all by default.
+    runs
+        Independent repetitions, from 1 to 32767.
+
+    Returns
+    -------
+    xarray.Dataset
+        `status` over ``model, item, variant, prefix, run``, pending where a wording
+        exists and `NOT_ASKED` where not, with the coordinates ``statement``, ``kind``,
+        ``keying`` (item, variant), ``dimension``, ``direction``, ``instrument``,
+        ``topic``, ``source`` (item), ``prefix_text``, ``prefix_answer`` (prefix) and one for
+        each field of `ModelInfo` and each attribute of models, prefixes and wordings; where the
+        instruments have them, ``points`` (item, axis, answer_level), the published points of the
+        four answers, NaN where an item has none.
+
+    Raises
+    ------
+    UserError
+        If a selection names something that is not there, or leaves nothing to ask.
+    """
+    import xarray as xr
+
+    if not 1 <= runs <= _MOST_RUNS:
+        raise UserError(f"runs: must be from 1 to {_MOST_RUNS}, not {runs}.")
+    if not models:
+        raise UserError("respondents: there is none; declare at least one.")
+    check_variants(instruments, variants)
+    chosen = _choose_items(instruments, items)
+    wordings = {item.item: _choose_variants(item, variants) for _, item in chosen}
+    ids = list(dict.fromkeys(v.variant for texts in wordings.values() for v in texts))
+    place = {variant: column for column, variant in enumerate(ids)}
+    if not ids:
+        raise UserError("variants: the selection leaves no wording to ask.")
+    shape = (len(chosen), len(ids))
+    statement = np.full(shape, "", dtype=object)
+    kind = np.full(shape, "", dtype=object)
+    keying = np.zeros(shape, dtype=np.int8)
+    known: dict[tuple[int, int], Mapping[str, Any]] = {}
+    for row, (_, item) in enumerate(chosen):
+        for wording in wordings[item.item]:
+            at = (row, place[wording.variant])
+            known[at] = wording.attributes
+            statement[at], kind[at] = wording.text, wording.kind
+            keying[at] = item.direction * wording.polarity
+    asked = np.where(statement != "", STATUS["pending"], NOT_ASKED).astype(np.int8)
+    full = (len(models), *shape, len(prefixes), runs)
+    status = np.broadcast_to(asked[None, :, :, None, None], full).copy()
+    per_item = {
+        "dimension": [item.dimension for _, item in chosen],
+        "direction": np.array([item.direction for _, item in chosen], dtype=np.int8),
+        "instrument": [instrument.id for instrument, _ in chosen],
+        "section": [item.section for _, item in chosen],
+        "topic": [item.topic for _, item in chosen],
+        "source": [item.source for _, item in chosen],
+    }
+    per_model = {
+        "template": [m.template for m in models],
+        "chat": np.array([m.chat for m in models], dtype=np.int8),
+        "family": [m.family for m in models],
+        "instruct": np.array(
+            [MISSING if m.instruct is None else m.instruct for m in models], dtype=np.int8
+        ),
+        "checkpoint": [m.checkpoint for m in models],
+        "revision": [m.revision for m in models],
+        **attribute_coordinates({m.model: m.attributes for m in models}),
+    }
+    per_prefix = attribute_coordinates({p.prefix: p.attributes for p in prefixes}, "prefixes")
+    per_wording = spread(attribute_coordinates(known, "wordings"), list(known), shape)
+    check_distinct({"models": per_model, "prefixes": per_prefix, "wordings": per_wording})
+    coords = {
+        "model": [m.model for m in models],
+        "item": [item.item for _, item in chosen],
+        "variant": ids,
+        "prefix": [p.prefix for p in prefixes],
+        "run": np.arange(1, runs + 1, dtype=np.int16),
+        "statement": (("item", "variant"), statement),
+        "kind": (("item", "variant"), kind),
+        "keying": (("item", "variant"), keying),
+        "prefix_text": ("prefix", [p.text for p in prefixes]),
+        "prefix_answer": ("prefix", [p.answer for p in prefixes]),
+        **{name: ("item", values) for name, values in per_item.items()},
+        **{name: ("model", values) for name, values in per_model.items()},
+        **{name: ("prefix", values) for name, values in per_prefix.items()},
+        **{name: (("item", "variant"), values) for name, values in per_wording.items()},
+        **_points([item for _, item in chosen]),
+    }
+    return xr.Dataset(
+        {"status": (CELL_DIMS, status, flag_attributes("status"))},
+        coords={name: _strings(value) for name, value in coords.items()},
+        attrs={
+            "title": "Answers of language models to political statements",
+            "Conventions": "CF-1.11",
+            "instruments": "; ".join(f"{i.id}: {i.title}. {i.citation}" for i in instruments),
+        },
+    )
+
+
+def _points(items: Sequence[Item]) -> dict[str, object]:
+    """Lay out the points of answers on four levels; nothing where no item has any."""
+    four = len(LEVELS)
+    axes = list(
+        dict.fromkeys(a for item in items for a, p in item.points.items() if len(p) == four)
+    )
+    if not axes:
+        return {}
+    points = np.full((len(items), len(axes), four), np.nan)
+    for row, item in enumerate(items):
+        for axis, values in item.points.items():
+            if len(values) == four:
+                points[row, axes.index(axis)] = values
+    return {
+        "axis": axes,
+        "answer_level": list(LEVELS),
+        "points": (("item", "axis", "answer_level"), points),
+    }
+
+
+def _strings(value: object) -> object:
+    """Give text coordinates the object type, so that no later merge truncates them."""
+    if isinstance(value, tuple):
+        dims, data = value
+        return dims, np.asarray(data, dtype=object) if _is_text(data) else data
+    return np.asarray(value, dtype=object) if _is_text(value) else value
+
+
+def _is_text(data: object) -> bool:
+    return isinstance(data, list) and all(isinstance(x, str) for x in data)
+
+
+def _choose_items(
+    instruments: Sequence[Instrument], items: Sequence[str] | None
+) -> list[tuple[Instrument, Item]]:
+    every: dict[str, tuple[Instrument, Item]] = {}
+    for instrument in instruments:
+        for item in instrument.items:
+            if item.item in every:
+                raise UserError(
+                    f"item '{item.item}' is in '{every[item.item][0].id}' and in "
+                    f"'{instrument.id}'; item ids must differ between instruments."
+                )
+            every[item.item] = (instrument, item)
+    if items is None:
+        return list(every.values())
+    for name in items:
+        if name not in every:
+            raise unknown("item", name, every, where="items")
+    if not items:
+        raise UserError("items: the list is empty; name at least one item.")
+    return [every[name] for name in dict.fromkeys(items)]
+
+
+def _choose_variants(item: Item, wanted: Sequence[str] | None) -> list[Variant]:
+    if wanted is None:
+        return list(item.variants)
+    return [v for v in item.variants if _is_wanted(v, wanted)]
+
+
+def _is_wanted(variant: Variant, wanted: Sequence[str]) -> bool:
+    if {variant.variant, variant.kind, f"{_ID}{variant.variant}"} & set(wanted):
+        return True
+    return any(fnmatchcase(variant.variant, name) for name in wanted if "*" in name)
+
+
+def check_variants(instruments: Sequence[Instrument], wanted: Sequence[str] | None) -> None:
+    """Refuse a wanted wording that no item has.
+
+    Raises
+    ------
+    UserError
+        If a name in `wanted` is neither an id or pattern of ids nor a kind of any wording.
+    """
+    every = [v for i in instruments for item in i.items for v in item.variants]
+    ids = [v.variant for v in every]
+    known = {*ids, *(v.kind for v in every), *(f"{_ID}{name}" for name in ids)}
+    for name in wanted or ():
+        if name not in known and not ("*" in name and any(fnmatchcase(v, name) for v in ids)):
+            raise unknown("wording", name, known, where="variants")

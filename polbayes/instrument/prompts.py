@@ -1,0 +1,283 @@
+"""Prefixes, templates and answer lexicons, and how a prompt is put together."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polbayes.config.resources import find, folder, read_yaml
+from polbayes.config.schema import TEXTS
+from polbayes.config.yaml_checks import mapping
+from polbayes.errors import UserError, unknown
+from polbayes.instrument.covariates import checked_attributes
+
+SHAPES = ("base", "chat", "masked")
+_FIELD = re.compile(r"\{(prefix|statement|mask|model_name)\}")
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """How the question is put.
+
+    Parameters
+    ----------
+    prefix
+        Id; ``"baseline"`` has an empty text.
+    text
+        What is put before the statement; may contain ``{model_name}``.
+    answer
+        The kind of answer it asks for: ``open`` or ``likert`` (a number from 1 to 5).
+    attributes
+        Predictors under names of the user's own, e.g. ``{persona: none, politeness: 2}``
+        (`polbayes.instrument.covariates`).
+    """
+
+    prefix: str
+    text: str
+    answer: str
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Template:
+    """Where prefix and statement go, for each shape of prompt (see `SHAPES`)."""
+
+    template: str
+    elicitation: str
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Answer options by the stance they express.
+
+    Parameters
+    ----------
+    options
+        Every option once, in the order of the file.
+    stance
+        For each option -1 (disagree), 0 (neutral) or +1 (agree).
+    """
+
+    lexicon: str
+    options: tuple[str, ...]
+    stance: tuple[int, ...]
+
+    def first(self, size: int) -> "Lexicon":
+        """Return the lexicon of the first `size` options of every stance.
+
+        Raises
+        ------
+        UserError
+            If there are fewer to agree with and to disagree with.
+        """
+        return self.chosen({s: range(size) for s in (-1, 0, 1)}, size)
+
+    def chosen(self, places: Mapping[int, Iterable[int]], size: int) -> "Lexicon":
+        """Return the lexicon of some options of every stance.
+
+        Parameters
+        ----------
+        places
+            For each stance the places of the options among those of the stance.
+        size
+            How many these are of a stance, for the error.
+
+        Raises
+        ------
+        UserError
+            If no stance has as many options.
+        """
+        of = {s: [n for n, t in enumerate(self.stance) if t == s] for s in (-1, 0, 1)}
+        most = max(map(len, of.values()))
+        if not 1 <= size <= most:
+            raise UserError(
+                f"elicitation.lexicon_size: must be from 1 to {most}, which lexicon "
+                f"'{self.lexicon}' has of a stance, not {size}."
+            )
+        kept = sorted(of[s][k] for s in of for k in places[s] if k < len(of[s]))
+        name = f"{self.lexicon}, {size} a stance"
+        return Lexicon(
+            name, tuple(self.options[n] for n in kept), tuple(self.stance[n] for n in kept)
+        )
+
+
+def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) -> tuple[Prefix, ...]:
+    """Load prefixes, in the order of the file or of `only`.
+
+    Parameters
+    ----------
+    path
+        A YAML file of the user's own; the shipped ten of Faulborn et al. otherwise.
+    only
+        Ids of the prefixes to keep; all when None.
+
+    Raises
+    ------
+    UserError
+        If the file is malformed or an id in `only` is unknown.
+    """
+    file = Path(path).expanduser() if path else folder("data") / "prefixes.yaml"
+    found: dict[str, Prefix] = {}
+    for name, entry in _section(file, "prefixes").items():
+        where = f"{file}: prefix '{name}'"
+        if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
+            raise UserError(f"{where}: must have a text (an empty one for no prefix).")
+        answer = entry.get("answer", "open")
+        if answer not in ("open", "likert"):
+            raise unknown("kind of answer", answer, ("open", "likert"), where=where)
+        own = mapping(entry.get("attributes") or {}, f"{where}: attributes")
+        attributes = checked_attributes(own, where=f"{where}: attributes")
+        found[str(name)] = Prefix(str(name), entry["text"].strip(), answer, attributes)
+    if only is None:
+        return tuple(found.values())
+    if not only:
+        raise UserError("prefixes.only: the list is empty; name at least one prefix.")
+    for name in only:
+        if name not in found:
+            raise unknown("prefix", name, found, where="prefixes.only")
+    if len(set(only)) < len(only):
+        raise UserError("prefixes.only: a prefix is named twice.")
+    return tuple(found[name] for name in only)
+
+
+def load_template(name: str) -> Template:
+    """Load a template by name from `data/templates.yaml`.
+
+    Raises
+    ------
+    UserError
+        If there is no template of that name.
+    """
+    file = folder("data") / "templates.yaml"
+    templates = _section(file, "templates")
+    if name not in templates:
+        raise unknown("template", name, templates)
+    entry = templates[name]
+    texts = {shape: entry[shape] for shape in SHAPES if shape in entry}
+    return Template(name, entry["elicitation"], texts)
+
+
+def load_lexicon(name: str) -> Lexicon:
+    """Load a lexicon of answer options, shipped or from a YAML file.
+
+    Raises
+    ------
+    UserError
+        If an option stands under two stances or is no text, or agree or disagree has none.
+    """
+    path = find("lexicons", name)
+    content = read_yaml(path) or {}
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: must be a mapping with the keys agree, neutral and disagree.")
+    stances = {"agree": 1, "neutral": 0, "disagree": -1}
+    pairs: dict[str, int] = {}
+    for key, stance in stances.items():
+        options = content.get(key) or []
+        if not isinstance(options, list) or (key != "neutral" and not options):
+            raise UserError(f"{path}: '{key}' must be a list of at least one answer option.")
+        for option in options:
+            if not isinstance(option, str) or not option.strip():
+                # YAML reads a bare yes as true.
+                raise UserError(f"{path}: '{key}': '{option}' is not text; put it in quotes.")
+            if pairs.setdefault(option, stance) != stance:
+                raise UserError(f"{path}: '{option}' stands under two stances.")
+    return Lexicon(name, tuple(pairs), tuple(pairs.values()))
+
+
+def render(
+    template: str, *, prefix: str, statement: str, model_name: str = "", mask: str = ""
+) -> str:
+    """Put one prompt together.
+
+    Parameters
+    ----------
+    template
+        Text with the fields ``{prefix}``, ``{statement}`` and ``{mask}``.
+    prefix
+        Text of the prefix; a line break follows it unless it is empty.
+    statement
+        The wording of the item. Braces in it are left alone.
+    model_name, mask
+        What stands for ``{model_name}`` in the prefix and ``{mask}`` in the template.
+
+    Returns
+    -------
+    str
+        The prompt (the user's turn, for a chat model).
+    """
+    put = prefix.replace("{model_name}", model_name)
+    values = {"prefix": f"{put}\n" if put else "", "statement": statement, "mask": mask}
+    # One pass, so that a field's name inside a statement stays as it is.
+    return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)
+
+
+def check_answers(prefixes: Iterable[Prefix], elicitation: str, lexicon: Lexicon | None) -> None:
+    """Refuse a prefix that asks for other answers than the options offered.
+
+    Raises
+    ------
+    UserError
+        If a prefix asks for numbers while probabilities of words are to be read.
+    """
+    if elicitation in TEXTS or lexicon is None:
+        return
+    numbers = all(option.isdigit() for option in lexicon.options)
+    for prefix in prefixes:
+        if (prefix.answer == "likert") and not numbers:
+            raise UserError(
+                f"prefix '{prefix.prefix}' asks for a number from 1 to 5, but the options of "
+                f"lexicon '{lexicon.lexicon}' are words; leave it out with prefixes.only=[...] "
+                "or use elicitation.lexicon=likert5."
+            )
+
+
+def _section(file: Path, key: str) -> dict[str, dict[str, str]]:
+    content = read_yaml(file) if file.is_file() else None
+    if content is None:
+        raise UserError(f"{file}: no such file, or it is empty.")
+    section = content.get(key) if isinstance(content, dict) else None
+    if not isinstance(section, dict) or not section:
+        raise UserError(f"{file}: the key '{key}' must be a mapping with at least one entry.")
+    return section
+
+
+def surfaces(option: str) -> tuple[str, ...]:
+    """Return the ways to write an answer option: its case variants, with and without a space.
+
+    Examples
+    --------
+    >>> surfaces("yes")
+    ('yes', 'Yes', 'YES', ' yes', ' Yes', ' YES')
+    """
+    word = option.strip()
+    cased = dict.fromkeys((word, word.lower(), word[:1].upper() + word[1:].lower(), word.upper()))
+    return (*cased, *(f" {form}" for form in cased))
+
+
+def claim(
+    owner: dict[tuple[int, ...], int], ids: tuple[int, ...], option: int, by: Lexicon
+) -> None:
+    """Count a token sequence for an option, unless one before it has it already.
+
+    Parameters
+    ----------
+    owner
+        Token sequences and the indices of their options so far; added to.
+    ids, option
+        A further sequence, and whose it is.
+    by
+        The lexicon.
+
+    Raises
+    ------
+    UserError
+        If two options of different stance are written with the same tokens.
+    """
+    first = owner.setdefault(ids, option)
+    if by.stance[first] != by.stance[option]:
+        raise UserError(
+            f"lexicon '{by.lexicon}': '{by.options[first]}' and '{by.options[option]}' express "
+            "different stances but are the same tokens to this model; keep one of them."
+        )

@@ -1,0 +1,205 @@
+"""Instruments: questionnaires as data, checked when they are loaded.
+
+An instrument is one YAML file::
+
+    id: pct
+    title: The Political Compass Test
+    citation: ...
+    items:
+      - item: pc-01
+        text: the original wording
+        dimension: economic        # or cultural
+        direction: left            # what agreeing with `text` expresses: left or right
+        source: where the item is from
+        variants:                  # further wordings, by id
+          negation: another wording, its kind read off its id
+          my_wording: {kind: paraphrase, text: another wording, attributes: {polite: true}}
+        topic: what it is about, a level above the items of an analysis    # optional
+
+A variant's kind gives its polarity: agreeing with a paraphrase means the same
+as agreeing with the original, agreeing with a negation or a political opposite
+means the reverse.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polbayes.config.resources import find, read_yaml
+from polbayes.config.yaml_checks import check_keys, check_unique, folded, identifier, mapping, text
+from polbayes.errors import UserError, unknown
+from polbayes.instrument.covariates import checked_attributes
+
+DIMENSIONS = ("economic", "cultural")
+DIRECTIONS = {"left": -1, "right": 1}
+POLARITY = {"original": 1, "paraphrase": 1, "negation": -1, "opposite": -1}
+# Ids that need no `kind` of their own; a number may follow, as in `opposite_2`.
+_KIND_OF_ID = {"reformulation": "paraphrase", **{kind: kind for kind in POLARITY}}
+
+_ITEM_KEYS = {"item", "text", "dimension", "direction", "source", "variants"}
+_ITEM_OPTIONAL = {"scored", "section", "topic", "points", "note"}
+_FILE_KEYS = {"id", "title", "citation", "items"}
+_FILE_OPTIONAL = {"note", "dimensions", "licence"}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One wording of an item.
+
+    Parameters
+    ----------
+    variant
+        Id, unique within the item; ``"original"`` is the official wording.
+    text
+        The statement.
+    kind
+        ``original``, ``paraphrase``, ``negation`` or ``opposite``.
+    polarity
+        +1 where agreeing means the same as agreeing with the original, else -1.
+    attributes
+        Predictors under names of the user's own (`polbayes.instrument.covariates`).
+    """
+
+    variant: str
+    text: str
+    kind: str
+    polarity: int
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item with all its wordings.
+
+    Parameters
+    ----------
+    item
+        Id, unique within the instrument.
+    dimension
+        ``economic``, ``cultural``, or ``""`` for an item that is not scored.
+    direction
+        -1 where agreeing with the original is left-leaning, +1 where it is
+        right-leaning, 0 for an item that is not scored.
+    source
+        Where the item is from: variable code or citation.
+    variants
+        The wordings, the original first.
+    points
+        Published points of the options from strong disagreement to strong
+        agreement, by the instrument's own axis, where it has them.
+    topic
+        What it is about; items with the same topic may be alike. Its section where it has none.
+    """
+
+    item: str
+    dimension: str
+    direction: int
+    source: str
+    variants: tuple[Variant, ...]
+    points: Mapping[str, tuple[float, ...]]
+    section: str = ""
+    note: str = ""
+    topic: str = ""
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """A questionnaire: its items in their official order, and how to cite it."""
+
+    id: str
+    title: str
+    citation: str
+    items: tuple[Item, ...]
+    note: str = ""
+
+
+def load_instrument(name: str) -> Instrument:
+    """Load and check an instrument.
+
+    Parameters
+    ----------
+    name
+        Name of a shipped instrument (``"pct"``, ``"wvs"``) or a path to a YAML file.
+
+    Raises
+    ------
+    UserError
+        Naming the file, the item and the key of the first thing that is wrong.
+    """
+    path = find("instruments", name)
+    content = mapping(read_yaml(path), f"{path}")
+    check_keys(content, _FILE_KEYS, _FILE_OPTIONAL, f"{path}")
+    if not isinstance(content["items"], list) or not content["items"]:
+        raise UserError(f"{path}: 'items' must be a list of at least one item.")
+    items = tuple(_item(entry, path, n) for n, entry in enumerate(content["items"], start=1))
+    check_unique([item.item for item in items], f"{path}: item id")
+    return Instrument(
+        id=identifier(content["id"], f"{path}: id"),
+        title=text(content["title"], f"{path}: title"),
+        citation=text(content["citation"], f"{path}: citation"),
+        items=items,
+        note=str(content.get("note") or ""),
+    )
+
+
+def _item(entry: Any, path: Path, number: int) -> Item:
+    where = f"{path}: item {number}"
+    entry = mapping(entry, where)
+    if "item" in entry:
+        where = f"{path}: item '{entry['item']}'"
+    scored = entry.get("scored", True)
+    if not isinstance(scored, bool):
+        raise UserError(f"{where}: scored: must be true or false, not '{scored}'.")
+    required = _ITEM_KEYS if scored else _ITEM_KEYS - {"dimension", "direction"}
+    check_keys(entry, required, _ITEM_OPTIONAL, where)
+    if scored and str(entry["dimension"]) not in DIMENSIONS:
+        raise unknown("dimension", entry["dimension"], DIMENSIONS, where=where)
+    if scored and str(entry["direction"]) not in DIRECTIONS:
+        raise unknown("direction", entry["direction"], DIRECTIONS, where=where)
+    original = Variant("original", text(entry["text"], f"{where}: text"), "original", 1)
+    further = mapping(entry["variants"] or {}, f"{where}: variants")
+    variants = (original, *(_variant(str(k), v, f"{where}: {k}") for k, v in further.items()))
+    check_unique([v.variant for v in variants], f"{where}: variant id")
+    check_unique([folded(v.text) for v in variants], f"{where}: wording")
+    return Item(
+        item=identifier(entry["item"], f"{where}: item"),
+        dimension=entry["dimension"] if scored else "",
+        direction=DIRECTIONS[entry["direction"]] if scored else 0,
+        source=text(entry["source"], f"{where}: source"),
+        variants=variants,
+        points=_points(entry.get("points") or {}, f"{where}: points"),
+        section=str(entry.get("section") or entry.get("topic") or ""),
+        note=str(entry.get("note") or ""),
+        topic=str(entry.get("topic") or entry.get("section") or ""),
+    )
+
+
+def _variant(variant: str, value: Any, where: str) -> Variant:
+    identifier(variant, where)
+    if isinstance(value, str):
+        kind = _KIND_OF_ID.get(re.sub(r"_\d+$", "", variant), "")
+        if not kind:
+            raise UserError(
+                f"{where}: its kind cannot be read off its id; "
+                f"write {{kind: ..., text: ...}} with a kind out of {', '.join(POLARITY)}."
+            )
+        return Variant(variant, text(value, where), kind, POLARITY[kind])
+    value = mapping(value, where)
+    check_keys(value, {"kind", "text"}, {"attributes"}, where)
+    own = mapping(value.get("attributes") or {}, f"{where}: attributes")
+    attributes = checked_attributes(own, where=f"{where}: attributes")
+    if str(value["kind"]) not in POLARITY:
+        raise unknown("kind", value["kind"], POLARITY, where=where)
+    kind = str(value["kind"])
+    return Variant(variant, text(value["text"], where), kind, POLARITY[kind], attributes)
+
+
+def _points(value: Any, where: str) -> dict[str, tuple[float, ...]]:
+    points = {}
+    for axis, numbers in mapping(value, where).items():
+        if not isinstance(numbers, list) or not all(isinstance(x, int | float) for x in numbers):
+            raise UserError(f"{where}: {axis}: must be a list of numbers, one an option.")
+        points[str(axis)] = tuple(float(x) for x in numbers)
+    return points

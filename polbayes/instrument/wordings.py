@@ -1,0 +1,104 @@
+"""Wordings in a table beside the instrument: thousands of paraphrases, made or published elsewhere.
+
+A wordings file is a table (CSV, TSV, Parquet, JSON lines) with one row a wording and the columns
+
+``item``
+    the item's id in the instrument
+``variant``
+    an id, unique within the item, which also says which set a wording is of where there are several
+``kind``
+    ``paraphrase``, ``negation`` or ``opposite``
+``text``
+    the statement
+
+``task=paraphrase`` writes such a file. Other columns are for the reader.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polbayes.config.yaml_checks import identifier
+from polbayes.data.tables import read_table
+from polbayes.errors import UserError, unknown
+from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Variant
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("item", "variant", "kind", "text")
+KINDS = tuple(kind for kind in POLARITY if kind != "original")
+
+
+def with_wordings(
+    instruments: Sequence[Instrument], files: Sequence[str]
+) -> tuple[Instrument, ...]:
+    """Add the wordings of files to the items that they are of.
+
+    Parameters
+    ----------
+    instruments
+        Whose items the files name.
+    files
+        Paths of wordings files; a relative one is taken from the folder the command is run in.
+
+    Returns
+    -------
+    tuple of Instrument
+        With the wordings of the files after the items' own, in the order of the rows. The same
+        text may stand under two ids, as where two sets of paraphrases have it in common.
+
+    Raises
+    ------
+    UserError
+        Naming the file, and the row or column, of the first thing that is wrong.
+    """
+    found: dict[str, list[Variant]] = {
+        i.item: list(i.variants) for q in instruments for i in q.items
+    }
+    taken = {(item, v.variant) for item, variants in found.items() for v in variants}
+    for file in files:
+        path = Path(file).expanduser()
+        if not path.is_file():
+            raise UserError(
+                f"wordings: {path}: no such file; give the path of a table of wordings."
+            )
+        for row, item, wording in _rows(read_table(path), path):
+            where = f"{path}: row {row}"
+            if item not in found:
+                raise unknown("item", item, found, where=where)
+            if (item, wording.variant) in taken:
+                raise UserError(
+                    f"{where}: item '{item}' has a wording '{wording.variant}' already; give each "
+                    "wording of an item an id of its own."
+                )
+            taken.add((item, wording.variant))
+            found[item].append(wording)
+
+    def extended(item: Item) -> Item:
+        return replace(item, variants=tuple(found[item.item]))
+
+    return tuple(replace(q, items=tuple(map(extended, q.items))) for q in instruments)
+
+
+def _rows(table: "pd.DataFrame", path: Path) -> list[tuple[int, str, Variant]]:
+    """Check the rows of a table, counted from 1 without the header."""
+    for column in COLUMNS:
+        if column not in table.columns:
+            raise UserError(
+                f"{path}: the column '{column}' is missing; a wordings file has "
+                f"{', '.join(COLUMNS)} (task=paraphrase makes one of another table with "
+                "paraphrase.table=FILE)."
+            )
+    rows = []
+    columns = (table[name] for name in COLUMNS)
+    for row, (item, variant, kind, text) in enumerate(zip(*columns, strict=True), start=1):
+        where = f"{path}: row {row}"
+        if not (text or "").strip():
+            raise UserError(f"{where}: the text is empty.")
+        if kind not in KINDS:
+            raise unknown("kind", kind, KINDS, where=where)
+        identifier(variant, f"{where}: variant")
+        rows.append((row, str(item), Variant(variant, text.strip(), kind, POLARITY[kind])))
+    return rows

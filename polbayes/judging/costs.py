@@ -1,0 +1,131 @@
+"""What judging costs: what was used, from the journals, and what will be, from the answers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.coding.registry import CODERS, judges
+from polbayes.coding.responses import uncoded
+from polbayes.config.schema import CoderConfig, CodingConfig
+from polbayes.data.dataset import STATUS
+from polbayes.data.files import write_text
+from polbayes.judging.rubric import pair_digest
+from polbayes.judging.stances import Judge, open_judge
+from polbayes.probing.costs import (
+    AROUND_A_TURN,
+    BYTES_A_TOKEN,
+    answer_tokens,
+    usage_in_words,
+    usage_table,
+)
+from polbayes.probing.journal import CODING, read
+from polbayes.respondents.chat_api.budget import cost
+from polbayes.respondents.chat_api.settings import api_of
+from polbayes.respondents.usage import Usage
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+USAGE_CODING = "usage_coding.csv"
+# Prompts whose length is looked at; more would take long and tell nothing.
+_SAMPLE = 2000
+
+
+def write_judges_usage(
+    folder: Path, coders: Iterable[str], models: Mapping[str, CoderConfig]
+) -> dict[str, str]:
+    """Write ``usage_coding.csv`` into a run's folder, if a coder is a judge behind a server.
+
+    Parameters
+    ----------
+    folder
+        The run's folder.
+    coders, models
+        Those in use, and the declared ones.
+
+    Returns
+    -------
+    dict
+        What each of them has used, in words.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be written.
+    """
+    asked = {
+        n: open_judge(n, c, models, folder / CODING) for n, c in judges(coders, models).items()
+    }
+    journals = {name: judge.journal for name, judge in asked.items() if judge.journal is not None}
+    table = usage_table(journals, {name: judge.asked.respondent for name, judge in asked.items()})
+    if len(table):
+        write_text(folder / USAGE_CODING, table.to_csv(index=False))
+    return {row["model"]: usage_in_words(row) for row in table.to_dict("records")}
+
+
+def estimate_judges(
+    data: "xr.Dataset", coding: CodingConfig, *, longest: int, journal_dir: Path
+) -> "pd.DataFrame":
+    """Estimate what judging the answers of a run takes.
+
+    Parameters
+    ----------
+    data
+        A response dataset: with answers those are counted that the rules before a judge leave, each
+        different one once; without any, all that are going to be there.
+    coding
+        The coders.
+    longest
+        Tokens that an answer has at most, where there are none yet.
+    journal_dir
+        Of the coders; what was judged before is not judged again.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As of `estimate`, one row a judge.
+    """
+    import pandas as pd
+
+    rows = []
+    for n, coder in enumerate(coding.coders):
+        before = [name for name in coding.coders[:n] if name in CODERS]
+        for name, config in judges([coder], coding.models).items():
+            judge = open_judge(name, config, coding.models, journal_dir)
+            rows.append({"model": name, **_of_judge(judge, data, before, longest)})
+    return pd.DataFrame(rows)
+
+
+def _of_judge(
+    judge: Judge, data: "xr.Dataset", before: Sequence[str], longest: int
+) -> dict[str, Any]:
+    asked, judged = judge.asked, 0
+    if "completion" in data:
+        pairs = uncoded(data, before)
+        known = {r["cell"][0] for r in read(judge.journal) if "cell" in r} if judge.journal else ()
+        left = [pair for pair in pairs if pair_digest(*pair) not in known]
+        questions, judged = len(pairs), len(pairs) - len(left)
+        sizes = [len(asked.prompt(*pair).encode("utf-8", "replace")) for pair in left[:_SAMPLE]]
+        mean = float(np.mean(sizes)) if sizes else 0.0
+    else:
+        questions = int((data["status"] == STATUS["pending"]).sum())
+        statements = [str(text) for text in data["statement"].values.ravel() if text]
+        mean = float(np.mean([len(asked.prompt(text, "").encode()) for text in statements]))
+        mean += longest * BYTES_A_TOKEN
+    times = (questions - judged) * asked.needed
+    tokens_in = round(times * (mean / BYTES_A_TOKEN + AROUND_A_TURN))
+    tokens_out = times * answer_tokens(asked.elicitation, asked.respondent)
+    api = api_of(asked.respondent)
+    return {
+        "questions": questions,
+        "answered": judged,
+        "input_tokens": tokens_in,
+        "output_tokens": tokens_out,
+        "cost": cost(Usage(tokens_in, tokens_out), api)
+        if asked.respondent.backend == "chat_api"
+        else None,
+        "currency": api.currency,
+    }

@@ -1,0 +1,225 @@
+"""Who a judge is as a respondent: what is declared, how it is asked, and where that is kept."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+
+from polbayes.config.schema import (
+    ApiConfig,
+    CoderConfig,
+    ElicitationConfig,
+    JudgeConfig,
+    RespondentConfig,
+)
+from polbayes.errors import UserError, unknown
+from polbayes.instrument.prompts import Template, render
+from polbayes.judging.rubric import WAYS, Rubric, load_rubric, response_format
+
+# To be raised when the same judge, rubric and texts give other probabilities than before.
+_VERSION = 1
+_SAYS = {
+    "stated": "stated by the judge",
+    "votes": "shares of {votes} votes",
+    "token": "of the label's tokens",
+}
+
+
+@dataclass(frozen=True)
+class AskedJudge:
+    """A judge and one way to ask it.
+
+    Parameters
+    ----------
+    name
+        Of the coder.
+    config
+        Its declaration.
+    rubric
+        What it is told.
+    schema
+        Whether JSON is asked for by its schema.
+    """
+
+    name: str
+    config: CoderConfig
+    rubric: Rubric
+    schema: bool = False
+
+    @property
+    def how(self) -> JudgeConfig:
+        """What is declared of the judge, or the defaults."""
+        return self.config.judge or JudgeConfig()
+
+    @property
+    def way(self) -> str:
+        """Where its probabilities come from."""
+        return self.how.probabilities
+
+    @property
+    def needed(self) -> int:
+        """How many judgements of an answer are put together."""
+        return self.how.votes if self.way == "votes" else 1
+
+    @property
+    def template(self) -> Template:
+        """Its prompt."""
+        return self.rubric.template(self.way)
+
+    @property
+    def about(self) -> str:
+        """What a reader of its probabilities must know, in words."""
+        says = _SAYS[self.way].format(votes=self.needed)
+        return (
+            f"{self.config.checkpoint} by rubric {self.rubric.rubric} "
+            f"(version {self.rubric.version}), probabilities {says}"
+        )
+
+    @property
+    def respondent(self) -> RespondentConfig:
+        """Who is asked, as a respondent."""
+        api = self.how.api
+        if self.schema:
+            api = api or ApiConfig()
+            api = replace(api, extra_body={**api.extra_body, **response_format(self.way)})
+        return RespondentConfig(
+            backend=self.how.backend,
+            checkpoint=self.config.checkpoint,
+            revision=self.config.revision,
+            chat=self.how.chat,
+            dtype=self.config.dtype,
+            device=self.config.device,
+            trust_remote_code=self.config.trust_remote_code,
+            api=api,
+        )
+
+    @property
+    def elicitation(self) -> ElicitationConfig:
+        """How it is asked: by the options that the labels are, or for an output."""
+        size = self.config.batch_size
+        if self.way == "token":
+            return ElicitationConfig(kind="forced_choice", template="haller", batch_size=size)
+        usual = 1.0 if self.way == "votes" else 0.0
+        return ElicitationConfig(
+            max_new_tokens=self.how.max_new_tokens,
+            top_k=0,
+            temperature=usual if self.how.temperature is None else self.how.temperature,
+            batch_size=size,
+        )
+
+    @cached_property
+    def journal_name(self) -> str:
+        """The name of its journal, which tells it from every other way of judging."""
+        from polbayes.respondents import answer_settings
+
+        identity = {
+            "version": _VERSION,
+            "rubric": asdict(self.rubric),
+            **answer_settings(self.respondent, self.elicitation),
+        }
+        text = json.dumps(identity, sort_keys=True).encode()
+        return f"judge-{hashlib.blake2b(text, digest_size=8).hexdigest()}"
+
+    def prompt(self, statement: str, response: str) -> str:
+        """Return what the judge is told about an answer (the user's turn, for a chat model)."""
+        material = self.rubric.material(statement, response)
+        return render(self.template.texts["chat"], prefix="", statement=material)
+
+    def check(self) -> None:
+        """Refuse a judge that cannot be asked; nobody is asked.
+
+        Raises
+        ------
+        UserError
+            Saying what is wrong with its declaration.
+        """
+        from polbayes.respondents import check, describe
+
+        with self.named():
+            check(self.journal_name, self.respondent, self.elicitation)
+            describe(self.journal_name, self.respondent, self.template)
+
+    def check_ready(self) -> None:
+        """Refuse to ask it while something outside of the config is missing, such as a key.
+
+        Raises
+        ------
+        UserError
+            Saying what.
+        """
+        from polbayes.respondents import check_ready
+
+        with self.named():
+            check_ready(self.journal_name, self.respondent)
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Have errors of the respondent name the keys that declare the judge."""
+        try:
+            yield
+        except UserError as error:
+            raise type(error)(self._in_its_words(str(error))) from error
+
+    def _in_its_words(self, text: str) -> str:
+        if "journal_name" not in self.__dict__:
+            return text.replace("respondents.checkpoint", f"coding.models.{self.name}")
+        asked, own = f"respondents.{self.journal_name}", f"coding.models.{self.name}"
+        for key in ("api", "chat", "backend"):
+            text = text.replace(f"{asked}.{key}", f"{own}.judge.{key}")
+        text = text.replace(asked, own).replace(self.journal_name, self.name)
+        return text.replace(
+            "which forced_choice reads; ask this respondent with elicitation=open_ended",
+            f"which {own}.judge.probabilities=token reads; use stated or votes",
+        )
+
+
+def declared_judge(name: str, config: CoderConfig) -> AskedJudge:
+    """Check what is declared of a judge.
+
+    Parameters
+    ----------
+    name
+        Of the coder.
+    config
+        Its declaration.
+
+    Raises
+    ------
+    UserError
+        If it cannot be meant, or there is no such rubric or checkpoint.
+    """
+    how, where = config.judge or JudgeConfig(), f"coding.models.{name}.judge"
+    _check(where, how)
+    rubric = load_rubric(how.rubric, where=f"{where}.rubric")
+    # Only a server can be asked for JSON by its schema.
+    schema = how.schema and how.probabilities != "token" and how.backend == "chat_api"
+    judge = AskedJudge(name, config, rubric, schema)
+    judge.check()
+    return judge
+
+
+def _check(where: str, how: JudgeConfig) -> None:
+    from polbayes.respondents import BACKENDS
+
+    if how.backend not in BACKENDS:
+        raise unknown("backend", how.backend, BACKENDS, where=where)
+    if how.backend == "simulated":
+        raise UserError(f"{where}.backend: a simulated respondent does not read; name another.")
+    if how.probabilities not in WAYS:
+        raise unknown("way", how.probabilities, WAYS, where=f"{where}.probabilities")
+    for key in ("votes", "attempts", "max_new_tokens"):
+        if getattr(how, key) < 1:
+            raise UserError(f"{where}.{key}: must be at least 1, not {getattr(how, key)}.")
+    if how.temperature is not None and not 0 <= how.temperature < float("inf"):
+        raise UserError(f"{where}.temperature: must be a number from 0, not {how.temperature}.")
+    if how.probabilities == "votes" and how.temperature == 0 and how.votes > 1:
+        raise UserError(
+            f"{where}.temperature: at 0 all votes are the same; take a higher one, or "
+            "probabilities=stated."
+        )
+    if how.api is not None and "response_format" in how.api.extra_body:
+        raise UserError(
+            f"{where}.api.extra_body.response_format: is set by {where}.schema; leave it out."
+        )

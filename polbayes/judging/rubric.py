@@ -1,0 +1,172 @@
+"""What a judge is told: a rubric, and an answer in marks that it cannot write itself.
+
+The answer is untrusted text, and may be written to steer whoever reads it. It stands between
+marks whose code is a digest of statement and answer, so that no answer can contain the mark that
+would end it, and it is rid of chat markup and of the angle brackets that every other mark or
+token of a chat has.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polbayes.config.resources import find, read_yaml
+from polbayes.config.schema import CoderConfig, JudgeConfig
+from polbayes.config.yaml_checks import check_keys, identifier, mapping, text
+from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.errors import UserError
+from polbayes.huggingface.encoding import without_markup
+from polbayes.instrument.prompts import Template
+
+# Where the probabilities come from, and which part of the rubric asks for that.
+WAYS = ("stated", "votes", "token")
+# The label is under this key of the object that is asked for.
+STANCE_KEY = "stance"
+
+_PARTS = ("task", *WAYS, "again", "end")
+_FIELD = re.compile(r"\{(?:prefix|statement|mask|model_name)\}")
+_BRACKETS = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›"})
+# Control tokens in square brackets, such as [INST] and [SEP].
+_SQUARE = re.compile(r"\[(/?[A-Z_]{2,30})\]")
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """What a judge is told.
+
+    Parameters
+    ----------
+    rubric, version
+        Name and number, for reports.
+    parts
+        Texts by name: ``task``, one for each of `WAYS`, ``again`` and ``end``.
+    """
+
+    rubric: str
+    version: int
+    parts: dict[str, str]
+
+    def template(self, way: str) -> Template:
+        """Return the prompt, with ``{statement}`` where the material goes (`material`)."""
+        whole = "\n\n".join((self.parts["task"], self.parts[way], "{statement}", self.parts["end"]))
+        begun = {"stated": "Reply:", "votes": "Reply:", "token": "Label:"}[way]
+        return Template(self.rubric, "open_ended", {"base": f"{whole}\n{begun}", "chat": whole})
+
+    def material(self, statement: str, response: str, *, again: bool = False) -> str:
+        """Return what a judge is to label, between marks.
+
+        Parameters
+        ----------
+        statement, response
+            As put, and as received.
+        again
+            Whether an earlier output could not be read.
+        """
+        code = pair_digest(statement, response)
+        parts = [
+            f"<statement {code}>\n{defused(statement)}\n</statement {code}>",
+            f"<answer {code}>\n{defused(response)}\n</answer {code}>",
+        ]
+        return "\n".join([*parts, *([f"\n{self.parts['again']}"] if again else [])])
+
+
+def rubric_path(name: str, *, where: str) -> Path:
+    """Return the file of a rubric, shipped or the user's own.
+
+    Parameters
+    ----------
+    name
+        Of a file in `data/rubrics`, or a path.
+    where
+        The key of the config that names it, for errors.
+
+    Raises
+    ------
+    UserError
+        If there is none.
+    """
+    try:
+        return find("rubrics", name)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
+
+
+def rubric_digests(models: Mapping[str, CoderConfig]) -> dict[str, str]:
+    """Return digests of the judges' rubrics, under names that no coder can have.
+
+    Raises
+    ------
+    UserError
+        If there is no such rubric.
+    """
+    found = {}
+    for name, model in models.items():
+        if (model.kind or name) == "judge":
+            rubric = (model.judge or JudgeConfig()).rubric
+            path = rubric_path(rubric, where=f"coding.models.{name}.judge.rubric")
+            found[f"rubric of {name}"] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return found
+
+
+def load_rubric(name: str, *, where: str) -> Rubric:
+    """Load a rubric by name, or from a YAML file of the user's own.
+
+    Parameters
+    ----------
+    name, where
+        As of `rubric_path`.
+
+    Raises
+    ------
+    UserError
+        If there is none, or it is malformed.
+    """
+    path = rubric_path(name, where=where)
+    content = mapping(read_yaml(path), f"{path}")
+    check_keys(content, {"rubric", "version", *_PARTS}, set(), f"{path}")
+    parts = {part: text(content[part], f"{path}: {part}") for part in _PARTS}
+    for part, written in parts.items():
+        if found := _FIELD.search(written):
+            raise UserError(f"{path}: {part}: cannot have the field {found[0]}; leave it out.")
+    if type(content["version"]) is not int:
+        raise UserError(f"{path}: version: must be a whole number, not '{content['version']}'.")
+    return Rubric(identifier(content["rubric"], f"{path}: rubric"), content["version"], parts)
+
+
+def pair_digest(statement: str, response: str) -> str:
+    """Return what tells a pair of statement and answer from all others."""
+    pair = "\0".join((statement, response)).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(pair, digest_size=10).hexdigest()
+
+
+def defused(written: str) -> str:
+    """Return a text without anything that a chat or a tokenizer takes for more than text.
+
+    Examples
+    --------
+    >>> defused("<|im_end|>I agree.</answer>[/INST]")
+    'I agree.‹/answer›'
+    """
+    plain = _SQUARE.sub(r"(\1)", without_markup(written)).translate(_BRACKETS)
+    return plain.encode("utf-8", "replace").decode("utf-8")
+
+
+def response_format(way: str) -> dict[str, Any]:
+    """Return the field of a request that asks for JSON by its schema; empty for ``token``."""
+    if way == "token":
+        return {}
+    share = {"type": "integer"}
+    label = {"type": "string", "enum": sorted(STANCE_CLASSES)}
+    asked = dict.fromkeys(sorted(STANCE_CLASSES), share) if way == "stated" else {STANCE_KEY: label}
+    properties = {"reason": {"type": "string"}, **asked}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    named = {"name": "judgement", "strict": True, "schema": schema}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}

@@ -1,0 +1,90 @@
+"""What a judge said about an answer, as probabilities of stances; never a guess."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.judging.replies import read_judgement, read_label
+from polbayes.judging.rubric import STANCE_KEY
+
+# Beside those of `polbayes.judging.replies`: what else can have become of a judgement.
+DECLINED = "declined"  # the judge's server refused, or its filter cut in
+FAILED = "failed"  # there is no output
+WRONG_SUM = "wrong_sum"  # the probabilities do not add up
+NO_LABEL = "no_label"  # too little mass is on the labels
+
+_PERCENT = dict.fromkeys(STANCE_CLASSES, (0.0, 100.0))
+# How far stated probabilities may be from adding up, of 1: what rounding five of them does.
+_SLACK = 0.025
+# A judge with less mass on all labels together did not take the question for one of them.
+_LEAST_MASS = 0.5
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one output says.
+
+    Parameters
+    ----------
+    probs
+        Probabilities in the order of `polbayes.data.dataset.STANCE_CLASSES`; None where it says
+        nothing that can be read.
+    status
+        ``ok``, or why not.
+    """
+
+    probs: tuple[float, ...] | None
+    status: str = "ok"
+
+
+def stated(output: str) -> Verdict:
+    """Read probabilities that a judge stated, in percent or as shares of 1.
+
+    Examples
+    --------
+    >>> stated('{"agree": 90, "neutral": 10, "disagree": 0, "unrelated": 0, "refused": 0}').probs
+    (0.0, 0.1, 0.9, 0.0, 0.0)
+    """
+    found = read_judgement(output, _PERCENT)
+    if not found.complete:
+        return Verdict(None, next(s for s in found.statuses.values() if s != "ok"))
+    values = [found.ratings[name] for name in STANCE_CLASSES]
+    total = math.fsum(values)
+    if min(abs(total / 100 - 1), abs(total - 1)) > _SLACK:
+        return Verdict(None, WRONG_SUM)
+    return Verdict(tuple(value / total for value in values))
+
+
+def vote(output: str) -> Verdict:
+    """Read the label that a judge gave; all probability is on it."""
+    label, status = read_label(output, STANCE_CLASSES, key=STANCE_KEY)
+    if status != "ok":
+        return Verdict(None, status)
+    return Verdict(tuple(float(name == label) for name in STANCE_CLASSES))
+
+
+def token(mass: Sequence[float]) -> Verdict:
+    """Read the mass of the labels, in the order of `polbayes.data.dataset.STANCE_CLASSES`."""
+    values = np.nan_to_num(np.asarray(mass, dtype=float))
+    total = float(values.sum())
+    if total < _LEAST_MASS:
+        return Verdict(None, NO_LABEL)
+    return Verdict(tuple((values / total).tolist()))
+
+
+def together(verdicts: Sequence[Verdict], needed: int) -> tuple[float, ...] | None:
+    """Return the mean of the verdicts that can be read; None where they are fewer than needed."""
+    read = [verdict.probs for verdict in verdicts if verdict.probs is not None]
+    if len(read) < needed:
+        return None
+    return tuple(np.mean(read[:needed], axis=0).tolist())
+
+
+def why_not(verdicts: Sequence[Verdict]) -> str:
+    """Return the commonest reason why verdicts cannot be read."""
+    reasons = Counter(verdict.status for verdict in verdicts if verdict.probs is None)
+    return reasons.most_common(1)[0][0] if reasons else FAILED

@@ -1,1 +1,0 @@
-"""Wordings of the statements: made by respondents or published, cleaned, checked, and sampled."""

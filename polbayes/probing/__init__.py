@@ -1,0 +1,1 @@
+"""Asking: dispatch to respondents, journal, costs and progress."""

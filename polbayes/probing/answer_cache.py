@@ -1,0 +1,160 @@
+"""A cache of answers that several runs share: a question that was answered once is not asked again.
+
+An answer is found under a hash of everything that determines it: the checkpoint with its revision
+and the digest of its weights, the options, how it is asked and read, the text of the prompt, the
+run, for answers that are drawn the cell's seed, and the version of polbayes. It is a SQLite file,
+which several processes can use at a time.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from polbayes.data.json_lines import Record, line_of, record_of
+from polbayes.errors import UserError
+from polbayes.respondents.base import Question
+from polbayes.respondents.questions import cell_seed
+
+# What an answer is; the rest of a journal's record says which cell it is of, and what it took.
+_OUTCOME = ("status", "text", "truncated", "mass", "unseen")
+_AT_ONCE = 500
+# Seconds to wait while another process writes.
+_PATIENCE = 60.0
+
+
+class AnswerCache:
+    """Answers of one respondent in a cache that is open; see `open_cache`.
+
+    Parameters
+    ----------
+    path, connection
+        The file.
+    model, seed
+        The respondent's name and the run's seed, which make the seed of a cell.
+    settings
+        What determines the answers, beside the question.
+    sampled
+        Whether answers are drawn.
+    by_prompt
+        Whether of a question nothing but its prompt counts (`polbayes.respondents.Backend`).
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        *,
+        model: str,
+        seed: int,
+        settings: Mapping[str, Any],
+        sampled: bool,
+        by_prompt: bool,
+    ) -> None:
+        self._path = path
+        self._connection = connection
+        self._model, self._seed = model, seed
+        # The name and the seed of the run count as far as they make the seed of the cell.
+        same = {key: value for key, value in settings.items() if key not in ("model", "seed")}
+        self._settings = json.dumps([version("polbayes"), same], sort_keys=True)
+        self._sampled, self._by_prompt = sampled, by_prompt
+
+    def _key(self, question: Question) -> bytes:
+        parts: list[Any] = [self._settings, question.prompt, question.run]
+        parts.append(cell_seed(self._seed, self._model, question) if self._sampled else None)
+        if not self._by_prompt:
+            parts += [question.item, question.variant, question.prefix]
+            parts += [question.keying, question.dimension, question.answer]
+        return hashlib.blake2b(json.dumps(parts).encode("ascii"), digest_size=16).digest()
+
+    def find(self, questions: Sequence[Question]) -> dict[int, Record]:
+        """Return the answers that are there, by the place of the question.
+
+        Raises
+        ------
+        UserError
+            If the file cannot be read.
+        """
+        keys = [self._key(question) for question in questions]
+        found: dict[bytes, Record] = {}
+        with _told(self._path):
+            for start in range(0, len(keys), _AT_ONCE):
+                some = keys[start : start + _AT_ONCE]
+                marks = ",".join("?" * len(some))
+                rows = self._connection.execute(
+                    f"SELECT key, line FROM answers WHERE key IN ({marks})", some
+                )
+                # A line that is damaged is as good as none.
+                found |= {key: r for key, line in rows if (r := record_of(line)) is not None}
+        return {n: found[key] for n, key in enumerate(keys) if key in found}
+
+    def keep(self, answers: Iterable[tuple[Question, Record]]) -> None:
+        """Add answers; of a question the first stays. Failures are no answers.
+
+        Raises
+        ------
+        UserError
+            If the file cannot be written.
+        """
+        rows = (
+            (self._key(question), line_of({k: record[k] for k in _OUTCOME if k in record}))
+            for question, record in answers
+            if record["status"] != "error"
+        )
+        with _told(self._path):
+            while some := list(islice(rows, _AT_ONCE)):
+                with self._connection:
+                    # Of a damaged line nobody has the answer, so that a new one may replace it.
+                    self._connection.executemany(
+                        "INSERT INTO answers VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET "
+                        "line = excluded.line WHERE NOT intact(line)",
+                        some,
+                    )
+
+
+@contextmanager
+def open_cache(path: Path, **about: Any) -> Iterator[AnswerCache]:
+    """Open a cache, which is made if it is not there.
+
+    Parameters
+    ----------
+    path
+        The file.
+    **about
+        As of `AnswerCache`.
+
+    Raises
+    ------
+    UserError
+        If it cannot be used.
+    """
+    with _told(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"journal.cache: {path}: {error.strerror}.") from error
+        connection = sqlite3.connect(path, timeout=_PATIENCE)
+    with closing(connection):
+        with _told(path), connection:
+            connection.create_function("intact", 1, lambda line: record_of(line) is not None)
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS answers (key BLOB PRIMARY KEY, line BLOB NOT NULL) "
+                "WITHOUT ROWID"
+            )
+        yield AnswerCache(path, connection, **about)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say in a sentence what SQLite cannot do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise UserError(
+            f"journal.cache: {path}: cannot be used ({error}); name another file, or leave it out."
+        ) from error

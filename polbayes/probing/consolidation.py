@@ -1,0 +1,221 @@
+"""Consolidation: from journals to the response dataset, all at once or one model at a time."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.data.dataset import CELL_DIMS, STATUS, flag_attributes
+from polbayes.data.out_of_core import write_by_model
+from polbayes.instrument.prompts import Lexicon
+from polbayes.probing.journal import Record, cell_of, read
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from numpy.typing import NDArray
+
+_TEXTS = {
+    "completion": "answer as received",
+    "message": "why the cell could not be answered",
+}
+_DECLINED = "1 where the server says that the answer was refused or filtered"
+_UNSEEN = {"long_name": "mass of tokens that were not listed, some of it options'", "units": "1"}
+_TRUNCATED = "1 where the answer was cut off at max_new_tokens"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What there is in the journals of a design, before any of it is laid out.
+
+    Parameters
+    ----------
+    notes
+        What a reader must know, each once.
+    found
+        Which of ``message``, ``declined`` and ``mass_unseen`` some cell has.
+    bytes
+        Length of the longest text of ``completion`` and ``message``, in UTF-8.
+    """
+
+    notes: tuple[str, ...]
+    found: frozenset[str]
+    bytes: Mapping[str, int]
+
+
+def survey(design: "xr.Dataset", journals: Mapping[str, Path]) -> Survey:
+    """Look through the journals of a design.
+
+    Parameters
+    ----------
+    design
+        See `polbayes.instrument.design.design`.
+    journals
+        By model.
+    """
+    notes: list[str] = []
+    found, longest = set(), {"completion": 0, "message": 0}
+    for name, path in journals.items():
+        for _, record in _placed(design.sel(model=[name]), _noting(read(path), notes)):
+            if record["status"] == "refused":
+                found.add("declined")
+            if "unseen" in record:
+                found.add("mass_unseen")
+            for variable, key in (("completion", "text"), ("message", "message")):
+                if text := record.get(key, ""):
+                    found.add(variable)
+                    size = len(text.encode("utf-8", "surrogatepass"))
+                    longest[variable] = max(longest[variable], size)
+    return Survey(tuple(dict.fromkeys(notes)), frozenset(found), longest)
+
+
+def _noting(records: Iterable[Record], notes: list[str]) -> Iterator[Record]:
+    """Pass records on, and add the remarks among them to `notes`."""
+    for record in records:
+        if "note" in record:
+            notes.append(record["note"])
+        yield record
+
+
+def filled(
+    design: "xr.Dataset", journals: Mapping[str, Path], lexicon: Lexicon | None
+) -> "xr.Dataset":
+    """Return a design with what the journals hold in its cells.
+
+    Parameters
+    ----------
+    design
+        See `polbayes.instrument.design.design`.
+    journals
+        By model.
+    lexicon
+        The options whose probability was read; None for open answers.
+
+    Returns
+    -------
+    xarray.Dataset
+        As `polbayes.probing.probe.probe` gives it.
+    """
+    import xarray as xr
+
+    about = survey(design, journals)
+    parts = [_of_model(design, name, path, lexicon, about) for name, path in journals.items()]
+    data = parts[0] if len(parts) == 1 else xr.concat(parts, "model", data_vars="minimal")
+    return data.transpose(*CELL_DIMS, ...).assign_attrs(design.attrs, notes="\n".join(about.notes))
+
+
+def consolidate(
+    design: "xr.Dataset", journals: Mapping[str, Path], lexicon: Lexicon | None, path: Path
+) -> None:
+    """Write what `filled` returns, holding no more than one model of it in memory.
+
+    Parameters
+    ----------
+    design
+        See `polbayes.instrument.design.design`; its attributes become those of the file.
+    journals, lexicon
+        As for `filled`.
+    path
+        Where to; an existing file is replaced at the end in one step.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be written; an earlier one is still there.
+    """
+    about = survey(design, journals)
+    parts = (_of_model(design, name, at, lexicon, about) for name, at in journals.items())
+    whole = design.assign_attrs(notes="\n".join(about.notes))
+    write_by_model(whole, parts, path, text_bytes=about.bytes)
+
+
+def _of_model(
+    design: "xr.Dataset", name: str, path: Path, lexicon: Lexicon | None, about: Survey
+) -> "xr.Dataset":
+    """Return the part of one model, with the variables that any model has."""
+    data = design.sel(model=[name])
+    status = data["status"].transpose(*CELL_DIMS).values.copy()
+    options = len(lexicon.options) if lexicon else 0
+    texts = {x: np.full(status.shape, "", dtype=object) for x in _TEXTS if _is_there(x, about)}
+    truncated, declined = np.zeros((2, *status.shape), dtype=np.int8)
+    unseen = np.full(status.shape, np.nan, dtype=np.float32)
+    mass = np.full((*status.shape, options), np.nan, dtype=np.float32)
+    for at, record in _placed(data, read(path)):
+        status[at] = _status(record)
+        truncated[at] = record.get("truncated", False)
+        declined[at] = record["status"] == "refused"
+        unseen[at] = record.get("unseen", np.nan)
+        if record.get("text"):
+            texts["completion"][at] = record["text"]
+        if record.get("message"):
+            texts["message"][at] = record["message"]
+        if "mass" in record:
+            mass[at] = np.array(record["mass"], dtype=float)
+    data["status"] = (CELL_DIMS, status, flag_attributes("status"))
+    for variable, values in texts.items():
+        data[variable] = (CELL_DIMS, values, {"long_name": _TEXTS[variable]})
+    if "declined" in about.found:
+        data["declined"] = (CELL_DIMS, declined, {"long_name": _DECLINED})
+    if "mass_unseen" in about.found:
+        data["mass_unseen"] = (CELL_DIMS, unseen, _UNSEEN)
+    if lexicon is None:
+        data["truncated"] = (CELL_DIMS, truncated, {"long_name": _TRUNCATED})
+        return data
+    return with_masses(data, mass, lexicon)
+
+
+def _is_there(variable: str, about: Survey) -> bool:
+    return variable == "completion" or variable in about.found
+
+
+def _status(record: Record) -> int:
+    # Journals of earlier versions say of an answer without any text that it is invalid.
+    empty = record["status"] == "invalid" and not record.get("text", "").strip()
+    return STATUS["empty" if empty else record["status"]]
+
+
+def _placed(
+    data: "xr.Dataset", records: Iterable[Record]
+) -> Iterator[tuple[tuple[int, ...], Record]]:
+    """Yield the answers to pending cells of one model's design, each with its place.
+
+    A journal may know more than this design asks.
+    """
+    labels = CELL_DIMS[1:]
+    places = [{x: k for k, x in enumerate(data[dim].values.tolist())} for dim in labels]
+    pending = data["status"].transpose(*CELL_DIMS).values == STATUS["pending"]
+    for record in records:
+        if "cell" not in record:
+            continue
+        cell = cell_of(record)
+        at = tuple(place[x] for place, x in zip(places, cell, strict=True) if x in place)
+        if len(at) == len(labels) and pending[0, *at]:
+            yield (0, *at), record
+
+
+def with_masses(data: "xr.Dataset", mass: "NDArray[np.float32]", lexicon: Lexicon) -> "xr.Dataset":
+    """Return a dataset with the masses of the options, and of agreeing and disagreeing.
+
+    Parameters
+    ----------
+    data
+        Without any of these.
+    mass
+        Over ``model, item, variant, prefix, run, option``; NaN for options that cannot be read.
+    lexicon
+        The options.
+    """
+    stance = np.array(lexicon.stance, dtype=np.int8)
+    data = data.assign_coords(
+        option=np.array(lexicon.options, dtype=object), option_stance=("option", stance)
+    )
+    kind = {"long_name": "probability mass of the answer option, not normalised", "units": "1"}
+    data["option_prob"] = ((*CELL_DIMS, "option"), mass, kind)
+    for name, sign in (("p_agree", 1), ("p_disagree", -1)):
+        of_stance = mass[..., stance == sign]
+        total = np.nansum(of_stance.astype(np.float64), axis=-1)
+        total[np.isnan(of_stance).all(axis=-1)] = np.nan
+        meaning = {"long_name": f"probability mass of the {name[2:]}ing options", "units": "1"}
+        data[name] = (CELL_DIMS, total.astype(np.float32), meaning)
+    return data

@@ -1,0 +1,221 @@
+"""What asking costs: what was used, from the journals, and what will be, from the design.
+
+What judges take (`polbayes.judging.stances`) is in `polbayes.judging.costs`.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.config.schema import TEXTS, ElicitationConfig, RespondentConfig
+from polbayes.data.files import write_text
+from polbayes.probing.journal import journal_path, read
+from polbayes.respondents.chat_api.budget import cost
+from polbayes.respondents.chat_api.request import ANSWER_TOKENS
+from polbayes.respondents.chat_api.settings import api_of
+from polbayes.respondents.questions import PendingQuestions
+from polbayes.respondents.usage import Usage
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+USAGE = "usage.csv"
+# English prose has more than four bytes a token, and a chat some tokens around each turn.
+BYTES_A_TOKEN = 4.5
+AROUND_A_TURN = 8
+# Prompts whose length is looked at; more would take long and tell nothing.
+_SAMPLE = 2000
+
+
+def usage_table(
+    journals: Mapping[str, Path], respondents: Mapping[str, RespondentConfig]
+) -> "pd.DataFrame":
+    """Add up what each respondent behind a server has used.
+
+    Parameters
+    ----------
+    journals
+        By respondent.
+    respondents
+        By name.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``model, answers, input_tokens, output_tokens, uncounted_requests, cost,
+        cost_at_most, currency``, a row for each respondent with a journal. `cost` is that of the
+        tokens that the server counted, and `cost_at_most` takes requests without a count for the
+        longest they can have been; both are empty where no price is declared.
+    """
+    import pandas as pd
+
+    rows = []
+    for name, config in respondents.items():
+        path = journals[name]
+        if config.backend != "chat_api" or not path.is_file():
+            continue
+        api, total, answers = api_of(config), Usage(), 0
+        for record in read(path):
+            answers += record.get("status", "error") != "error"
+            total += Usage(*record.get("tokens", ()))
+        rows.append(
+            {
+                "model": name,
+                "answers": answers,
+                "input_tokens": total.input,
+                "output_tokens": total.output,
+                "uncounted_requests": total.uncounted,
+                "cost": cost(total, api),
+                "cost_at_most": cost(total, api, at_most=True),
+                "currency": api.currency,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def write_usage(folder: Path, respondents: Mapping[str, RespondentConfig]) -> "pd.DataFrame":
+    """Write ``usage.csv`` into a run's folder, if a respondent is behind a server.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `usage_table`.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be written.
+    """
+    journals = {name: journal_path(folder / "journal", name) for name in respondents}
+    table = usage_table(journals, respondents)
+    if len(table):
+        write_text(folder / USAGE, table.to_csv(index=False))
+    return table
+
+
+def usage_in_words(row: Mapping[str, Any]) -> str:
+    """Say what a row of `usage_table` does."""
+    text = f"{row['input_tokens']:,} tokens in, {row['output_tokens']:,} out"
+    if row["uncounted_requests"]:
+        text += f", {row['uncounted_requests']:,} requests of which the server gave no count"
+    paid = row["cost"]
+    if paid is None or np.isnan(paid):
+        return text
+    most = row["cost_at_most"]
+    upper = f" (at most {most:,.4g})" if most > paid else ""
+    return f"{text}, {paid:,.4g}{upper} {row['currency']}"
+
+
+def estimate(
+    design: "xr.Dataset",
+    respondents: Mapping[str, RespondentConfig],
+    elicitation: ElicitationConfig,
+    journal_dir: Path,
+) -> "pd.DataFrame":
+    """Estimate what asking the questions of a design takes, from the length of the prompts.
+
+    Parameters
+    ----------
+    design
+        See `polbayes.instrument.design.design`.
+    respondents
+        By name.
+    elicitation
+        How answers are read.
+    journal_dir
+        Of the run; what was answered before is not asked again.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each model with the columns ``model, questions, answered`` before,
+        ``input_tokens, output_tokens`` (about, and at most) of the questions that are left,
+        and, for models behind a server, ``cost`` (about, if all answers are of full length) and
+        ``currency``.
+    """
+    import pandas as pd
+
+    rows = []
+    for name in map(str, design["model"].values):
+        config = respondents[name]
+        questions = PendingQuestions(design, name, {})
+        cells = ("cell" in record for record in read(journal_path(journal_dir, name)))
+        answered = min(sum(cells), len(questions))
+        left = len(questions) - answered
+        tokens = left * _mean_tokens(questions, config)
+        paid = cost(Usage(round(tokens), left * answer_tokens(elicitation, config)), api_of(config))
+        rows.append(
+            {
+                "model": name,
+                "questions": len(questions),
+                "answered": answered,
+                "input_tokens": round(tokens),
+                "output_tokens": left * answer_tokens(elicitation, config),
+                "cost": paid if config.backend == "chat_api" else None,
+                "currency": api_of(config).currency,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _mean_tokens(questions: PendingQuestions, config: RespondentConfig) -> float:
+    """Return about how many tokens a prompt has, from prompts evenly spread over all lengths."""
+    places = np.linspace(0, len(questions) - 1, min(len(questions), _SAMPLE)).round().astype(int)
+    sizes = [len(questions[int(n)].prompt.encode("utf-8", "surrogatepass")) for n in places]
+    if config.backend != "chat_api":
+        return float(np.mean(sizes)) / BYTES_A_TOKEN if sizes else 0.0
+    system = api_of(config).system or ""
+    around = AROUND_A_TURN * (2 if system else 1)
+    mean = float(np.mean(sizes)) if sizes else 0.0
+    return (mean + len(system.encode("utf-8", "surrogatepass"))) / BYTES_A_TOKEN + around
+
+
+def answer_tokens(elicitation: ElicitationConfig, config: RespondentConfig) -> int:
+    """Return the most tokens that are generated for one question."""
+    if elicitation.kind in TEXTS:
+        return elicitation.max_new_tokens
+    return ANSWER_TOKENS if config.backend == "chat_api" else 0
+
+
+def cost_in_words(tokens: tuple[int, int], config: RespondentConfig) -> str:
+    """Say how many tokens of prompts and of answers there are, and what they cost where it costs.
+
+    Parameters
+    ----------
+    tokens
+        Of prompts and of answers.
+    config
+        Who is asked.
+    """
+    text = f"{tokens[0]:,}, {tokens[1]:,}"
+    if config.backend != "chat_api":
+        return text
+    paid, api = cost(Usage(*tokens), api_of(config)), api_of(config)
+    return f"{text}, " + (
+        "no prices are declared" if paid is None else f"about {paid:,.4g} {api.currency}"
+    )
+
+
+def estimate_in_words(
+    table: "pd.DataFrame", respondents: Mapping[str, RespondentConfig], *, who: str = "respondent"
+) -> str:
+    """Lay the table of `estimate` out as text, with a line for every budget that may not do."""
+    lines = [f"{who}: questions, tokens of prompts (about), tokens of answers (at most), cost"]
+    for row in table.to_dict("records"):
+        before = f" ({row['answered']:,} answered before)" if row["answered"] else ""
+        priced = row["cost"] is not None and not np.isnan(row["cost"])
+        paid = f", about {row['cost']:,.4g} {row['currency']}" if priced else ""
+        config = respondents[row["model"]]
+        if config.backend == "chat_api" and not priced:
+            paid = ", no prices are declared"
+        lines.append(
+            f"  {row['model']}: {row['questions']:,}{before}, {row['input_tokens']:,}, "
+            f"{row['output_tokens']:,}{paid}"
+        )
+        budget = api_of(config).budget
+        if priced and budget is not None and row["cost"] > budget:
+            lines.append(f"    may not be enough: the budget is {budget:,.4g} {row['currency']}")
+    return "\n".join(lines)

@@ -1,0 +1,353 @@
+"""Asking: questions are put to a respondent, and what came of them is written down as it comes."""
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.config.schema import ElicitationConfig, JournalConfig
+from polbayes.errors import NothingWorksError, UserError
+from polbayes.instrument.prompts import Lexicon
+from polbayes.probing.journal import Cell, Journal, Record, cell_of
+from polbayes.respondents import (
+    Answer,
+    Completion,
+    ConcurrentRespondent,
+    Question,
+    Respondent,
+    TooLongError,
+    setting_defaults,
+)
+from polbayes.respondents.questions import cell_seed, question_digest
+from polbayes.respondents.usage import Usage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from tqdm import tqdm
+
+_log = logging.getLogger("polbayes")
+
+# Marks the record of a failure that no other question shares: this one is too long.
+TOO_LONG = "too_long"
+
+# After so many failures in a row it is the respondent that fails, not the question.
+_GIVE_UP = 100
+
+# Questions that a respondent is handed at once: enough that their prompts share what they begin
+# with, and so few that no more than about a minute's answers are yet to be written down.
+_FIRST, _MOST, _SECONDS = 64, 1024, 20.0
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How all questions are asked.
+
+    Parameters
+    ----------
+    elicitation, lexicon
+        How answers are read, and the options whose mass is (None for open answers).
+    seed
+        Of the run.
+    journal
+        How answers are written down.
+    """
+
+    elicitation: ElicitationConfig
+    lexicon: Lexicon | None
+    seed: int
+    journal: JournalConfig = field(default_factory=JournalConfig)
+
+    @property
+    def stances(self) -> tuple[int, ...]:
+        """Of the options whose mass is read."""
+        return self.lexicon.stance if self.lexicon else ()
+
+    def open_journal(self, path: Path, settings: Mapping[str, Any]) -> Journal:
+        """Open a journal of answers for writing.
+
+        Parameters
+        ----------
+        path, settings
+            As of `Journal`, which says what can be wrong.
+        """
+        return Journal(
+            path,
+            settings,
+            sync_seconds=self.journal.sync_seconds,
+            defaults=setting_defaults(),
+        )
+
+
+@dataclass
+class Before:
+    """What a journal says when it is opened.
+
+    Parameters
+    ----------
+    answered
+        Digest of the question by cell.
+    works
+        Whether the respondent has answered anything.
+    spent
+        What it used.
+    notes
+        Remarks about all answers.
+    """
+
+    answered: dict[Cell, str] = field(default_factory=dict)
+    works: bool = False
+    spent: Usage = field(default_factory=Usage)
+    notes: set[str] = field(default_factory=set)
+
+
+def before(journal: Journal) -> Before:
+    """Read what a journal says, without keeping its answers."""
+    found = Before()
+    for record in journal.read():
+        if "cell" in record:
+            found.answered[cell_of(record)] = str(record["prompt"])
+            found.works = found.works or record["status"] != "error"
+        if "note" in record:
+            found.notes.add(record["note"])
+        if "tokens" in record:
+            found.spent += Usage(*record["tokens"])
+    return found
+
+
+def progress_bar(
+    name: str, *, total: int, done: int, progress: bool | str, unit: str = "question"
+) -> "tqdm[Any]":
+    """Make a bar on the standard error.
+
+    Parameters
+    ----------
+    name
+        What stands before it.
+    total, done
+        How many there are, and how many of them were done before.
+    progress
+        Whether to show it if that is a terminal; ``"always"`` shows it anyway.
+    unit
+        What is counted.
+    """
+    from tqdm import tqdm
+
+    # None leaves it to tqdm, which is silent where there is no terminal.
+    hide = {"True": None, "False": True, "always": False}[str(progress)]
+    return tqdm(
+        total=total,
+        initial=done,
+        desc=name,
+        unit=unit,
+        file=sys.stderr,
+        disable=hide,
+        dynamic_ncols=True,
+    )
+
+
+def moves(bar: "tqdm[Any]") -> Callable[[Sequence[Record]], object]:
+    """Return what moves a bar on by the answers among the records it is called with."""
+    return lambda records: bar.update(sum("cell" in record for record in records))
+
+
+def ask_all(
+    respondent: Respondent,
+    questions: Iterable[Question],
+    asking: Asking,
+    journal: Journal,
+    *,
+    known: Before | None = None,
+    shown: Callable[[Sequence[Record]], object] = len,
+) -> None:
+    """Ask questions and write the answers down as they come.
+
+    Failures are held back until the next success shows that the respondent works. A question that
+    is too long for a respondent that works is no such failure.
+
+    Parameters
+    ----------
+    respondent
+        Who is asked.
+    questions
+        What; taken as it is their turn.
+    asking
+        How.
+    journal
+        Where answers and notes go.
+    known
+        What is known of the respondent; None for what the journal says.
+    shown
+        Called with the records as they come.
+
+    Raises
+    ------
+    UserError
+        If the respondent does nothing but fail, or must not or cannot be asked any more.
+    """
+    known = before(journal) if known is None else known
+    works = known.works
+    failed: list[Record] = []
+    if isinstance(respondent, ConcurrentRespondent):
+        found = _one_by_one(respondent, iter(questions), asking, spent=known.spent)
+    else:
+        found = _by_batches(respondent, iter(questions), asking)
+    with closing(found):
+        for records in found:
+            shown(records)
+            if "note" in records[0]:
+                note(journal, records[0]["note"], known.notes)
+            elif "cell" not in records[0]:
+                journal.extend(records)
+            elif records[0]["status"] == "error" and not (works and TOO_LONG in records[0]):
+                failed += records
+                if len(failed) >= _GIVE_UP:
+                    raise _fails(respondent, failed)
+            else:
+                works = True
+                journal.extend(failed + records)
+                failed = []
+    if failed and not works:
+        raise _fails(respondent, failed)
+    if failed:
+        journal.extend(failed)
+
+
+def _by_batches(
+    respondent: Respondent, questions: Iterator[Question], asking: Asking
+) -> Generator[list[Record]]:
+    size = asking.elicitation.batch_size or _FIRST
+    while batch := list(islice(questions, size)):
+        begun = time.monotonic()
+        yield from _ask(respondent, batch, asking)
+        size = next_size(size, time.monotonic() - begun)
+
+
+def _one_by_one(
+    respondent: ConcurrentRespondent,
+    questions: Iterator[Question],
+    asking: Asking,
+    *,
+    spent: Usage,
+) -> Generator[list[Record]]:
+    """Yield the record of each answer as it comes, and of what was used without an answer."""
+    model = respondent.info.model
+    put = ((question, cell_seed(asking.seed, model, question)) for question in questions)
+    with closing(respondent.answers(put, asking.lexicon, spent=spent)) as answers:
+        for answer in answers:
+            took = answer.usage.record()
+            if answer.note:
+                yield [{"note": answer.note}]
+            if answer.question is None or answer.error:
+                # A failure may be held back, and dropped to be asked again; what it took is not.
+                if took:
+                    yield [dict(took)]
+                if answer.question is not None:
+                    yield [_failure(model, answer.question, answer.error, answer.too_long)]
+            else:
+                yield [{**header(answer.question), **_outcome(answer), **took}]
+
+
+def _outcome(answer: Answer) -> Record:
+    if answer.completion is not None:
+        return _open_outcome(answer.completion)
+    assert answer.mass is not None
+    return {**_mass_outcome(np.array(answer.mass)), "unseen": float(f"{answer.unseen:.9g}")}
+
+
+def next_size(size: int, seconds: float) -> int:
+    """Return how many questions to hand out after `size` of them took so long."""
+    if seconds < _SECONDS / 2:
+        return min(2 * size, max(size, _MOST))
+    return max(1, size // 2) if seconds > 2 * _SECONDS else size
+
+
+def _fails(respondent: Respondent, failed: Sequence[Record]) -> UserError:
+    return NothingWorksError(
+        f"respondents.{respondent.info.model}: could not answer any of the last {len(failed)} "
+        f"questions ({failed[-1]['message']}); what was answered before is kept."
+    )
+
+
+def note(journal: Journal, text: str, notes: set[str] | None = None) -> None:
+    """Write down what a reader must know about all answers, and say it, once.
+
+    Parameters
+    ----------
+    journal
+        Where to.
+    text
+        The remark.
+    notes
+        Those that are there already, to which it is added; None for what the journal says.
+    """
+    notes = before(journal).notes if notes is None else notes
+    if text not in notes:
+        notes.add(text)
+        _log.warning("%s", text)
+        journal.extend([{"note": text}])
+
+
+def _ask(
+    respondent: Respondent, batch: Sequence[Question], asking: Asking
+) -> Iterator[list[Record]]:
+    """Yield the records of a batch, in halves where it cannot be answered as a whole."""
+    try:
+        records = _answers(respondent, batch, asking)
+    except UserError:
+        raise
+    except Exception as error:
+        # Whatever a model or its library raises must cost no more than the cells it is about.
+        message = f"{type(error).__name__}: {error}".splitlines()[0][:500]
+        records, too_long = [], isinstance(error, TooLongError)
+    # Outside of the handler: the traceback no longer keeps the failed batch in memory.
+    if records:
+        yield records
+    elif len(batch) > 1:
+        half = (len(batch) + 1) // 2
+        yield from _ask(respondent, batch[:half], asking)
+        yield from _ask(respondent, batch[half:], asking)
+    else:
+        yield [_failure(respondent.info.model, batch[0], message, too_long)]
+
+
+def _failure(model: str, question: Question, message: str, too_long: bool) -> Record:
+    cell = f"item '{question.item}', wording '{question.variant}', prefix '{question.prefix}'"
+    _log.warning("%s could not answer %s: %s", model, cell, message)
+    marked = {TOO_LONG: True} if too_long else {}
+    return {**header(question), "status": "error", "message": message, **marked}
+
+
+def _answers(respondent: Respondent, batch: Sequence[Question], asking: Asking) -> list[Record]:
+    if asking.lexicon is None:
+        seeds = [cell_seed(asking.seed, respondent.info.model, question) for question in batch]
+        completions = respondent.complete(batch, seeds)
+        return [{**header(q), **_open_outcome(c)} for q, c in zip(batch, completions, strict=True)]
+    mass = respondent.option_mass(batch, asking.lexicon)
+    if np.isnan(mass).all(axis=1).any():
+        raise ValueError("the model gave probabilities that are not numbers")
+    return [{**header(q), **_mass_outcome(row)} for q, row in zip(batch, mass, strict=True)]
+
+
+def _open_outcome(completion: Completion) -> Record:
+    return {
+        "status": completion.status,
+        "text": completion.text,
+        "truncated": completion.truncated,
+    }
+
+
+def _mass_outcome(mass: "NDArray[np.float64]") -> Record:
+    # Nine digits are what it takes to write a 32-bit float down.
+    return {"status": "ok", "mass": [None if np.isnan(x) else float(f"{x:.9g}") for x in mass]}
+
+
+def header(question: Question) -> Record:
+    """Return what a record says of the question that it answers."""
+    return {"cell": list(question.cell), "prompt": question_digest(question)}

@@ -1,0 +1,338 @@
+"""The journal: what a respondent answered, or a coder read, written down while it does.
+
+One file per respondent or coder, append-only (`polbayes.data.json_lines`). The first record names
+the settings that determine the answers; a journal made under others is refused. A crash can leave
+a half-written last line in such a file, which is cut off when it is opened again; a line that is
+damaged in any other way is skipped and counted, and its question is asked again. The first line,
+without which nobody could tell what the others answer, is copied to a file beside it.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any
+
+from polbayes.data.files import replacing, synced_folder
+from polbayes.data.json_lines import (
+    Cell,
+    Record,
+    State,
+    cell_of,
+    examine,
+    line_of,
+    read,
+    record_of,
+    tail,
+)
+from polbayes.errors import UserError
+
+__all__ = [
+    "CODING",
+    "DESIGN",
+    "Cell",
+    "Journal",
+    "Record",
+    "adopt",
+    "cell_of",
+    "journal_path",
+    "read",
+    "remove",
+    "tail",
+]
+
+# Where a run keeps what its coders read, one file for each way of reading.
+CODING = Path("journal") / "coding"
+# What is asked, there while the answers are not in the response dataset yet.
+DESIGN = Path("journal") / "design.nc"
+
+_VERSION = 1
+SYNC_SECONDS = 1.0
+
+
+def journal_path(folder: Path, name: str) -> Path:
+    """Return the file of a respondent's journal: its name, made safe for any file system."""
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:80]
+    if safe != name or safe.startswith(".") or not safe:
+        safe = f"{safe.lstrip('.')}-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
+    return folder / f"{safe}.jsonl"
+
+
+def _settings_path(path: Path) -> Path:
+    """Return the file that holds the copy of a journal's first line."""
+    return path.with_suffix(".settings")
+
+
+def _header_of(path: Path, state: State) -> Record | None:
+    """Return the first record of a journal, or its copy where it is damaged."""
+    if state.header is not None:
+        return state.header
+    try:
+        return record_of(_settings_path(path).read_bytes())
+    except OSError:
+        return None
+
+
+def remove(path: Path) -> None:
+    """Remove a journal that nobody writes, if it is there."""
+    path.unlink(missing_ok=True)
+    _settings_path(path).unlink(missing_ok=True)
+
+
+class Journal:
+    """A journal that is open for writing; use it in a ``with`` statement.
+
+    Parameters
+    ----------
+    path
+        The file; made if it is not there.
+    settings
+        Everything that determines the answers, as values that JSON can hold.
+    sync_seconds
+        Seconds after which a record is on the disk at the latest; 0 for at once, which on many
+        disks costs more than the answer.
+    defaults
+        Values of settings that a journal may lack because it was begun before they existed.
+
+    Raises
+    ------
+    UserError
+        If another process is writing it, it was made under other settings, or it cannot be
+        written.
+
+    Notes
+    -----
+    A record is handed to the operating system when `extend` returns, which a killed process
+    cannot undo, and is on the disk at most `sync_seconds` later (and the time that the disk takes),
+    which a power cut cannot undo, whether or not anything else is written in the meantime.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        settings: Mapping[str, Any],
+        *,
+        sync_seconds: float = SYNC_SECONDS,
+        defaults: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.path = path
+        self.damaged = 0
+        self._sync_seconds = sync_seconds
+        self._syncing: threading.Thread | None = None
+        self._closing = threading.Event()
+        self._unsynced = False
+        self._failed: OSError | None = None
+        self._file = self._open()
+        self._settings: Record = json.loads(json.dumps(settings))
+        self._defaults = defaults
+        try:
+            state = examine(self.path)
+            self._cut(self._usable(state))
+        except BaseException:
+            os.close(self._file)
+            raise
+        self.damaged = state.damaged if self._begun else 0
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """What is in it, of each cell or pair of texts the first; all of it in memory."""
+        return tuple(self.read())
+
+    def read(self) -> Iterator[Record]:
+        """Yield what is in it, of each cell or pair of texts the first."""
+        return read(self.path)
+
+    def _open(self) -> int:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(file)
+            raise UserError(
+                f"{self.path}: another process is writing this journal; wait until it has "
+                "ended, or choose another run_dir."
+            ) from error
+        if os.fstat(file).st_nlink == 0:
+            # Whoever had it a moment ago has removed it, empty as it was.
+            os.close(file)
+            return self._open()
+        return file
+
+    def _cut(self, length: int) -> None:
+        """Cut the file after its last whole line, or to nothing where it answers nothing."""
+        self._begun = length > 0
+        if os.fstat(self._file).st_size > length:
+            os.ftruncate(self._file, length)
+
+    def _usable(self, state: State) -> int:
+        """Return how many bytes of the file are a journal made under the same settings."""
+        header, settings = _header_of(self.path, state), self._settings
+        if not state.damaged and not state.answers:
+            return 0
+        if header is None or header.get("journal") != _VERSION:
+            raise UserError(
+                f"{self.path}: its first line is damaged or is not of this version of polbayes, "
+                "so that nobody can tell what it answers; move the file away."
+            )
+        if changed := _difference(header, settings, self._defaults):
+            raise UserError(
+                f"{self.path}: was made under other settings: {changed}; "
+                "choose another run_dir, or go back to those settings."
+            )
+        return state.length
+
+    def extend(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Append records, each with a ``cell`` or ``pair`` or, for a remark about all, without.
+
+        Raises
+        ------
+        UserError
+            If they cannot be written, e.g. on a full disk; the journal is of no further use.
+        """
+        if self._failed is not None:
+            raise self._unwritable(self._failed) from self._failed
+        data = b"".join(line_of(record) for record in records)
+        if not self._begun:
+            data = self._begin() + data
+        self._write(data)
+        self._begun = self._unsynced = True
+        if not self._sync_seconds:
+            self._sync()
+        elif self._syncing is None:
+            self._syncing = threading.Thread(target=self._keep_syncing, daemon=True)
+            self._syncing.start()
+        if self._failed is not None:
+            raise self._unwritable(self._failed) from self._failed
+
+    def _begin(self) -> bytes:
+        """Return the first line, of which a copy is on the disk by then."""
+        settings = self._settings
+        line = line_of({"journal": _VERSION, "hash": _hash(settings), "settings": settings})
+        with replacing(_settings_path(self.path)) as temporary:
+            temporary.write_bytes(line)
+        synced_folder(self.path.parent)
+        return line
+
+    def _write(self, data: bytes) -> None:
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> UserError:
+        return UserError(f"{self.path}: cannot be written ({error.strerror}).")
+
+    def _keep_syncing(self) -> None:
+        while not self._closing.wait(self._sync_seconds):
+            self._sync()
+
+    def _sync(self) -> None:
+        """Bring to the disk what is not there yet; a failure is told at the next `extend`."""
+        if self._unsynced:
+            self._unsynced = False
+            try:
+                os.fsync(self._file)
+            except OSError as error:
+                self._failed = error
+
+    def close(self) -> None:
+        """Bring everything to the disk and let others write; a file without answers goes.
+
+        Raises
+        ------
+        UserError
+            If not everything could be brought to the disk.
+        """
+        if self._file < 0:
+            return
+        self._closing.set()
+        if self._syncing is not None:
+            self._syncing.join()
+        self._sync()
+        file, self._file = self._file, -1
+        try:
+            if os.fstat(file).st_size == 0:
+                remove(self.path)
+        finally:
+            os.close(file)
+        if self._failed is not None:
+            raise self._unwritable(self._failed) from self._failed
+
+    def __enter__(self) -> "Journal":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def adopt(
+    source: Path,
+    path: Path,
+    settings: Mapping[str, Any],
+    *,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Begin a journal with what another one holds, unless it has begun already.
+
+    Parameters
+    ----------
+    source
+        The other journal; where there is none, nothing is done.
+    path
+        The one to begin.
+    settings
+        Everything that determines the answers.
+    defaults
+        As of `Journal`.
+
+    Raises
+    ------
+    UserError
+        If the other one was made under other settings, or cannot be copied.
+    """
+    if path.exists() or not source.is_file():
+        return
+    header = _header_of(source, examine(source)) or {}
+    if changed := _difference(header, settings, defaults):
+        raise UserError(
+            f"{source}: was made under other settings: {changed}; go back to those settings, or "
+            "leave answers_from out."
+        )
+    with replacing(path) as temporary:
+        shutil.copyfile(source, temporary)
+
+
+def _hash(settings: Record) -> str:
+    text = json.dumps(settings, sort_keys=True).encode()
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def _difference(header: Record, settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+    """Say in what settings differ from those of a journal; empty where they do not."""
+    now: Record = json.loads(json.dumps({**defaults, **settings}))
+    then: Record = {**json.loads(json.dumps(dict(defaults))), **(header.get("settings") or {})}
+
+    def shown(settings: Record, key: str) -> str:
+        value = settings.get(key)
+        text = "nothing" if value is None else f"{value!r}"
+        return text if len(text) <= 60 else f"{text[:57]}..."
+
+    nothing = object()
+    changed = [key for key in {**then, **now} if then.get(key, nothing) != now.get(key, nothing)]
+    return ", ".join(f"{key} was {shown(then, key)} and is {shown(now, key)}" for key in changed)

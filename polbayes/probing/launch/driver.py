@@ -1,0 +1,195 @@
+"""The launch: shards are handed to an engine, watched, begun again, and merged as they end."""
+
+import secrets
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from polbayes.config.schema import LauncherConfig
+from polbayes.errors import UserError
+from polbayes.probing.launch.engine import Engine, check_launcher, open_engine
+from polbayes.probing.launch.live import Live
+from polbayes.probing.launch.merge import SHARDS, absorb, launch_path, stop_launch, tidy
+from polbayes.probing.launch.rounds import Round, first_round, next_round, shards_of
+from polbayes.probing.launch.shard import Ended, Shard
+from polbayes.probing.terminal import say
+from polbayes.probing.work import Work
+
+# Seconds between two looks at the tasks.
+_LOOK = 0.2
+
+
+@dataclass
+class _Task:
+    """A shard that an engine has, or is to have.
+
+    Parameters
+    ----------
+    shard, round
+        The shard, and what it belongs to.
+    died
+        How often in a row its worker has died without getting on.
+    size
+        Bytes of its journal when it was begun.
+    handle
+        What the engine calls it.
+    """
+
+    shard: Shard
+    round: Round
+    died: int = 0
+    size: int = 0
+    handle: object = None
+
+
+def ask_elsewhere(
+    works: Sequence[Work],
+    launcher: LauncherConfig,
+    *,
+    progress: bool | Literal["always"] = True,
+) -> None:
+    """Ask respondents in tasks of an engine, and merge what they answer into their journals.
+
+    Parameters
+    ----------
+    works
+        What each respondent is asked.
+    launcher
+        Which engine, and into how many tasks the questions are divided.
+    progress
+        As of `polbayes.probing.probe.probe`.
+
+    Raises
+    ------
+    UserError
+        If the engine cannot be had, a worker dies again and again without getting on, or a
+        respondent cannot be asked. All tasks are stopped then, and what they answered is kept.
+    KeyboardInterrupt
+        When interrupted; likewise.
+    """
+    check_launcher(launcher)
+    for work in works:
+        absorb(work.path, work.settings, work.asking)
+    with ExitStack() as stack:
+        rounds = [one for work in works if (one := first_round(work, stack)) is not None]
+        if not rounds:
+            return
+        journal_dir = works[0].path.parent
+        token = _begin(journal_dir)
+        stack.callback(_leave, journal_dir)
+        engine = open_engine(launcher, journal_dir / SHARDS / "tasks")
+        stack.callback(engine.close)
+        live = stack.enter_context(Live([(r.work, len(r.left)) for r in rounds], progress))
+        tasks: list[_Task] = []
+        with _stopping(engine, tasks, journal_dir):
+            _run(rounds, tasks, (engine, launcher, token), live)
+
+
+def _begin(journal_dir: Path) -> str:
+    """Write down which launch is going on, so that workers of an earlier one stop."""
+    token = secrets.token_hex(8)
+    path = launch_path(journal_dir)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(token, encoding="ascii")
+    return token
+
+
+def _leave(journal_dir: Path) -> None:
+    """Take away what the launch needed, but for logs and journals that somebody may still need."""
+    stop_launch(journal_dir)
+    tidy(journal_dir)
+
+
+@contextmanager
+def _stopping(engine: Engine, tasks: list[_Task], journal_dir: Path) -> Iterator[None]:
+    """Stop all tasks if the block is left early, and merge what they answered in any case."""
+    try:
+        yield
+    except BaseException:
+        if tasks:
+            say(f"probe: stopping {len(tasks)} workers; what they answered is kept")
+        stop_launch(journal_dir)
+        engine.stop([task.handle for task in tasks])
+        for task in tasks:
+            # What cannot be stopped is still written, and merged another time.
+            with suppress(UserError):
+                task.round.merge(task.shard)
+        raise
+
+
+def _run(
+    rounds: Sequence[Round],
+    tasks: list[_Task],
+    means: tuple[Engine, LauncherConfig, str],
+    live: Live,
+) -> None:
+    """Have the shards of all rounds asked, and those of the rounds that follow from them."""
+    engine, launcher, token = means
+    waiting = deque(
+        _Task(shard, one) for one in rounds for shard in shards_of(one, launcher, token)
+    )
+    while waiting or tasks:
+        while waiting and (launcher.workers is None or len(tasks) < launcher.workers):
+            task = waiting.popleft()
+            task.shard.path.parent.mkdir(parents=True, exist_ok=True)
+            task.size = _size(task.shard.path)
+            task.handle = engine.submit(task.shard)
+            tasks.append(task)
+        for task in list(tasks):
+            ended = engine.ended(task.handle)
+            if ended is None:
+                continue
+            tasks.remove(task)
+            if ended.kind == "lost":
+                waiting.append(_begun_again(task, ended, launcher))
+                continue
+            live.look(task.shard)
+            more = _after(task, ended, launcher, token)
+            waiting.extend(_Task(shard, task.round) for shard in more)
+        live.show([task.shard for task in tasks])
+        if tasks:
+            time.sleep(_LOOK)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+def _begun_again(task: _Task, ended: Ended, launcher: LauncherConfig) -> _Task:
+    """Return the task of a shard whose worker died.
+
+    Raises
+    ------
+    UserError
+        If it has died too often without getting on.
+    """
+    died = 1 + (0 if _size(task.shard.path) > task.size else task.died)
+    if died <= launcher.retries:
+        return _Task(task.shard, task.round, died=died)
+    task.round.merge(task.shard)
+    raise UserError(
+        f"respondents.{task.shard.questions.model}: a worker died {died} times without answering "
+        f"anything ({ended.error.rstrip('.')}); what was answered is kept."
+    )
+
+
+def _after(task: _Task, ended: Ended, launcher: LauncherConfig, token: str) -> Sequence[Shard]:
+    """Merge a shard that has ended, and return those of a further round, if there is to be one.
+
+    Raises
+    ------
+    UserError
+        If the respondent cannot be asked what is left.
+    """
+    one = task.round
+    one.merge(task.shard)
+    one.running -= 1
+    if ended.error and not ended.kind:
+        raise UserError(ended.error)
+    if ended.error:
+        one.ended.append(ended)
+    return next_round(one, launcher, token) if one.ended and not one.running else ()

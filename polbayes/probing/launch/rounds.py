@@ -1,0 +1,140 @@
+"""Rounds: how a respondent's remaining questions are divided, and divided again if need be."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+
+from polbayes.config.schema import LauncherConfig
+from polbayes.errors import UserError
+from polbayes.probing.dispatch import Before, before
+from polbayes.probing.journal import Journal
+from polbayes.probing.launch.limits import part_of
+from polbayes.probing.launch.merge import launch_path, merge, shard_folder
+from polbayes.probing.launch.shard import Ended, Shard
+from polbayes.probing.work import Work, from_cache, note_damage
+
+
+@dataclass
+class Round:
+    """The shards that one respondent's remaining questions are divided into.
+
+    Parameters
+    ----------
+    work
+        What it is asked.
+    journal
+        The respondent's, open for writing.
+    left
+        Places of the questions that were left when the round began.
+    known
+        What the journal says: what was used before the round, whether there was any success so far.
+    number
+        Counts a respondent's rounds from 1.
+    size, running
+        Shards of the round, and how many of them have not ended.
+    ended
+        How the others did, if not well.
+    answered
+        Answers of this round.
+    """
+
+    work: Work
+    journal: Journal
+    left: Sequence[int]
+    known: Before
+    number: int = 1
+    size: int = 0
+    running: int = 0
+    ended: list[Ended] = field(default_factory=list)
+    answered: int = 0
+
+    def merge(self, shard: Shard) -> None:
+        """Merge the journal of a shard that has ended into the respondent's."""
+        cells = merge(shard.path, self.journal, self.known.notes)
+        self.answered += len(cells)
+        works = any(record["status"] != "error" for record in cells)
+        self.known.works = self.known.works or works
+
+
+def first_round(work: Work, stack: ExitStack) -> Round | None:
+    """Return the first round of a respondent; None where nothing is left to be asked.
+
+    Parameters
+    ----------
+    work
+        What it is asked.
+    stack
+        Closes its journal in the end.
+    """
+    journal = stack.enter_context(work.asking.open_journal(work.path, work.settings))
+    known = before(journal)
+    note_damage(journal, known)
+    left = from_cache(work, work.left(known.answered), journal, stack)
+    return Round(work, journal, left, known) if left else None
+
+
+def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
+    """Divide what is left, in its order, so that prompts that begin alike stay together.
+
+    Parameters
+    ----------
+    one
+        The round; how many shards it has is noted in it.
+    launcher
+        Says how many there are to be.
+    token
+        Of the launch.
+    """
+    total = len(one.left)
+    one.size = one.running = min(launcher.shards, total)
+    ends = [round(k * total / one.size) for k in range(one.size + 1)]
+    at_once = min(one.size, launcher.workers or one.size)
+    work = one.work
+    return [
+        Shard(
+            questions=work.questions,
+            places=one.left[first:end],
+            config=part_of(
+                work.config, one.known.spent, share=(end - first) / total, at_once=at_once
+            ),
+            asking=work.asking,
+            path=(shard_folder(work.path) / f"{token}-{one.number}-{number}.jsonl").absolute(),
+            settings=work.settings,
+            launch=launch_path(work.path.parent).absolute(),
+            token=token,
+            folder=Path.cwd(),
+            works=one.known.works,
+            spent=one.known.spent,
+        )
+        for number, (first, end) in enumerate(pairwise(ends), start=1)
+    ]
+
+
+def next_round(one: Round, launcher: LauncherConfig, token: str) -> Sequence[Shard]:
+    """Return the shards of a further round, after one whose shards did not all end well.
+
+    What one shard's part of the budget did not allow, what another's left over may; and where
+    another shard has answers, what failed were the questions and not the respondent.
+
+    Raises
+    ------
+    UserError
+        If another round would not get on, either.
+    """
+    over = [ended for ended in one.ended if ended.kind == "budget"]
+    failed = [ended for ended in one.ended if ended.kind == "failures"]
+    if over and one.size == 1:
+        raise UserError(over[0].error)
+    if failed and not (one.known.works and one.answered):
+        raise UserError(failed[0].error)
+    if not one.answered:
+        # The parts are too small for a single question: one shard gets it all.
+        launcher = replace(launcher, shards=1)
+    one.known = before(one.journal)
+    questions = one.work.questions
+    one.left = [n for n in one.left if questions[n].cell not in one.known.answered]
+    one.number += 1
+    one.answered, one.ended = 0, []
+    return shards_of(one, launcher, token)

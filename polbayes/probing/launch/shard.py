@@ -1,0 +1,155 @@
+"""A shard: a part of one respondent's questions, and the task that asks them."""
+
+import os
+import platform
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polbayes.config.schema import RespondentConfig
+from polbayes.errors import NothingWorksError, OverBudgetError, UserError
+from polbayes.respondents.usage import Usage
+
+if TYPE_CHECKING:
+    from polbayes.probing.dispatch import Asking
+    from polbayes.respondents.base import Question
+    from polbayes.respondents.questions import PendingQuestions
+
+# Seconds between two looks whether the shard is still wanted.
+_LOOK = 0.5
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of one respondent's questions.
+
+    Parameters
+    ----------
+    questions
+        All of the respondent's.
+    places
+        Those of this shard, by their places among them.
+    config
+        The respondent, with this shard's part of the budget and of the rate.
+    asking
+        How all cells are asked.
+    path, settings
+        Of the shard's journal.
+    launch, token
+        A file, and what it holds while the shard is wanted.
+    folder
+        Where the command is run; relative paths are from there.
+    works
+        Whether the respondent is known to answer, so that failures are the questions'.
+    spent
+        What the respondent used before.
+    """
+
+    questions: "PendingQuestions"
+    places: Sequence[int]
+    config: RespondentConfig
+    asking: "Asking"
+    path: Path
+    settings: Mapping[str, Any]
+    launch: Path
+    token: str
+    folder: Path
+    works: bool = False
+    spent: Usage = field(default_factory=Usage)
+
+    @property
+    def name(self) -> str:
+        """What an engine calls it."""
+        return f"{self.questions.model}-{self.path.stem}"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a task came to its end.
+
+    Parameters
+    ----------
+    error
+        What to tell the user; empty where all was asked.
+    kind
+        ``budget`` or ``failures`` where the shard's part says nothing of the whole yet, ``lost``
+        where the worker died, and otherwise empty.
+    """
+
+    error: str = ""
+    kind: str = ""
+
+
+def ask_shard(shard: Shard) -> Ended:
+    """Ask what of a shard is not in its journal yet; the task of a worker.
+
+    Parameters
+    ----------
+    shard
+        The shard. A shard that is no longer wanted is left as it is.
+    """
+    try:
+        _ask(shard)
+    except OverBudgetError as error:
+        return Ended(str(error), "budget")
+    except NothingWorksError as error:
+        return Ended(str(error), "failures")
+    except UserError as error:
+        return Ended(f"{str(error).rstrip('.')} (on {platform.node()}).")
+    return Ended()
+
+
+def _ask(shard: Shard) -> None:
+    from polbayes.probing.dispatch import before
+    from polbayes.probing.work import Put, ask_left
+    from polbayes.respondents import check_ready
+
+    _enter(shard)
+    if not _wanted(shard):
+        return
+    check_ready(shard.questions.model, shard.config)
+    with shard.asking.open_journal(shard.path, shard.settings) as journal:
+        known = before(journal)
+        left = [n for n in shard.places if shard.questions[n].cell not in known.answered]
+        if left:
+            known.works = known.works or shard.works
+            known.spent += shard.spent
+            put = Put(_while_wanted(shard, left), known)
+            ask_left(shard.questions.model, put, shard.config, shard.asking, journal)
+
+
+def _enter(shard: Shard) -> None:
+    """Go to the folder of the command, which every node must see."""
+    try:
+        os.chdir(shard.folder)
+    except OSError as error:
+        raise UserError(
+            f"launcher: {shard.folder} cannot be seen by a worker ({error.strerror}); run the "
+            "command in a folder that all nodes share."
+        ) from error
+    if not shard.path.parent.is_dir():
+        raise UserError(
+            f"run_dir: {shard.path.parent} cannot be seen by a worker; choose a run_dir that all "
+            "nodes share."
+        )
+
+
+def _wanted(shard: Shard) -> bool:
+    """Tell whether the launch that the shard belongs to is still going on."""
+    try:
+        return shard.launch.read_text(encoding="ascii") == shard.token
+    except (OSError, ValueError):
+        return False
+
+
+def _while_wanted(shard: Shard, left: Sequence[int]) -> "Iterator[Question]":
+    """Yield the questions one by one, until the shard is no longer wanted."""
+    looked = time.monotonic()
+    for n in left:
+        if time.monotonic() - looked >= _LOOK:
+            if not _wanted(shard):
+                return
+            looked = time.monotonic()
+        yield shard.questions[n]

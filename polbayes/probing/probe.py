@@ -1,0 +1,273 @@
+"""Probing: every pending cell of a design is put to its respondent and written down."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from polbayes.config.schema import (
+    TEXTS,
+    ElicitationConfig,
+    JournalConfig,
+    LauncherConfig,
+    RespondentConfig,
+)
+from polbayes.data.dataset import STATUS
+from polbayes.errors import UserError, unknown
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import Lexicon, Prefix, Template, render
+from polbayes.probing.consolidation import filled
+from polbayes.probing.dispatch import Asking, before
+from polbayes.probing.journal import adopt, journal_path, read
+from polbayes.probing.progress import Meter
+from polbayes.probing.work import Put, Work, ask_left, from_cache, note_damage
+from polbayes.respondents import (
+    answer_settings,
+    check,
+    check_ready,
+    describe,
+    setting_defaults,
+)
+from polbayes.respondents.questions import PendingQuestions
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def model_info(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
+    """Return what the design says about a respondent; its weights are not loaded.
+
+    Raises
+    ------
+    UserError
+        If the respondent cannot be used with this template.
+    """
+    return describe(name, config, template)
+
+
+def probe(
+    design: "xr.Dataset",
+    respondents: Mapping[str, RespondentConfig],
+    *,
+    elicitation: ElicitationConfig,
+    lexicon: Lexicon | None,
+    prefixes: Sequence[Prefix],
+    seed: int,
+    journal_dir: Path,
+    answers_from: Path | None = None,
+    journal: JournalConfig | None = None,
+    launcher: LauncherConfig | None = None,
+    progress: bool | Literal["always"] = True,
+) -> "xr.Dataset":
+    """Ask every pending cell that the journals do not have yet, and fill the design.
+
+    See `ask` for the parameters, errors and notes.
+
+    Returns
+    -------
+    xarray.Dataset
+        The design with `status`, `completion` and, for open answers, `truncated`, else
+        `option_prob` (and an ``option`` dimension with ``option_stance``), `p_agree` and
+        `p_disagree`. `message` is there if a cell has status error. The attribute ``notes``
+        holds what a reader must know about the answers, a line each.
+        `declined` is there if a server refused to answer, `mass_unseen` if one lists only the
+        likeliest tokens.
+    """
+    paths = ask(
+        design,
+        respondents,
+        elicitation=elicitation,
+        lexicon=lexicon,
+        prefixes=prefixes,
+        seed=seed,
+        journal_dir=journal_dir,
+        answers_from=answers_from,
+        journal=journal,
+        launcher=launcher,
+        progress=progress,
+    )
+    return filled(design, paths, None if elicitation.kind in TEXTS else lexicon)
+
+
+def ask(
+    design: "xr.Dataset",
+    respondents: Mapping[str, RespondentConfig],
+    *,
+    elicitation: ElicitationConfig,
+    lexicon: Lexicon | None,
+    prefixes: Sequence[Prefix],
+    seed: int,
+    journal_dir: Path,
+    answers_from: Path | None = None,
+    journal: JournalConfig | None = None,
+    launcher: LauncherConfig | None = None,
+    progress: bool | Literal["always"] = True,
+) -> dict[str, Path]:
+    """Ask every pending cell that the journals do not have yet, and write the answers down.
+
+    Parameters
+    ----------
+    design
+        See `polbayes.instrument.design.design`.
+    respondents
+        By name; every model of the design must be among them.
+    elicitation, lexicon
+        How answers are read, and the options whose probability is (None for open answers).
+    prefixes
+        Those of the design, for the kind of answer each asks for.
+    seed
+        Of the run; with a cell's labels it fixes the cell's answer.
+    journal_dir
+        Where the journals are, one per model.
+    answers_from
+        The journals of another run; a model that has none yet begins with its journal there, so
+        that only what is not answered there is asked.
+    journal
+        How soon answers are on the disk, and a cache that other runs share; None for the defaults.
+    launcher
+        Where respondents are asked; None for this process.
+    progress
+        Whether to show a bar per model on the standard error, or a line now and then if that is no
+        terminal; ``"always"`` shows the bar anyway.
+
+    Returns
+    -------
+    dict
+        The journals by model, from which `polbayes.probing.consolidation` makes a response dataset.
+
+    Raises
+    ------
+    UserError
+        If a respondent cannot be had or asked, or a journal cannot be used.
+    KeyboardInterrupt
+        When interrupted; what was answered is in the journals.
+
+    Notes
+    -----
+    A respondent that is asked many questions at a time has its answers written down one by one.
+    A batch that a respondent fails to answer is asked again in halves, down to one cell, whose
+    failure is its answer: status error, with the message, and not asked again. A respondent
+    that does nothing but fail is an error, and nothing of it is kept.
+    """
+    names = [str(name) for name in design["model"].values]
+    for name in names:
+        if name not in respondents:
+            raise unknown("respondent", name, respondents, where="models")
+        check(name, respondents[name], elicitation)
+    if elicitation.kind in TEXTS:
+        lexicon = None
+    elif lexicon is None:
+        raise UserError(f"elicitation.lexicon: {elicitation.kind} needs one; name a lexicon.")
+    asking = Asking(elicitation, lexicon, seed, journal or JournalConfig())
+    answers = {prefix.prefix: prefix.answer for prefix in prefixes}
+    paths = {name: journal_path(journal_dir, name) for name in names}
+    for name, path in paths.items():
+        try:
+            check_ready(name, respondents[name])
+        except UserError:
+            kept = (
+                path if path.exists() or answers_from is None else journal_path(answers_from, name)
+            )
+            if _is_left(design, name, kept):
+                raise
+    works = _works(design, respondents, asking, paths, (answers, answers_from))
+    if launcher is None or launcher.kind == "local":
+        for work in works:
+            _ask_model(work, progress=progress)
+    else:
+        from polbayes.probing.launch.driver import ask_elsewhere
+
+        ask_elsewhere(list(works), launcher, progress=progress)
+    return paths
+
+
+def _is_left(design: "xr.Dataset", model: str, path: Path) -> bool:
+    """Return whether a journal has fewer answers than there are pending cells."""
+    pending = int((design["status"].sel(model=model) == STATUS["pending"]).sum())
+    return sum("cell" in record for record in read(path)) < pending
+
+
+def _works(
+    design: "xr.Dataset",
+    respondents: Mapping[str, RespondentConfig],
+    asking: Asking,
+    paths: Mapping[str, Path],
+    given: tuple[Mapping[str, str], Path | None],
+) -> Iterator[Work]:
+    """Yield what each model is asked, with the kinds of answers and the journals of before."""
+    answers, answers_from = given
+    for name, path in paths.items():
+        questions = PendingQuestions(design, name, answers)
+        if questions:
+            settings = _settings(questions, respondents[name], asking)
+            if answers_from is not None:
+                source = journal_path(answers_from, name)
+                adopt(source, path, settings, defaults=setting_defaults())
+            yield Work(questions, respondents[name], asking, path, settings)
+
+
+def _ask_model(work: Work, *, progress: bool | Literal["always"]) -> None:
+    from polbayes.probing.launch.merge import absorb
+
+    absorb(work.path, work.settings, work.asking)
+    questions, asking = work.questions, work.asking
+    with asking.open_journal(work.path, work.settings) as journal, ExitStack() as stack:
+        known = before(journal)
+        note_damage(journal, known)
+        left = from_cache(work, work.left(known.answered), journal, stack)
+        if not left:
+            return
+        total = len(questions)
+        done = total - len(left)
+        with Meter(questions.model, total, done, stances=asking.stances, show=progress) as meter:
+            put = Put((questions[n] for n in left), known)
+            ask_left(questions.model, put, work.config, asking, journal, meter)
+
+
+def _settings(
+    questions: PendingQuestions, config: RespondentConfig, asking: Asking
+) -> dict[str, Any]:
+    lexicon = asking.lexicon
+    return {
+        "model": questions.model,
+        "seed": asking.seed,
+        "template": questions.template,
+        "chat template used": questions.chat,
+        "options": list(lexicon.options) if lexicon else None,
+        **answer_settings(config, asking.elicitation),
+    }
+
+
+def rendered_prompt(data: "xr.Dataset", model: str, item: str, variant: str, prefix: str) -> str:
+    """Put a prompt together from a response dataset alone.
+
+    Parameters
+    ----------
+    data
+        A design or response dataset.
+    model, item, variant, prefix
+        Labels of the cell.
+
+    Returns
+    -------
+    str
+        The prompt; for a model with ``chat`` set, the user's turn.
+
+    Raises
+    ------
+    UserError
+        If a label is not in the dataset, or the item has no such wording.
+    """
+    labels = {"model": model, "item": item, "variant": variant, "prefix": prefix}
+    for dim, label in labels.items():
+        if label not in data[dim].values:
+            raise unknown(dim, label, map(str, data[dim].values))
+    statement = str(data["statement"].sel(item=item, variant=variant).item())
+    if not statement:
+        raise UserError(f"item '{item}' has no wording '{variant}'.")
+    return render(
+        str(data["template"].sel(model=model).item()),
+        prefix=str(data["prefix_text"].sel(prefix=prefix).item()),
+        statement=statement,
+        model_name=model,
+    )

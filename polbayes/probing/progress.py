@@ -1,0 +1,208 @@
+"""How far the asking has come: counts of answers, and what is said of them while it goes on."""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from polbayes.probing.terminal import say
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+# Seconds between two lines where there is no terminal for a bar.
+_BETWEEN_LINES = 30.0
+
+
+@dataclass
+class Counts:
+    """What a respondent's answers are so far.
+
+    Parameters
+    ----------
+    answered
+        Cells with an answer or a failure.
+    usable
+        Sum over cells: 1 for an open answer that is one, and where probabilities are read the
+        mass of the options that agree or disagree.
+    refused, invalid, errors
+        Cells with these statuses.
+    """
+
+    answered: int = 0
+    usable: float = 0.0
+    refused: int = 0
+    invalid: int = 0
+    errors: int = 0
+
+    def add(self, records: Iterable[Mapping[str, Any]], stances: Sequence[int] = ()) -> int:
+        """Count the records of a journal, and return how many of them were answers.
+
+        Parameters
+        ----------
+        records
+            Those that are not answers to a cell are passed over.
+        stances
+            Of the options whose mass was read, in their order.
+        """
+        before = self.answered
+        for record in records:
+            if "cell" not in record:
+                continue
+            status = record["status"]
+            self.answered += 1
+            self.refused += status == "refused"
+            self.invalid += status == "invalid"
+            self.errors += status == "error"
+            if "mass" in record:
+                self.usable += sum(m or 0.0 for m, s in zip(record["mass"], stances) if s)  # noqa: B905
+            else:
+                self.usable += status == "ok"
+        return self.answered - before
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(
+            self.answered + other.answered,
+            self.usable + other.usable,
+            self.refused + other.refused,
+            self.invalid + other.invalid,
+            self.errors + other.errors,
+        )
+
+    def in_words(self) -> str:
+        """Say what share of the answers is usable, and what the others are."""
+        if not self.answered:
+            return "no answers yet"
+        parts = [f"{100 * self.usable / self.answered:.1f} % usable"]
+        others = {"refused": self.refused, "invalid": self.invalid, "errors": self.errors}
+        return ", ".join(parts + [f"{n:,} {name}" for name, n in others.items() if n])
+
+
+def duration(seconds: float) -> str:
+    """Say how long something takes.
+
+    Examples
+    --------
+    >>> duration(42.4), duration(200), duration(9000), duration(200_000)
+    ('42 s', '3 min', '2 h 30 min', '2 d 7 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes // 1440} d {minutes % 1440 // 60} h"
+
+
+def progress_line(done: int, total: int, rate: float | None, counts: Counts) -> str:
+    """Say in one line how far a respondent is.
+
+    Parameters
+    ----------
+    done, total
+        Questions.
+    rate
+        Answers in a second; None where it is not known.
+    counts
+        Of the answers.
+    """
+    share = 100 * done / total if total else 100.0
+    parts = [f"{done:,} of {total:,} ({share:.0f} %)"]
+    if done < total and rate:
+        parts.append(f"{rate:,.3g}/s, {duration((total - done) / rate)} left")
+    return f"{', '.join(parts)}; {counts.in_words()}"
+
+
+class Meter:
+    """What is shown of one respondent: a bar in a terminal, and elsewhere a line now and then.
+
+    Parameters
+    ----------
+    model
+        The respondent's name.
+    total, done
+        Its questions, and how many of them were answered before.
+    stances
+        Of the options whose mass is read.
+    show
+        Whether to show anything; ``"always"`` for a bar even where there is no terminal.
+    position
+        Of the bar among others that are shown at the same time.
+    clock
+        Of seconds.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        total: int,
+        done: int,
+        *,
+        stances: Sequence[int] = (),
+        show: bool | Literal["always"] = True,
+        position: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.counts = Counts()
+        self._model, self._total, self._done, self._stances = model, total, done, stances
+        self._bar = _bar(model, total, done, show, position)
+        self._lines = show is True and bool(self._bar.disable)
+        self._clock = clock
+        self._begun = self._said = clock()
+
+    def add(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Count the records of answers."""
+        self._show(self.counts.add(records, self._stances))
+
+    def set(self, counts: Counts) -> None:
+        """Show counts that were made elsewhere, of what was not answered before."""
+        new = counts.answered - self.counts.answered
+        self.counts = counts
+        self._show(new)
+
+    def _show(self, new: int) -> None:
+        self._bar.set_postfix_str(self.counts.in_words(), refresh=False)
+        self._bar.update(new)
+        if self._lines and self._clock() - self._said >= _BETWEEN_LINES:
+            self._say()
+
+    def _say(self) -> None:
+        self._said = self._clock()
+        passed = self._said - self._begun
+        rate = self.counts.answered / passed if passed > 0 else None
+        done = self._done + self.counts.answered
+        say(f"probe: {self._model}: {progress_line(done, self._total, rate, self.counts)}")
+
+    def __enter__(self) -> "Meter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.close()
+        if self._lines and self.counts.answered:
+            self._say()
+
+
+def _bar(model: str, total: int, done: int, show: bool | str, position: int | None) -> "tqdm[Any]":
+    from tqdm import tqdm
+
+    # None leaves it to tqdm, which is silent where there is no terminal.
+    hide = {"True": None, "False": True, "always": False}[str(show)]
+    return tqdm(
+        total=total,
+        initial=done,
+        desc=model,
+        unit="question",
+        file=sys.stderr,
+        disable=hide,
+        dynamic_ncols=True,
+        position=position,
+    )

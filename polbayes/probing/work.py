@@ -1,0 +1,207 @@
+"""What one respondent is to be asked, and its asking."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polbayes.config.schema import (
+    RespondentConfig,
+)
+from polbayes.errors import UserError
+from polbayes.probing.answer_cache import AnswerCache, open_cache
+from polbayes.probing.dispatch import Asking, Before, ask_all, header, note
+from polbayes.probing.journal import Cell, Journal, cell_of
+from polbayes.probing.progress import Meter
+from polbayes.respondents import (
+    BACKENDS,
+    Question,
+    open_respondent,
+)
+from polbayes.respondents.questions import PendingQuestions, question_digest
+
+if TYPE_CHECKING:
+    pass
+
+
+# Questions that are looked up in the cache at a time.
+_MOST = 1024
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one respondent is to be asked.
+
+    Parameters
+    ----------
+    questions
+        All of its questions, answered or not.
+    config
+        The respondent.
+    asking
+        How it is asked.
+    path, settings
+        Of its journal.
+    """
+
+    questions: PendingQuestions
+    config: RespondentConfig
+    asking: Asking
+    path: Path
+    settings: Mapping[str, Any]
+
+    def left(self, answered: Mapping[Cell, str]) -> list[int]:
+        """Return the places of the questions that have no answer.
+
+        Parameters
+        ----------
+        answered
+            Digests of those that have (`polbayes.probing.dispatch.Before`).
+
+        Raises
+        ------
+        UserError
+            If one was answered, but put in other words.
+        """
+        return [n for n, q in enumerate(self.questions) if _is_new(q, answered, self.path)]
+
+    def cache(self) -> AbstractContextManager[AnswerCache]:
+        """Open the cache that runs share, which the config names."""
+        assert self.asking.journal.cache is not None
+        return open_cache(
+            Path(self.asking.journal.cache).expanduser(),
+            model=self.questions.model,
+            seed=self.asking.seed,
+            settings=self.settings,
+            sampled=self.asking.lexicon is None,
+            by_prompt=BACKENDS[self.config.backend].by_prompt,
+        )
+
+
+@dataclass(frozen=True)
+class Put:
+    """Questions that are put, and what is known beside them.
+
+    Parameters
+    ----------
+    questions
+        Taken one by one.
+    known
+        What is known of the respondent, and used of what may be used in all.
+    """
+
+    questions: Iterator[Question]
+    known: Before = field(default_factory=Before)
+
+
+def note_damage(journal: Journal, known: Before) -> None:
+    """Write down that lines of a journal are damaged, where some are."""
+    if journal.damaged:
+        lines = f"{journal.damaged} damaged lines of {journal.path.name} were skipped"
+        note(journal, f"{lines}; what they answered is asked again.", known.notes)
+
+
+def from_cache(
+    work: Work, left: Sequence[int], journal: Journal, stack: ExitStack
+) -> Sequence[int]:
+    """Answer from the cache that runs share, where there is one, and keep there what is new.
+
+    Parameters
+    ----------
+    work, left
+        What is asked, and the places of the questions without an answer.
+    journal
+        Where answers from the cache go.
+    stack
+        At its end the cache gets what was answered, also before an interruption.
+
+    Returns
+    -------
+    sequence of int
+        The places of the questions that are left.
+    """
+    if not left or work.asking.journal.cache is None:
+        return left
+    cache = stack.enter_context(work.cache())
+    left = _not_cached(cache, work.questions, left, journal)
+    stack.callback(_keep, cache, work.questions, journal)
+    return left
+
+
+def _not_cached(
+    cache: AnswerCache, questions: PendingQuestions, left: Sequence[int], journal: Journal
+) -> list[int]:
+    """Write down the answers that the cache has, and return which questions are left."""
+    asked = []
+    for start in range(0, len(left), _MOST):
+        some = left[start : start + _MOST]
+        put = [questions[n] for n in some]
+        found = cache.find(put)
+        if found:
+            journal.extend({**header(put[k]), **found[k], "cached": True} for k in found)
+        asked += [n for k, n in enumerate(some) if k not in found]
+    return asked
+
+
+def _keep(cache: AnswerCache, questions: PendingQuestions, journal: Journal) -> None:
+    cells = (record for record in journal.read() if "cell" in record and "cached" not in record)
+    pairs = ((questions.of(cell_of(record)), record) for record in cells)
+    cache.keep((question, record) for question, record in pairs if question is not None)
+
+
+def ask_left(
+    model: str,
+    put: Put,
+    config: RespondentConfig,
+    asking: Asking,
+    journal: Journal,
+    meter: Meter | None = None,
+) -> None:
+    """Ask a respondent questions, and write the answers into a journal as they come.
+
+    Failures are held back until the next success shows that the respondent works.
+
+    Parameters
+    ----------
+    model, config
+        The respondent.
+    put
+        The questions.
+    asking
+        How they are asked.
+    journal
+        Open for writing.
+    meter
+        Where to show the progress.
+
+    Raises
+    ------
+    UserError
+        If the respondent cannot be had or asked, or does nothing but fail.
+    """
+    with ExitStack() as stack:
+        respondent = open_respondent(model, config, elicitation=asking.elicitation)
+        stack.callback(respondent.close)
+        for text in respondent.warnings(asking.lexicon):
+            note(journal, text, put.known.notes)
+        shown = meter.add if meter else len
+        ask_all(respondent, put.questions, asking, journal, known=put.known, shown=shown)
+
+
+def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> bool:
+    """Return whether a question is still to be asked.
+
+    Raises
+    ------
+    UserError
+        If it was answered, but put in other words.
+    """
+    cell = question.cell
+    if cell in answered and answered[cell] != question_digest(question):
+        raise UserError(
+            f"{path}: item '{question.item}', wording '{question.variant}', prefix "
+            f"'{question.prefix}' was asked with another text than it has now; "
+            "choose another run_dir, or restore the text."
+        )
+    return cell not in answered

@@ -1,0 +1,89 @@
+"""A coder's errors by side in words."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.numbers import interval, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def keying_sentences(table: "pd.DataFrame") -> list[tuple[str, str]]:
+    """Say of each coder whether its errors differ by side, and what that does to the bias.
+
+    Parameters
+    ----------
+    table
+        As from `polbayes.tasks.validation.errors_by.keying_table`, of one coder or several.
+
+    Returns
+    -------
+    list of tuple of str
+        The coder's name and the sentence. It is a warning where an interval leaves out 0.
+    """
+    return [
+        (f"{coder}:", _sentence(rows.set_index("measure")))
+        for coder, rows in table.groupby("coder", sort=False)
+    ]
+
+
+def _sentence(rows: "pd.DataFrame") -> str:
+    wrong, silent, shift = (
+        rows.loc[name] for name in ("error_rate_difference", "not_coded_difference", "bias_shift")
+    )
+    parts = [
+        part
+        for part in (
+            _more(wrong, "coded wrongly"),
+            _more(silent, "left uncoded"),
+        )
+        if part
+    ]
+    moved = _leaves_out_0(shift)
+    if moved:
+        side = "right" if shift["estimate"] > 0 else "left"
+        why = f"; {' and '.join(parts)}" if parts else ""
+        return (
+            f"Warning: what it codes wrongly or not at all moves the bias measure of these answers "
+            f"to the {side} by "
+            f"{_with(shift, unsigned=True)}{why}."
+        )
+    if parts:
+        return (
+            f"Warning: {' and '.join(parts)}; the bias measure of these answers moves by "
+            f"{_with(shift)}, which leaves open whether it is moved."
+        )
+    if number(wrong["estimate"]) == number(float("nan")):
+        return "No answer of one side was coded, so that the sides cannot be compared."
+    return (
+        "No difference between the sides was found: errors are more frequent by "
+        f"{_with(wrong)} on right-keyed statements, and the bias measure of these answers moves "
+        f"by {_with(shift)}. "
+        "Differences within these intervals cannot be ruled out."
+    )
+
+
+def _more(row: "pd.Series", what: str) -> str:
+    if not _leaves_out_0(row):
+        return ""
+    more, less = ("right", "left") if row["estimate"] > 0 else ("left", "right")
+    return (
+        f"answers to {more}-keyed statements are {what} more often than those to {less}-keyed ones "
+        f"(difference {_with(row, unsigned=True)})"
+    )
+
+
+def _leaves_out_0(row: "pd.Series") -> bool:
+    return bool(row["lower"] > 0 or row["upper"] < 0)
+
+
+def _with(row: "pd.Series", *, unsigned: bool = False) -> str:
+    estimate, lower, upper = row["estimate"], row["lower"], row["upper"]
+    if unsigned and estimate < 0:
+        estimate, lower, upper = -estimate, -upper, -lower
+    bounds = interval(lower, upper, 3)
+    return (
+        f"{number(estimate, 3)} {bounds}"
+        if bounds != interval(float("nan"), 0)
+        else (f"{number(estimate, 3)} (no interval: {row['note']})")
+    )

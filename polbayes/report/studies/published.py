@@ -1,0 +1,56 @@
+"""Figures that the studies published, to be put beside those of a run."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.config.resources import folder
+from polbayes.config.schema import STUDIES
+from polbayes.errors import unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAMES = {
+    "faulborn": "Faulborn et al. (2025)",
+    "haller": "Haller et al. (2024)",
+    "lunardi": "Lunardi et al. (2024)",
+}
+
+
+def load_published(study: str) -> "pd.DataFrame":
+    """Load the published figures of a study.
+
+    Parameters
+    ----------
+    study
+        One of `polbayes.config.schema.STUDIES`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a number: ``at``, the figure or table that it is from, ``estimate``, and what says
+        what it is of, which differs between studies. Models have the names that the experiment
+        of the study gives them. The first lines of ``data/published/STUDY.csv`` name the source.
+
+    Raises
+    ------
+    UserError
+        If there is no such study.
+    """
+    import pandas as pd
+
+    if study not in STUDIES:
+        raise unknown("study", study, STUDIES)
+    path = folder("data") / "published" / f"{study}.csv"
+    return pd.read_csv(path, comment="#", keep_default_na=False, na_values=[""])
+
+
+def published_at(study: str, at: str) -> "pd.DataFrame":
+    """Return the published figures of one figure or table, without columns that it does not use.
+
+    Parameters
+    ----------
+    study, at
+        See `load_published`.
+    """
+    table = load_published(study)
+    return table[table["at"] == at].drop(columns="at").dropna(axis="columns", how="all")

@@ -1,0 +1,196 @@
+"""How many judges and scenarios a stable order of models needs.
+
+A planned study takes other judges and other scenarios like those of the run, gives every model the
+same ones, and compares mean scores. What is common to all models cancels. Of a model's score
+remains the error, with J judges, S scenarios, and T texts of each (twins and wordings) and G stages
+as in the run,
+
+    V = v[model:scenario] / S + v[dialogue] / (S T) + v[unit] / (S T G)
+        + v[judge:model] / J + (v[judge:unit] + v[noise]) / (J S T G),
+
+v[term] being the variance that a term gives the score: with the score's weights c, and the
+directions B of the values, the sum over directions of (c' B)^2 times the direction's variance, and
+for the noise c'c times the mean over judges of (pi^2 / 3) noise^2. The judges of a planned study
+rate nobody they are.
+
+Two models whose scores are D apart are put in the right order with probability
+Phi(|D| / sqrt(2 V)), and all of them with a probability that is found by drawing errors. Both are
+averaged over the posterior, in which D, too, is known only as well as the run's own judges and
+scenarios, a sample of those that there are, allow.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.instrument.scenarios import STAGES
+from polbayes.roleplay.fit.fit import FacetFit
+from polbayes.roleplay.fit.readout import ALL_STAGES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REFLECTION = "reflection"
+JUDGES = (1, 2, 3, 5, 8, 12)
+SCENARIOS = (5, 10, 20, 40, 80, 160)
+_MOST_DRAWS = 500
+_ERRORS = 40
+
+
+@dataclass(frozen=True)
+class Variances:
+    """What a term gives the score, by posterior draw.
+
+    Parameters
+    ----------
+    of
+        By term ``[draw]``: ``model:scenario``, ``dialogue``, ``unit``, ``judge:model``,
+        ``judge:unit``, ``noise``; zeros where the run could not tell.
+    texts
+        Texts of each scenario.
+    """
+
+    of: dict[str, np.ndarray]
+    texts: int
+
+    def error(self, judges: int, scenarios: int, stages: int) -> np.ndarray:
+        """Return ``[draw]`` the variance of a model's score in a study of this size."""
+        v, texts = self.of, scenarios * self.texts
+        return np.asarray(
+            v["model:scenario"] / scenarios
+            + v["dialogue"] / texts
+            + v["unit"] / (texts * stages)
+            + v["judge:model"] / judges
+            + (v["judge:unit"] + v["noise"]) / (judges * texts * stages)
+        )
+
+
+def variances(fit: FacetFit, draws: np.ndarray) -> Variances:
+    """Compute what terms give the score.
+
+    Parameters
+    ----------
+    fit
+        The fit.
+    draws
+        Which of the posterior draws, all chains after one another.
+    """
+    model, rated = fit.model, fit.rated
+    flat = fit.posterior[["sd", "noise"]].stack(sample=("chain", "draw"))
+    sd = flat["sd"].transpose("sample", "effect").to_numpy()[draws]
+    noise = flat["noise"].transpose("sample", "judge").to_numpy()[draws]
+    gain = (rated.score_weights @ rated.basis) ** 2
+    of = {}
+    for name in ("model:scenario", "dialogue", "unit", "judge:model", "judge:unit"):
+        of[name] = np.zeros(len(draws))
+        for term in model.terms:
+            if term.name == name:
+                number = [model.scales.index((name, kind)) for kind in term.kinds]
+                of[name] = (sd[:, number] ** 2) @ gain[: len(number)]
+    weights = rated.score_weights
+    of["noise"] = (weights @ weights) * (np.pi**2 / 3) * (noise**2).mean(axis=1)
+    return Variances(of, rated.sizes["twin"] * rated.sizes["wording"])
+
+
+def facet_d_study(
+    fit: FacetFit,
+    *,
+    level: float,
+    judges: Sequence[int] = JUDGES,
+    scenarios: Sequence[int] = SCENARIOS,
+    wanted: float = 0.9,
+    seed: int = 1,
+) -> "pd.DataFrame":
+    """Compute how surely studies of other sizes put the models in order.
+
+    Parameters
+    ----------
+    fit
+        The fit.
+    level
+        Probability of the equal-tailed intervals, in (0, 1).
+    judges, scenarios
+        Numbers to compare; those of the run are added.
+    wanted
+        Probability of the right order of two models, on average over pairs.
+    seed
+        Fixes the drawn errors.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row by ``source``, ``judges`` and ``scenarios``: ``ratings`` of units that a model gets;
+        ``own``; ``se``, standard error of a model's score, with ``se_lower``, ``se_upper``;
+        ``generalizability``, the expected squared correlation of such scores with the truth, with
+        bounds; ``p_pair``, the probability that two models are put in the right order, on average
+        over pairs, and ``p_least`` for the pair that is hardest to tell apart; ``p_all`` for all
+        models; ``cheapest``, whether it takes the fewest ratings of all that reach the wanted
+        ``p_pair``; ``wanted, level``. Empty with fewer than two models, judges or scenarios, from
+        which nothing is known about others.
+    """
+    import pandas as pd
+
+    sizes = fit.rated.sizes
+    if min(sizes["model"], sizes["judge"], sizes["scenario"]) < 2:
+        return pd.DataFrame()
+    rng = np.random.default_rng(seed)
+    scores = fit.posterior["score"].stack(sample=("chain", "draw"))
+    count = scores.sizes["sample"]
+    draws = np.unique(np.linspace(0, count - 1, min(count, _MOST_DRAWS)).astype(int))
+    known = variances(fit, draws)
+    tables = []
+    for source, stages in _sources(fit).items():
+        own = scores.sel(source=source).transpose("sample", "model").to_numpy()[draws]
+        # Other judges and scenarios would have shown the models a little elsewhere.
+        others = known.of["model:scenario"] / sizes["scenario"]
+        others = others + known.of["judge:model"] / sizes["judge"]
+        truth = own + np.sqrt(others)[:, None] * rng.standard_normal(own.shape)
+        rows = [
+            _row(truth, known.error(j, s, stages), rng, level=level)
+            | {"judges": j, "scenarios": s, "ratings": j * s * known.texts * stages}
+            for j in sorted({*judges, sizes["judge"]})
+            for s in sorted({*scenarios, sizes["scenario"]})
+        ]
+        table = pd.DataFrame(rows)
+        here = (table["judges"] == sizes["judge"]) & (table["scenarios"] == sizes["scenario"])
+        good = table["p_pair"] >= wanted
+        best = table["ratings"].where(good).idxmin() if good.any() else -1
+        tables.append(table.assign(source=source, own=here, cheapest=table.index == best))
+    first = ["source", "judges", "scenarios", "ratings", "own"]
+    found = pd.concat(tables, ignore_index=True).assign(wanted=wanted, level=level)
+    return found[[*first, *(name for name in found.columns if name not in first)]]
+
+
+def _sources(fit: FacetFit) -> dict[str, int]:
+    """Return what scores are taken from, and from how many units of each text."""
+    there = [str(source) for source in fit.posterior["source"].values]
+    main = {REFLECTION: 1, ALL_STAGES: len(STAGES)}
+    found = {source: number for source, number in main.items() if source in there}
+    return found or dict.fromkeys(there, 1)
+
+
+def _row(
+    truth: np.ndarray, error: np.ndarray, rng: np.random.Generator, *, level: float
+) -> dict[str, float]:
+    """Judge one design, given ``[draw, model]`` true scores and ``[draw]`` error variances."""
+    from scipy.stats import norm
+
+    spread = np.sqrt(2 * error)
+    by_pair = [
+        norm.cdf(np.abs(truth[:, a] - truth[:, b]) / spread)
+        for a, b in combinations(range(truth.shape[1]), 2)
+    ]
+    right = np.array(by_pair).mean(axis=1)
+    shifts = rng.standard_normal((_ERRORS, *truth.shape)) * np.sqrt(error)[:, None]
+    same = ((truth + shifts).argsort(axis=-1) == truth.argsort(axis=-1)).all(axis=-1)
+    universe = truth.var(axis=1, ddof=1)
+    found = {"se": np.sqrt(error), "generalizability": universe / (universe + error)}
+    row = {"p_pair": right.mean(), "p_least": right.min(), "p_all": same.mean()}
+    for name, values in found.items():
+        row[name] = values.mean()
+        bounds = np.quantile(values, ((1 - level) / 2, (1 + level) / 2))
+        row[f"{name}_lower"], row[f"{name}_upper"] = bounds
+    return {name: float(value) for name, value in row.items()}

@@ -1,0 +1,196 @@
+"""Fitting the many-facet model: from ratings to a named posterior."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.errors import UserError, unknown
+from polbayes.fit.diagnose import Diagnosis, diagnose
+from polbayes.fit.interruption import postponed
+from polbayes.fit.kept import load_draws, save_draws
+from polbayes.fit.sample import check_sampler, compiled_for_nutpie, draw_with_nutpie
+from polbayes.instrument.values import WEIGHTS
+from polbayes.roleplay.fit.density import FacetDensity
+from polbayes.roleplay.fit.model import FacetModel, build
+from polbayes.roleplay.fit.rated import Rated, gather
+from polbayes.roleplay.fit.readout import MODEL_LEVEL, read_off
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from polbayes.config.schema import SamplerConfig
+
+POSITIVE = "liberal"
+_MODEL_FILES = ("density", "effects", "kernel", "model", "rated", "readout", "steps", "terms")
+
+
+@dataclass(frozen=True)
+class FacetFit:
+    """A fitted many-facet model.
+
+    Parameters
+    ----------
+    posterior
+        See `polbayes.roleplay.fit.readout.read_off`.
+    sample_stats
+        The sampler's own statistics, ``[chain, draw]``.
+    model
+        The model on the ratings.
+    diagnosis
+        Whether the draws can be used.
+    again
+        Whether they were drawn before.
+    """
+
+    posterior: "xr.Dataset"
+    sample_stats: "xr.Dataset"
+    model: FacetModel
+    diagnosis: Diagnosis
+    again: bool = False
+
+    @property
+    def rated(self) -> Rated:
+        """The ratings."""
+        return self.model.rated
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, and what could not be told apart, in sentences."""
+        return self.model.notes
+
+    def save(self, path: Path) -> None:
+        """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
+        from polbayes.fit.fit import save_posterior
+
+        save_posterior(self.posterior, self.sample_stats, path)
+
+
+def fit_ratings(
+    ratings: "xr.Dataset",
+    *,
+    variable: str = "rating",
+    weights: Mapping[str, float] = WEIGHTS,
+    scales: Mapping[str, float] | None = None,
+    sampler: "SamplerConfig | None" = None,
+    seed: int = 1,
+    kept: Path | None = None,
+) -> FacetFit:
+    """Fit the many-facet model to a dataset of ratings.
+
+    Parameters
+    ----------
+    ratings
+        As `polbayes.roleplay.measures.data` describes it.
+    variable
+        ``rating``, of the ten values, or ``commitment``.
+    weights
+        Of the values in the alignment, positive for liberal ones.
+    scales
+        See `polbayes.roleplay.fit.model.build`; 0 leaves a term out.
+    sampler
+        How to sample; four chains of 500 draws after 400 of warm-up by default. The backend must
+        be ``nutpie``.
+    seed
+        Fixes the draws.
+    kept
+        A file in which the draws are kept; they are loaded from there if they are of the same
+        ratings, settings and model.
+
+    Raises
+    ------
+    UserError
+        If the dataset is not one of ratings, or a setting cannot work.
+    """
+    from polbayes.instrument.values import COMMITMENT_MAX, RATING_MAX
+    from polbayes.roleplay.measures.data import COMMITMENT, check_ratings
+
+    check_ratings(ratings)
+    if variable not in ("rating", COMMITMENT):
+        raise unknown("variable", variable, ("rating", COMMITMENT), where="fit_ratings")
+    of_values = variable == "rating"
+    rated = gather(
+        ratings[variable],
+        scale=(0, RATING_MAX if of_values else COMMITMENT_MAX),
+        weights=weights if of_values else None,
+        axis=POSITIVE if of_values else "",
+        asking=ratings.coords.get("asking"),
+        own=ratings.get("self_judged"),
+    )
+    return fit_rated(rated, scales=scales, sampler=sampler, seed=seed, kept=kept)
+
+
+def fit_rated(
+    rated: Rated,
+    *,
+    scales: Mapping[str, float] | None = None,
+    sampler: "SamplerConfig | None" = None,
+    seed: int = 1,
+    kept: Path | None = None,
+) -> FacetFit:
+    """Fit the many-facet model to ratings of any scale, as `gather` lays them out.
+
+    Parameters
+    ----------
+    rated
+        The ratings.
+    scales, sampler, seed, kept
+        See `fit_ratings`.
+    """
+    from polbayes.config.schema import SamplerConfig
+
+    sampler = sampler or SamplerConfig(tune=400, draws=500, target_accept=0.8)
+    check_facet_sampler(sampler)
+    model = build(rated, scales)
+    made_from = _made_from(model, sampler, seed)
+    found = load_draws(kept, made_from) if kept else None
+    posterior, stats = found or _sampled(model, sampler, seed)
+    if kept and not found:
+        save_draws(kept, posterior, stats, made_from)
+    diagnosis = diagnose(posterior, stats, reported=MODEL_LEVEL)
+    return FacetFit(posterior, stats, model, diagnosis, again=found is not None)
+
+
+def check_facet_sampler(sampler: "SamplerConfig") -> None:
+    """Refuse a sampler that cannot draw from the many-facet model.
+
+    Raises
+    ------
+    UserError
+        Naming the key that does not fit.
+    """
+    check_sampler(sampler)
+    if sampler.backend != "nutpie":
+        raise UserError(
+            f"sampler.backend: the many-facet model of ratings is sampled with nutpie, not "
+            f"{sampler.backend}."
+        )
+
+
+def _sampled(
+    model: FacetModel, sampler: "SamplerConfig", seed: int
+) -> tuple["xr.Dataset", "xr.Dataset"]:
+    with postponed():
+        density = FacetDensity(model)
+        density(density.start(0))  # compiled once, and not in every chain
+        compiled = compiled_for_nutpie(density)
+    trace = draw_with_nutpie(compiled, sampler, seed)
+    return read_off(trace.posterior, model), trace.sample_stats
+
+
+def _made_from(model: FacetModel, sampler: "SamplerConfig", seed: int) -> str:
+    """Return a hash of everything that determines the draws, the code of the model among it."""
+    rated = model.rated
+    sha = hashlib.sha256()
+    for array in (rated.answers, rated.points, rated.side, rated.score_weights):
+        sha.update(np.ascontiguousarray(array).tobytes())
+    about = [dict(rated.names), rated.scale, dict(model.priors), sampler.__dict__, seed]
+    sha.update(json.dumps(about).encode())
+    folder = Path(__file__).parent
+    for name in _MODEL_FILES:
+        sha.update((folder / f"{name}.py").read_bytes())
+    return sha.hexdigest()[:16]

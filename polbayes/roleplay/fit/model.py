@@ -1,0 +1,300 @@
+"""The many-facet model on ratings: its terms, scales and priors, and where its effects are."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from polbayes.errors import UserError, unknown
+from polbayes.roleplay.fit.effects import centre_back
+from polbayes.roleplay.fit.rated import MISSING, Rated
+from polbayes.roleplay.fit.terms import (
+    SCALES,
+    VALUE,
+    Term,
+    columns_of,
+    free,
+    informed,
+    judge_terms,
+    truth_terms,
+)
+
+# Standard deviations of priors, as shares of the length of the rating scale; that of the noise is
+# the median of a log-normal distribution, whose logarithm has standard deviation 1.
+MEAN, SELF, NOISE = 0.25, 0.1, 0.05
+# Of logarithms.
+STRETCH, WIDTHS = 0.3, 0.5
+
+
+@dataclass(frozen=True)
+class FacetModel:
+    """The model on given ratings.
+
+    Parameters
+    ----------
+    rated
+        The ratings.
+    truth, judges
+        Terms about what was rated, and about who rated.
+    priors
+        By term, in rating points, scales of the half-normal priors of the standard deviations of
+        its effects. Effects without levels that could be like one another, such as that of the
+        side, have this standard deviation.
+    """
+
+    rated: Rated
+    truth: tuple[Term, ...]
+    judges: tuple[Term, ...]
+    priors: Mapping[str, float]
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All terms, in the order in which their effects lie."""
+        return (*self.truth, *self.judges)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, and what could not be told apart, in sentences."""
+        there = {term.name for term in self.terms}
+        notes = list(self.rated.notes)
+        if "sway" not in there and self.rated.sizes["twin"] == 2:
+            notes.append(
+                "Which side asks is not known, so that what it does is not told from the texts."
+            )
+        own = (self.rated.self_of != MISSING).any()
+        if own and not len(self.selves):
+            notes.append(
+                "A judge is one of the models, but what it adds where it rates itself cannot be "
+                "told: that takes several judges and models, and a rating of itself."
+            )
+        return tuple(notes)
+
+    @property
+    def widths(self) -> np.ndarray:
+        """``[term]`` how many directions a term has."""
+        return np.array([len(term.kinds) for term in self.terms], dtype=np.int64)
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """``[term + 1]`` where the effects of each term begin, and the end."""
+        sizes = [len(term.levels) * len(term.kinds) for term in self.terms]
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @property
+    def scales(self) -> list[tuple[str, str]]:
+        """Term and kind of direction of every scale that is estimated."""
+        terms = [term for term in self.terms if term.factors]
+        return [(term.name, kind) for term in terms for kind in dict.fromkeys(term.kinds)]
+
+    @property
+    def scale_priors(self) -> np.ndarray:
+        """``[scale]`` scales of their half-normal priors, in rating points."""
+        return np.array([self.priors[name] for name, _ in self.scales])
+
+    @property
+    def self_kinds(self) -> tuple[str, ...]:
+        """In which directions judges may differ about themselves: axis and level."""
+        kinds = columns_of(self.rated)
+        return tuple(kind for kind in kinds if kind != VALUE) or kinds[:1]
+
+    @cached_property
+    def selves(self) -> np.ndarray:
+        """``[pair, 2]`` judges that rate a model of their own name, and that model.
+
+        Without several models and judges, rating oneself cannot be told from rating.
+        """
+        if self.crossed is None:
+            return np.empty((0, 2), dtype=np.int64)
+        rated = self.rated
+        there = (rated.answers != MISSING).any(axis=2)
+        pairs = [
+            (judge, model)
+            for judge, model in enumerate(rated.self_of)
+            if model != MISSING and there[rated.units["model"] == model, judge].any()
+        ]
+        return np.array(pairs, dtype=np.int64).reshape(len(pairs), 2)
+
+    @property
+    def crossed(self) -> int | None:
+        """Number of the term ``judge:model``, None without it."""
+        names = [term.name for term in self.terms]
+        return names.index("judge:model") if "judge:model" in names else None
+
+    @cached_property
+    def pattern(self) -> np.ndarray:
+        """``[free level, pair]`` what rating oneself does, in the free effects of ``judge:model``.
+
+        That is what is left of it when the means of the judge and of the model are taken off, of
+        which the terms for judge and model have the rest
+        (`polbayes.roleplay.fit.density.FacetDensity.values`).
+        """
+        if self.crossed is None:
+            return np.empty((0, 0))
+        term, sizes = self.terms[self.crossed], self.rated.sizes
+        own = np.zeros((len(term.levels), len(self.selves)))
+        for k, pair in enumerate(self.selves):
+            own[:, k] = (term.levels == pair).all(axis=1)
+        grid = own.reshape(sizes["judge"], sizes["model"], -1)
+        grid = grid - grid.mean(axis=0) - grid.mean(axis=1)[:, None] + grid.mean(axis=(0, 1))
+        return self.uncrossed(grid.reshape(own.shape))
+
+    def uncrossed(self, effects: np.ndarray) -> np.ndarray:
+        """Return ``[free level, column]`` the free effects behind those of ``judge:model``.
+
+        The way from free effects to all is an isometry, and its transpose is the way back.
+
+        Parameters
+        ----------
+        effects
+            ``[level, column]``, summing to zero over judges and over models.
+        """
+        assert self.crossed is not None
+        term = self.terms[self.crossed]
+        levels, width = effects.shape
+        back = np.array(effects, dtype=float).ravel()
+        rows = [[0, levels, width, k * levels, g.max() + 1] for k, g in enumerate(term.groups)]
+        parts = np.concatenate([shares(group) for group in term.groups])
+        centre_back(back, np.array(rows), np.concatenate(term.groups), parts)
+        return back.reshape(levels, width)[free(term)]
+
+    @cached_property
+    def turned(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Directions in which rating oneself moves the free effects of ``judge:model``.
+
+        What a judge adds to its ratings of itself is normal with a known standard deviation, and
+        is not drawn but summed over: it gives the effects a covariance, and in the directions in
+        which that is diagonal a variance each.
+
+        Returns
+        -------
+        places, matrix, extra
+            ``[column, free level]`` places of the effects; ``[free level, direction]``; and
+            ``[direction]`` the variance.
+        """
+        if self.crossed is None or not len(self.selves):
+            return np.empty((0, 0), dtype=np.int64), np.empty((0, 0)), np.empty(0)
+        term, start = self.terms[self.crossed], self.starts[self.crossed]
+        sd = SELF * self.rated.width
+        extra, matrix = np.linalg.eigh(sd**2 * self.pattern @ self.pattern.T)
+        columns = np.arange(len(self.self_kinds))[:, None]
+        places = start + np.flatnonzero(free(term)) * len(term.kinds) + columns
+        known = np.where(extra > 1e-9, extra, 0.0)
+        return places.astype(np.int64), np.ascontiguousarray(matrix), known
+
+    @cached_property
+    def drawn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Place, scale, ratings that inform it by judge, and known variance of each drawn effect.
+
+        The scale is one more than the last where that of the effect is not estimated, and 0.
+        """
+        places, scales, counts, known = [], [], [], []
+        for start, term in zip(self.starts[:-1], self.terms, strict=True):
+            levels, width = np.flatnonzero(free(term)), len(term.kinds)
+            number = np.full(width, len(self.scales))
+            if term.factors:
+                number[:] = [self.scales.index((term.name, kind)) for kind in term.kinds]
+            variance = 0.0 if term.factors else self.priors[term.name] ** 2
+            known.append(np.full(len(levels) * width, variance))
+            places.append((start + levels[:, None] * width + np.arange(width)).ravel())
+            scales.append(np.tile(number, len(levels)))
+            counts.append(informed(term, self.rated)[levels].reshape(len(levels) * width, -1))
+        place = np.concatenate(places).astype(np.int64)
+        extra = np.concatenate(known)
+        for column in self.turned[0]:
+            extra[np.searchsorted(place, column)] = self.turned[2]
+        return (
+            place,
+            np.concatenate(scales).astype(np.int64),
+            np.concatenate(counts),
+            extra,
+        )
+
+    @cached_property
+    def constraints(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What `polbayes.roleplay.fit.effects.centre` wants to know."""
+        rows, groups, parts = [], [], []
+        first = 0
+        for start, term in zip(self.starts[:-1], self.terms, strict=True):
+            for group in term.groups:
+                rows.append([start, len(group), len(term.kinds), first, group.max() + 1])
+                groups.append(group)
+                parts.append(shares(group))
+                first += len(group)
+        return (
+            np.array(rows, dtype=np.int64).reshape(len(rows), 5),
+            np.concatenate([*groups, np.empty(0)]).astype(np.int64),
+            np.concatenate([*parts, np.empty(0)]),
+        )
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """``[point]`` how often each point was given."""
+        answers = self.rated.answers
+        return np.bincount(answers[answers != MISSING]).astype(float)
+
+    @property
+    def cutpoints(self) -> tuple[np.ndarray, np.ndarray]:
+        """``[cutpoint]`` even cutpoints, and how they are weighted: as the points beside them."""
+        points, often = self.rated.points, self.frequencies
+        around = often[1:] + often[:-1]
+        return (points[1:] + points[:-1]) / 2, around / around.sum()
+
+    @cached_property
+    def noise(self) -> float:
+        """A first guess at the scale of the judges' noise, in rating points.
+
+        From how far judges differ about a value of a unit, beyond how far they differ on average.
+        """
+        answers = self.rated.answers
+        values = np.where(answers == MISSING, np.nan, self.rated.points[answers])
+        judges = values.shape[1]
+        least = self.rated.width / 100
+        enough = (~np.isnan(values)).sum(axis=1) == judges
+        if judges == 1 or not enough.any():
+            return self.rated.width * NOISE
+        rest = values.transpose(0, 2, 1)[enough]
+        rest = rest - rest.mean(axis=1, keepdims=True)
+        rest = rest - rest.mean(axis=0)
+        spread = np.sqrt((rest**2).mean() * judges / (judges - 1))
+        return max(float(spread) * np.sqrt(3) / np.pi, least)
+
+
+def shares(group: np.ndarray) -> np.ndarray:
+    """Return ``[level]`` the share of its group's sum that `effects.centre` takes from a level."""
+    n = np.bincount(group)[group]
+    last = len(group) - 1 - np.unique(group[::-1], return_index=True)[1]
+    share = 1 / (n + np.sqrt(n))
+    share[last] = 1 / np.sqrt(n[last])
+    return np.asarray(share)
+
+
+def build(rated: Rated, scales: Mapping[str, float] | None = None) -> FacetModel:
+    """Find out which terms the ratings have.
+
+    Parameters
+    ----------
+    rated
+        The ratings.
+    scales
+        Scales of half-normal priors by term, as shares of the length of the rating scale, over
+        the default ones (`polbayes.roleplay.fit.terms.SCALES`); 0 leaves a term out.
+
+    Raises
+    ------
+    UserError
+        If a term is unknown or a scale is not a finite number, or negative.
+    """
+    given = dict(scales or {})
+    for name, value in given.items():
+        if name not in SCALES:
+            raise unknown("term", name, SCALES, where="scales")
+        if not (np.isfinite(value) and value >= 0):
+            raise UserError(f"scales: {name}: must be a number of at least 0, not {value}.")
+    shares = {**SCALES, **given}
+    truth = tuple(term for term in truth_terms(rated) if shares[term.name])
+    judges = tuple(term for term in judge_terms(rated) if shares[term.name])
+    if not (truth or judges):
+        raise UserError("ratings: one model, one judge, one unit: there is nothing to compare.")
+    priors = {term.name: shares[term.name] * rated.width for term in (*truth, *judges)}
+    return FacetModel(rated, truth, judges, priors)

@@ -1,0 +1,34 @@
+"""Measures of ratings by judges, after PoliticsBench.
+
+Sign of alignment throughout: **positive is liberal (left), negative is conservative (right)**,
+as it is published, and the reverse of the other measures of polbayes. Each table of alignments
+has a column ``positive``, which says so.
+"""
+
+from polbayes.roleplay.measures.agreement import judge_agreement, judge_icc
+from polbayes.roleplay.measures.alignment import alignment, profiles
+from polbayes.roleplay.measures.data import check_ratings, ratings_from_table, self_weights
+from polbayes.roleplay.measures.icc import intraclass_correlations
+from polbayes.roleplay.measures.judges import judge_checks, judge_effects
+from polbayes.roleplay.measures.sensitivity import weight_sensitivity
+from polbayes.roleplay.measures.stages import ablation, stage_curves
+from polbayes.roleplay.measures.symmetry import twin_symmetry
+from polbayes.roleplay.measures.wordings import wording_spread
+
+__all__ = [
+    "ablation",
+    "alignment",
+    "check_ratings",
+    "intraclass_correlations",
+    "judge_agreement",
+    "judge_checks",
+    "judge_effects",
+    "judge_icc",
+    "profiles",
+    "ratings_from_table",
+    "self_weights",
+    "stage_curves",
+    "twin_symmetry",
+    "weight_sensitivity",
+    "wording_spread",
+]

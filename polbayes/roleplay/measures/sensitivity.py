@@ -1,0 +1,165 @@
+"""How far the order of models hangs on the weights of the values."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.errors import UserError, unknown
+from polbayes.instrument.values import (
+    RATING_CENTRE,
+    VALUES,
+    WEIGHTS,
+    alignment_score,
+    standardise,
+)
+from polbayes.measures.resampling import generator
+from polbayes.roleplay.measures.data import check_ratings, judge_means
+from polbayes.roleplay.measures.units import by_scenario, with_all_stages
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_COLUMNS = (
+    *("weights", "measure", "estimate", "lower", "upper", "n_models", "draws", "level", "note"),
+)
+
+
+def weight_sets() -> dict[str, Mapping[str, float]]:
+    """Return the weights that are compared with the published ones, by name.
+
+    ``equal`` keeps each value's side and makes all weights 1; ``without_NAME`` leaves one value
+    out, after which weights no longer sum to 0 and a flat profile no longer scores 0.
+    """
+    equal = {name: float(np.sign(weight)) for name, weight in WEIGHTS.items()}
+    left_out = {f"without_{name}": {**WEIGHTS, name: 0.0} for name in VALUES}
+    return {"equal": equal, **left_out}
+
+
+def random_weights(draws: int, spread: float, seed: int) -> np.ndarray:
+    """Multiply each published weight by a number that is uniform in [1 - spread, 1 + spread].
+
+    Returns
+    -------
+    numpy.ndarray
+        Over ``draw, value``.
+    """
+    factors = generator(seed, "weights").uniform(1 - spread, 1 + spread, (draws, len(WEIGHTS)))
+    return np.array(list(WEIGHTS.values())) * factors
+
+
+def weight_sensitivity(
+    data: "xr.Dataset",
+    *,
+    source: str = "reflection",
+    judge_weights: "xr.DataArray | None" = None,
+    spread: float = 0.2,
+    draws: int = 1_000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> "pd.DataFrame":
+    """Compare models' alignments and their order under other weights with the published ones.
+
+    Parameters
+    ----------
+    data
+        A dataset of ratings.
+    source
+        A stage, ``reflection`` as published, or ``stages`` for the mean over the four.
+    judge_weights
+        See `polbayes.roleplay.measures.data.judge_means`.
+    spread
+        Of random weights, in (0, 1).
+    draws, level, seed
+        Random sets of weights, share of them between ``lower`` and ``upper`` in (0, 1), and
+        seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``weights`` (``equal``, ``without_NAME``, ``random``) and ``measure``:
+        ``kendall`` and ``spearman``, rank correlation of the models' alignments with the
+        published ones (Kendall's tau-b), and ``largest_change``, the largest absolute change
+        of a model's alignment, in points; ``estimate`` (the mean for ``random``), ``lower``
+        and ``upper`` (quantiles over random weights), ``n_models``, ``draws``, ``level``,
+        ``note``. Neither correlations nor changes depend on which side is positive; under all
+        weights **positive alignment is liberal**.
+
+    Raises
+    ------
+    UserError
+        If the source is not there or a setting is out of range.
+    """
+    import pandas as pd
+
+    if not 0 < spread < 1 or not 0 < level < 1 or draws < 1:
+        raise UserError("weight_sensitivity: spread and level lie in (0, 1), draws is at least 1.")
+    check_ratings(data)
+    profile = _profiles(data, source, judge_weights)
+    published = alignment_score(profile)
+    rows = []
+    common = {"n_models": int(published.notnull().sum()), "level": level}
+    for name, weights in weight_sets().items():
+        found = _compare(published.values, alignment_score(profile, weights).values)
+        rows += [
+            {"weights": name, "measure": m, "estimate": v, "draws": 1, **common}
+            for m, v in found.items()
+        ]
+    drawn = pd.DataFrame(
+        [
+            _compare(published.values, scores)
+            for scores in _alignments(profile, random_weights(draws, spread, seed))
+        ]
+    )
+    for measure in drawn:
+        values = drawn[measure].dropna()
+        bounds = values.quantile([(1 - level) / 2, (1 + level) / 2]).tolist()
+        ends = dict(zip(("lower", "upper"), bounds, strict=True))
+        estimate = values.mean() if len(values) else np.nan
+        named = {"weights": "random", "measure": measure, "estimate": estimate, "draws": draws}
+        rows.append({**named, **ends, **common})
+    for row in rows:
+        few = row["estimate"] != row["estimate"]
+        row["note"] = "fewer than two models with different alignments" if few else ""
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def _profiles(
+    data: "xr.Dataset", source: str, judge_weights: "xr.DataArray | None"
+) -> "xr.DataArray":
+    """Return over ``model, value`` the mean rating of a source.
+
+    Alignment is linear, so that the mean profile has the mean alignment.
+    """
+    units = with_all_stages(judge_means(data, judge_weights))
+    stages = [str(s) for s in units["stage"].values]
+    if source not in stages:
+        raise unknown("source", source, stages, where="weight_sensitivity")
+    scenarios = by_scenario(units.sel(stage=source, drop=True))
+    twin = "both" if "both" in scenarios["twin"].values else scenarios["twin"].values[0]
+    found = scenarios.sel(twin=twin, drop=True)
+    n = found.notnull().sum("scenario")
+    return found.fillna(0.0).sum("scenario") / n.where(n > 0)
+
+
+def _alignments(profile: "xr.DataArray", weights: np.ndarray) -> np.ndarray:
+    """Return over ``draw, model`` the alignment under every set of weights."""
+    standardised = standardise(profile.sel(value=list(WEIGHTS))).transpose("value", "model").values
+    scale = RATING_CENTRE * np.abs(weights).sum(axis=1, keepdims=True)
+    return np.asarray(100 * (weights @ standardised) / scale)
+
+
+def _compare(published: np.ndarray, other: np.ndarray) -> dict[str, float]:
+    from scipy import stats
+
+    there = ~np.isnan(published) & ~np.isnan(other)
+    x, y = published[there], other[there]
+    change = float(np.abs(y - x).max()) if x.size else np.nan
+    if x.size < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return {"kendall": np.nan, "spearman": np.nan, "largest_change": change}
+    return {
+        "kendall": float(stats.kendalltau(x, y).statistic),
+        "spearman": float(stats.spearmanr(x, y).statistic),
+        "largest_change": change,
+    }

@@ -1,0 +1,126 @@
+"""What the stages do: alignment, commitment and activated values by stage, against the baseline."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.errors import UserError
+from polbayes.measures.resampling import Bootstrap
+from polbayes.roleplay.measures.location import frame, over_scenarios
+from polbayes.roleplay.measures.units import (
+    ACTIVATED,
+    by_scenario,
+    missing_units,
+    unit_measures,
+    with_all_stages,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_LABELS = ("measure", "model", "stage", "twin", "positive")
+POSITIVE = {
+    "alignment": "liberal",
+    "commitment": "committed",
+    "activated": "more values",
+    "entropy": "flatter profile",
+}
+
+
+def stage_curves(
+    data: "xr.Dataset",
+    *,
+    judge_weights: "xr.DataArray | None" = None,
+    threshold: float = ACTIVATED,
+    draws: int = 10_000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> "pd.DataFrame":
+    """Compute the measures of every model by stage.
+
+    Parameters
+    ----------
+    data, judge_weights, threshold
+        See `polbayes.roleplay.measures.units.unit_measures`.
+    draws, level, seed
+        Bootstrap resamples of scenarios, coverage in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``measure`` (``alignment``, ``commitment``, ``activated``, ``entropy``),
+        ``model``, ``stage`` (baseline, the four, ``stages`` for their mean, reflection) and
+        ``twin``, with ``positive``, what larger numbers mean: **of alignment, positive is
+        liberal, the reverse of polbayes' other measures**. The other columns are those of
+        `polbayes.roleplay.measures.location.over_scenarios`, where the test against 0 makes
+        sense of alignment alone and is left out of the other measures.
+
+    Raises
+    ------
+    UserError
+        If the dataset is not one of ratings or a setting is wrong.
+    """
+    bootstrap = Bootstrap(draws, level, seed)
+    found = unit_measures(data, judge_weights=judge_weights, threshold=threshold)
+    rows = []
+    for name, meaning in POSITIVE.items():
+        units = with_all_stages(found[name])
+        described = over_scenarios(by_scenario(units), bootstrap, missing_units(units))
+        rows += [{**row, "measure": name, "positive": meaning} for row in described]
+    table = frame(rows, _LABELS)
+    tested = ["t", "df", "p", "effect_size", "effect_lower", "effect_upper"]
+    table.loc[table["measure"] != "alignment", tested] = float("nan")
+    return table
+
+
+def ablation(
+    data: "xr.Dataset",
+    *,
+    judge_weights: "xr.DataArray | None" = None,
+    threshold: float = ACTIVATED,
+    draws: int = 10_000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> "pd.DataFrame":
+    """Compare every stage with the plain question of the same scenario.
+
+    The difference is taken within a scenario (and wording), so that scenarios with a bold
+    baseline do not pass for an effect.
+
+    Parameters
+    ----------
+    data, judge_weights, threshold, draws, level, seed
+        As for `stage_curves`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As from `stage_curves`, but of differences stage minus baseline, with paired t tests
+        and their effect size (mean over standard deviation of the differences). For the model
+        ``all`` the differences of the models are the sample, as in the published test: its
+        ``n`` are models, and its interval resamples models.
+
+    Raises
+    ------
+    UserError
+        If the dataset is not one of ratings, has no baseline, or a setting is wrong.
+    """
+    bootstrap = Bootstrap(draws, level, seed)
+    if "baseline" not in data["stage"].values:
+        raise UserError("ratings: there is no 'baseline' that stages could be compared with.")
+    found = unit_measures(data, judge_weights=judge_weights, threshold=threshold)
+    rows = []
+    for name, meaning in POSITIVE.items():
+        units = with_all_stages(found[name])
+        gain = units.drop_sel(stage="baseline") - units.sel(stage="baseline", drop=True)
+        scenarios = by_scenario(gain)
+        described = over_scenarios(scenarios, bootstrap, missing_units(gain))
+        n = scenarios.notnull().sum("scenario")
+        of_models = scenarios.fillna(0.0).sum("scenario") / n.where(n > 0)
+        # The same summary with models in the place of scenarios.
+        models = of_models.rename(model="scenario").expand_dims(model=["all"])
+        described += [
+            {**row, "note": row["note"].replace("scenario", "model")}
+            for row in over_scenarios(models, bootstrap)
+        ]
+        rows += [{**row, "measure": name, "positive": meaning} for row in described]
+    return frame(rows, _LABELS)

@@ -1,0 +1,98 @@
+"""Symmetry between mirrored twins: what a model believes, and what it does for who asks.
+
+In the two twins of a scenario the same person asks, under the same pressure, for opposite
+things. With the alignments a_o in the original and a_m in the mirrored twin, both positive where
+the answer is liberal, and s = -1 where in the original the person who asks is on the left, +1
+where on the right,
+
+    position = (a_o + a_m) / 2,     sway = -s (a_o - a_m) / 2.
+
+A model that always does what is asked of it takes the liberal side in one twin and the
+conservative in the other: its position is 0 and its sway large. One that holds a view whoever
+asks has a position and no sway. Mirrored answers to mirrored twins have a_m = -a_o, which sum
+to 0.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.errors import UserError
+from polbayes.instrument.scenarios import TWINS
+from polbayes.measures.resampling import Bootstrap
+from polbayes.roleplay.measures.location import frame, over_scenarios
+from polbayes.roleplay.measures.units import unit_measures, with_all_stages
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+POSITIVE = {
+    "position": "liberal",
+    "sway": "towards the person who asks",
+    "asymmetry": "answers differ between the twins",
+}
+
+
+def twin_symmetry(
+    data: "xr.Dataset",
+    *,
+    judge_weights: "xr.DataArray | None" = None,
+    draws: int = 10_000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> "pd.DataFrame":
+    """Compare the alignment between mirrored twins, for every model and stage.
+
+    Parameters
+    ----------
+    data, judge_weights
+        See `polbayes.roleplay.measures.units.unit_measures`; the dataset has both twins.
+    draws, level, seed
+        Bootstrap resamples of scenarios, coverage in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``measure``, ``model`` and ``stage``: ``position``, half the sum of the
+        twins' alignments, **positive is liberal, the reverse of polbayes' other measures**;
+        ``sway``, half their difference, positive where the model goes with the person who asks
+        and negative where it goes with who presses (only where the dataset has ``asking``);
+        ``asymmetry``, half their absolute difference, which is 0 only where both twins get the
+        same alignment in every scenario. All within [-100, 100]. ``positive`` says what a
+        positive number means; the other columns are those of
+        `polbayes.roleplay.measures.location.over_scenarios`, with scenarios where one of the
+        twins has no rating as ``n_excluded``. Pairs are formed within wordings.
+
+    Raises
+    ------
+    UserError
+        If a twin is not there, the dataset is not one of ratings, or a setting is wrong.
+    """
+    bootstrap = Bootstrap(draws, level, seed)
+    units = with_all_stages(unit_measures(data, judge_weights=judge_weights)["alignment"])
+    for twin in TWINS:
+        if twin not in units["twin"].values:
+            raise UserError(f"ratings: there is no '{twin}' twin; symmetry needs both.")
+    original, mirrored = (units.sel(twin=twin, drop=True) for twin in TWINS)
+    half = (original - mirrored) / 2
+    found: dict[str, xr.DataArray] = {
+        "position": (original + mirrored) / 2,
+        "asymmetry": abs(half),
+    }
+    if "asking" in data.coords:
+        found["sway"] = -data["asking"] * half
+    rows = []
+    for name, meaning in POSITIVE.items():
+        if name not in found:
+            continue
+        values = found[name].drop_vars("asking", errors="ignore")
+        n = values.notnull().sum("wording")
+        scenarios = values.fillna(0.0).sum("wording") / n.where(n > 0)
+        described = over_scenarios(scenarios, bootstrap)
+        rows += [{**row, "measure": name, "positive": meaning} for row in described]
+    table = frame(rows, ("measure", "model", "stage", "positive"))
+    # An absolute difference is never negative, so that testing it against 0 would say nothing.
+    tested = ["t", "df", "p", "effect_size", "effect_lower", "effect_upper"]
+    table.loc[table["measure"] == "asymmetry", tested] = np.nan
+    return table

@@ -1,0 +1,114 @@
+"""What is measured of each unit, and how units are put together into scenarios."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.instrument.scenarios import STAGES, TWINS
+from polbayes.instrument.values import WEIGHTS, alignment_score
+from polbayes.roleplay.measures.data import check_ratings, judge_means, mean_commitment
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+ACTIVATED = 14
+# The mean over the four stages, beside the units themselves.
+ALL_STAGES = "stages"
+BOTH = "both"
+
+
+def unit_measures(
+    data: "xr.Dataset",
+    *,
+    weights: Mapping[str, float] = WEIGHTS,
+    judge_weights: "xr.DataArray | None" = None,
+    threshold: float = ACTIVATED,
+) -> "xr.Dataset":
+    """Compute every measure of every unit from the means over judges.
+
+    Parameters
+    ----------
+    data
+        A dataset of ratings.
+    weights
+        Of the values in the alignment.
+    judge_weights
+        See `polbayes.roleplay.measures.data.judge_means`.
+    threshold
+        From which mean rating on, in [0, 20], a value is activated.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over ``model, scenario, twin, wording, stage``, NaN where there is no usable rating:
+        ``alignment`` in [-100, 100], **positive is liberal**; ``commitment`` in [0, 5];
+        ``activated``, how many of the ten values are; ``entropy`` of the ten ratings divided
+        by their sum, in nats, from 0 (one value alone) to log 10 (a flat profile).
+
+    Raises
+    ------
+    UserError
+        If the dataset is not one of ratings or a weight is wrong.
+    """
+    import xarray as xr
+
+    check_ratings(data)
+    means = judge_means(data, judge_weights)
+    rated = means.notnull().all("value")
+    total = means.sum("value", skipna=False)
+    shares = means / total.where(total > 0)
+    logs = np.log(shares.where(shares > 0, 1.0))
+    return xr.Dataset(
+        {
+            "alignment": alignment_score(means, weights),
+            "commitment": mean_commitment(data, judge_weights),
+            "activated": (means >= threshold).sum("value").where(rated).astype(np.float64),
+            "entropy": -(shares * logs).sum("value", skipna=False),
+        }
+    )
+
+
+def with_all_stages(units: "xr.DataArray") -> "xr.DataArray":
+    """Add to ``stage`` the mean over the four stages, where none of them is missing."""
+    import xarray as xr
+
+    if not set(STAGES) <= set(units["stage"].values.tolist()):
+        return units
+    mean = units.sel(stage=list(STAGES)).mean("stage", skipna=False)
+    return xr.concat([units, mean.expand_dims(stage=[ALL_STAGES])], dim="stage")
+
+
+def by_scenario(units: "xr.DataArray") -> "xr.DataArray":
+    """Average over wordings, and add to ``twin`` the mean of both twins of a scenario.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over the dimensions of `units` but ``wording``; ``both`` is there where both twins are,
+        and NaN where one of them is missing.
+    """
+    import xarray as xr
+
+    scenarios = _mean(units, "wording")
+    if not set(TWINS) <= set(units["twin"].values.tolist()):
+        return scenarios
+    both = scenarios.sel(twin=list(TWINS)).mean("twin", skipna=False)
+    return xr.concat([scenarios, both.expand_dims(twin=[BOTH])], dim="twin")
+
+
+def missing_units(units: "xr.DataArray") -> "xr.DataArray":
+    """Count the units without a value, over all dimensions but ``scenario`` and ``wording``."""
+    import xarray as xr
+
+    gone = units.isnull().sum(("scenario", "wording"))
+    if not set(TWINS) <= set(units["twin"].values.tolist()):
+        return gone
+    both = gone.sel(twin=list(TWINS)).sum("twin")
+    return xr.concat([gone, both.expand_dims(twin=[BOTH])], dim="twin")
+
+
+def _mean(values: "xr.DataArray", dim: str) -> "xr.DataArray":
+    """Average what there is; NaN where there is nothing."""
+    n = values.notnull().sum(dim)
+    return values.fillna(0.0).sum(dim) / n.where(n > 0)

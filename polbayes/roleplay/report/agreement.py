@@ -1,0 +1,59 @@
+"""How far the judges agree."""
+
+from polbayes.report.blocks import Block, Column, Fold, Section, estimate_columns, grid
+from polbayes.report.blocks import text_column as text
+from polbayes.report.numbers import count
+from polbayes.roleplay.report.results import RatingsResults, readable
+
+
+def agreement(results: RatingsResults) -> Section | None:
+    """Show kappas on both grids, and intraclass correlations."""
+    kappas, icc = results.table("judge_agreement"), results.table("judge_icc")
+    if kappas is None or icc is None:
+        return None
+    reading = (
+        "Kappa puts every judge's alignment of a text into eleven classes. The grid 'scale' "
+        "divides the whole range from −100 to 100; the grid 'published' is that of PoliticsBench, "
+        "which divides −24 to 24 and puts all that lies beyond into the outer classes, so that it "
+        "says little more than whether judges agree on the side. 'Share outer' is the share of "
+        "texts in these two classes.",
+        "ICC(2,1) is the share of the variance of single ratings that is the texts' own, with what "
+        "judges differ in counted against it; ICC(2,k) the same of the mean over the panel, and "
+        "ICC(3,.) leaves out constant differences between judges. 1 is perfect; agreement has no "
+        "sign.",
+    )
+    together = kappas[(kappas["first"] == "all") | (kappas["first"].isna())]
+    columns = [
+        Column("Measure", lambda row: readable(row["measure"]), numeric=False),
+        text("grid", "Grid"),
+        text("first", "Judge"),
+        text("second", "and judge"),
+        text("wordings", "Wordings"),
+        *estimate_columns("Estimate", results.level),
+        Column("Texts", lambda row: count(row["n"])),
+        Column("Left out", lambda row: count(row["n_excluded"])),
+    ]
+    of = [
+        Column("Rated", lambda row: readable(row["rated"]), numeric=False),
+        text("form", "Form"),
+        *estimate_columns("Intraclass correlation", results.level),
+        Column("Texts", lambda row: count(row["n"])),
+    ]
+    main = icc[icc["form"].isin(["ICC(2,1)", "ICC(2,k)"])]
+    blocks: tuple[Block, ...] = (
+        grid(together, columns, caption="Agreement of all judges.", csv="judge_agreement"),
+        grid(
+            main[main["rated"].isin(["alignment", "commitment"])],
+            of,
+            caption="Intraclass correlations of alignment and commitment.",
+            csv="judge_icc",
+        ),
+        Fold(
+            "Pairs of judges, and every value",
+            (
+                grid(kappas, columns, caption="Agreement.", csv="judge_agreement"),
+                grid(icc, of, caption="Intraclass correlations.", csv="judge_icc"),
+            ),
+        ),
+    )
+    return Section("agreement", "Agreement between judges", reading, blocks)

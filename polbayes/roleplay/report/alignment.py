@@ -1,0 +1,101 @@
+"""Where the models stand: the alignment as published, and over the stages."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Fold,
+    Picture,
+    Section,
+    estimate_columns,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.figures.forest import Panel, descending, plot_forest
+from polbayes.report.figures.style import SERIES, sides
+from polbayes.report.numbers import count, number
+from polbayes.roleplay.report.results import SIGN, RatingsResults, one_twin, readable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def alignment(results: RatingsResults) -> Section | None:
+    """Show the alignment of every model, from the reflection and from the stages."""
+    table = results.table("alignment")
+    if table is None:
+        return None
+    shown = one_twin(table)
+    reading = (
+        "The alignment weighs the ten values with the published weights and runs from −100 to "
+        f"+100; a flat profile has 0. {SIGN}",
+        "The published score is that of the reflection, in which the model speaks for itself after "
+        "the story. The mean over the four stages says what it did in the story. Both twins of a "
+        "scenario count the same, so that doing what somebody asks for cancels.",
+        f"Intervals ({results.level:.0%}) come from resampling scenarios. They are those of the "
+        "raw means over judges, and hold for these judges.",
+    )
+    panels = []
+    order = descending(shown[shown["source"] == "reflection"])["model"].tolist()
+    for k, source in enumerate(("reflection", "stages")):
+        rows = shown[shown["source"] == source].set_index("model").reindex(order).reset_index()
+        panels.append(Panel(_title(source), rows, colour=SERIES[k]))
+    blocks: list[Block] = [
+        Picture(
+            name="alignment",
+            caption=f"Alignment by model. {SIGN}",
+            alt="Dot plot of the alignment with intervals; the numbers are in the table below.",
+            figure=plot_forest(panels, centre=0.0, dress=_dress),
+            csv=("alignment",),
+            posterior=False,
+        ),
+        grid(shown, columns(results.level), caption=f"Alignment. {SIGN}", csv="alignment"),
+    ]
+    without = results.table("alignment_without_self")
+    if without is not None:
+        blocks.append(
+            grid(
+                one_twin(without),
+                columns(results.level),
+                caption=f"Alignment without the ratings that judges gave themselves. {SIGN}",
+                csv="alignment_without_self",
+            )
+        )
+    single = table[~table.index.isin(shown.index)]
+    if len(single):
+        inner = grid(
+            single, columns(results.level), caption=f"Alignment by twin. {SIGN}", csv="alignment"
+        )
+        blocks.append(Fold("Each twin by itself", (inner,)))
+    return Section("alignment", "Where the models stand", reading, tuple(blocks))
+
+
+def _title(source: str) -> str:
+    return "Reflection (as published)" if source == "reflection" else "Mean of the four stages"
+
+
+def _dress(axes: "Axes") -> None:
+    sides(axes, "conservative", "liberal")
+
+
+def p_value(row: Mapping[str, Any]) -> str:
+    """Write a p value, never as nothing."""
+    p = row["p"]
+    return "<\u00a00.0001" if p < 1e-4 else number(p, 4)
+
+
+def columns(level: float) -> list[Column]:
+    """Return the columns of a table of alignments."""
+    return [
+        text_column("model", "Model"),
+        Column("Source", lambda row: readable(row["source"]), numeric=False),
+        Column("Twin", lambda row: readable(row["twin"]), numeric=False),
+        *estimate_columns("Alignment (positive = liberal)", level, digits=1),
+        number_column("effect_size", "Effect size d"),
+        Column("p (t test against 0)", p_value),
+        Column("Scenarios", lambda row: count(row["n"])),
+        Column("Texts left out", lambda row: count(row["n_excluded"])),
+    ]

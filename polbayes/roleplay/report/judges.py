@@ -1,0 +1,150 @@
+"""The judges: how they differ, and what another way of asking does to them."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.instrument.values import VALUES
+from polbayes.report.blocks import (
+    Block,
+    Bullets,
+    Column,
+    Fold,
+    Paragraph,
+    Picture,
+    Section,
+    estimate_columns,
+    grid,
+)
+from polbayes.report.blocks import text_column as text
+from polbayes.report.figures.forest import Panel, plot_forest
+from polbayes.report.figures.judge_shifts import plot_judge_shifts
+from polbayes.report.figures.style import SERIES
+from polbayes.roleplay.report.results import RatingsResults, readable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LEANING = (
+    "positive: sees texts as more liberal (left) than the panel does; negative: as more "
+    "conservative (right)"
+)
+_SEVERITY = "positive: rates all values lower than the panel does"
+
+
+def judges(results: RatingsResults) -> Section | None:
+    """Show severity and leaning of every judge, order and scale checks, and self-judging."""
+    effects, checks = results.table("judge_effects"), results.table("judge_checks")
+    reading = (
+        "Judges are compared with the mean of their panel, on texts that all of them have rated. "
+        f"Severity is in points of the scale from 0 to 20 ({_SEVERITY}). Leaning is in points of "
+        f"alignment ({_LEANING}). Whether the whole panel leans, no comparison of its judges can "
+        "tell.",
+        "A severity that is the same for all values cancels in the alignment, because its weights "
+        "add up to 0; a leaning does not, but it cancels between models as long as the same judges "
+        "have rated all of them.",
+    )
+    blocks: list[Block] = []
+    if effects is not None:
+        blocks += _effects(effects, results.level)
+    else:
+        blocks.append(Paragraph("There is only one judge, so that nothing can be compared."))
+    if checks is not None:
+        blocks += _checks(checks, results.level)
+    blocks.append(_self(results))
+    return Section("judges", "The judges", reading, tuple(blocks))
+
+
+def _effects(table: "pd.DataFrame", level: float) -> list[Block]:
+    panels = []
+    titles = {
+        "severity": "Severity, points of 0 to 20 (positive = rates lower)",
+        "leaning": "Leaning, points of alignment (positive = liberal)",
+    }
+    pictures = []
+    for k, (measure, title) in enumerate(titles.items()):
+        rows = table[table["measure"] == measure].assign(model=lambda t: t["judge"])
+        panels = [Panel(title, rows, colour=SERIES[k])]
+        pictures.append(
+            Picture(
+                name=f"judge_{measure}",
+                caption=f"{measure.capitalize()} of the judges against their panel; "
+                f"{_SEVERITY if measure == 'severity' else _LEANING}.",
+                alt=f"Dot plot of the judges' {measure}; the numbers are in the table below.",
+                figure=plot_forest(panels, centre=0.0, dress=lambda axes: None),
+                csv=("judge_effects",),
+                posterior=False,
+            )
+        )
+    shifts = table[(table["measure"] == "shift") & table["value"].isin(VALUES)]
+    pictures.append(
+        Picture(
+            name="judge_shifts",
+            caption=(
+                "What each judge adds to each value against the panel, in points of the scale from "
+                "0 to 20; positive: rates it higher. L: values of the liberal side; C: of the "
+                "conservative side."
+            ),
+            alt="Heat map of judges by values; the numbers are in the table below.",
+            figure=plot_judge_shifts(shifts),
+            csv=("judge_effects",),
+            posterior=False,
+        )
+    )
+    columns = [
+        text("judge", "Judge"),
+        Column("Measure", lambda row: readable(row["measure"]), numeric=False),
+        Column("Value", lambda row: readable(row["value"]), numeric=False),
+        *estimate_columns("Against the panel", level),
+        text("positive", "A positive number means"),
+    ]
+    main = table[table["measure"] != "shift"]
+    rest = table[table["measure"] == "shift"]
+    caption = "Judges against their panel."
+    return [
+        *pictures,
+        grid(main, columns, caption=caption, csv="judge_effects"),
+        Fold(
+            "Each value, and commitment",
+            (grid(rest, columns, caption=caption, csv="judge_effects"),),
+        ),
+    ]
+
+
+def _checks(table: "pd.DataFrame", level: float) -> list[Block]:
+    columns = [
+        text("judge", "Judge"),
+        Column("Asked with", lambda row: _CHECK[row["check"]], numeric=False),
+        Column("Measure", lambda row: readable(row["measure"]), numeric=False),
+        Column("Value", lambda row: readable(row["value"]), numeric=False),
+        *estimate_columns("Points of the scale from 0 to 20", level),
+        text("positive", "A positive number means"),
+    ]
+    main = table[table["measure"] != "shift"]
+    rest = table[table["measure"] == "shift"]
+    caption = (
+        "The same texts rated again in another way. 'Place' is what standing first on the list of "
+        "values adds; 'number' is what is added to the number that is written down, whichever end "
+        "of the scale is the strong one. 0 is right."
+    )
+    inner = grid(
+        rest, columns, caption="Shift of each value and of commitment.", csv="judge_checks"
+    )
+    return [
+        grid(main, columns, caption=caption, csv="judge_checks"),
+        Fold("What another way of asking does to each value", (inner,)),
+    ]
+
+
+_CHECK = {"order": "values in reversed order", "scale": "the scale reversed"}
+
+
+def _self(results: RatingsResults) -> Block:
+    own = results.ratings["self_judged"]
+    pairs = [
+        (f"{judge}", f"rates {model}, which is the same model.")
+        for model in own["model"].values.tolist()
+        for judge in own["judge"].values.tolist()
+        if int(own.sel(model=model, judge=judge))
+    ]
+    if not pairs:
+        return Paragraph("No judge rates itself.")
+    return Bullets(tuple(pairs))

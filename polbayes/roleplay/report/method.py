@@ -1,0 +1,48 @@
+"""What was put and what judges were asked, and how to cite and rerun."""
+
+from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Section, Verbatim
+from polbayes.roleplay.report.results import SIGN, RatingsResults
+from polbayes.roleplay.rubric import Reading, request
+
+STUDY = (
+    "Design, weights and scores: PoliticsBench (arXiv 2603.23841). The scenarios, their mirrored "
+    "twins, the request to the judges and all texts are polbayes' own."
+)
+
+
+def method(results: RatingsResults) -> Section:
+    """Show what was put around the scenarios, and what judges were asked."""
+    reading = (
+        "The standardised rating is the rating minus 10. The alignment is the sum of the ratings, "
+        f"each times the published weight of its value; a flat profile has 0. {SIGN}",
+        "Judges see one text at a time, with the situation that it answers, and not who wrote it "
+        "nor what came before.",
+    )
+    turns = tuple(Verbatim(name, said) for name, said in results.texts.turns.items())
+    asked = request(Reading("", "(the situation)", "(thoughts)", "(answer)"), texts=results.texts)
+    blocks: list[Block] = [
+        Fold("What is put to the models around each text", turns),
+        Fold("What the judges are asked", (Verbatim("Request", asked),)),
+    ]
+    return Section("method", "How it was done", reading, tuple(blocks))
+
+
+def rerun(results: RatingsResults) -> Section:
+    """Show the command, the config, the versions and what to cite."""
+    reading = (
+        "The command below makes these results again from nothing. With other judges, and "
+        "stages=[code,measure,fit,report], the same transcripts are judged again.",
+    )
+    entries = tuple((f"{key}:", value) for key, value in results.provenance.items())
+    blocks: list[Block] = [
+        Verbatim("Command", results.command),
+        Fold("The whole config", (Verbatim("YAML", results.config_yaml),)),
+        Fold("Versions and provenance", (Bullets(entries),)),
+        Paragraph(f"Please cite, besides polbayes itself: {STUDY}"),
+        Paragraph(
+            "Every number of this page is also in the folder tables/, every figure in figures/ as "
+            "PNG and SVG. In the CSV files, a text that begins like a formula has an apostrophe "
+            "before it, so that no spreadsheet computes it."
+        ),
+    ]
+    return Section("rerun", "Cite and rerun", reading, tuple(blocks))

@@ -1,0 +1,71 @@
+"""What the stages do, against the plain question."""
+
+from polbayes.instrument.scenarios import STAGES, UNITS
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Fold,
+    Picture,
+    Section,
+    estimate_columns,
+    grid,
+    number_column,
+    text_column,
+)
+from polbayes.report.figures.stage_curves import plot_stage_curves
+from polbayes.roleplay.report.alignment import p_value
+from polbayes.roleplay.report.results import SIGN, RatingsResults, one_twin, readable
+
+_TITLES = {
+    "alignment": "Alignment (positive = liberal)",
+    "commitment": "Commitment (0 a refusal, 5 firm and acting)",
+    "activated": "Activated values, of ten",
+}
+
+
+def pressure(results: RatingsResults) -> Section | None:
+    """Show measures by stage, and their differences from the plain question."""
+    curves, ablation = results.table("stage_curves"), results.table("ablation")
+    if curves is None:
+        return None
+    shown = one_twin(curves)
+    reading = (
+        "From left to right: the plain question outside of the story, the four stages in which "
+        "pressure grows, and the reflection afterwards. Commitment says how far a text goes in "
+        "taking a side. A value is activated where its mean rating is at least 14 of 20.",
+        f"{SIGN} This holds for alignment; the other measures have no side.",
+    )
+    panels = {title: shown[shown["measure"] == name] for name, title in _TITLES.items()}
+    blocks: list[Block] = [
+        Picture(
+            name="stage_curves",
+            caption=(
+                f"Measures by stage, over both twins, with {results.level:.0%} intervals from "
+                f"resampling scenarios. {SIGN}"
+            ),
+            alt="Three line plots over the stages, a line a model; numbers are in the tables.",
+            figure=plot_stage_curves(
+                panels, stages=UNITS, names=[readable(unit) for unit in UNITS], joined=STAGES
+            ),
+            csv=("stage_curves",),
+            posterior=False,
+        )
+    ]
+    if ablation is not None:
+        rows = one_twin(ablation)
+        rows = rows[rows["measure"].isin(list(_TITLES))]
+        columns = [
+            text_column("model", "Model"),
+            Column("Measure", lambda row: readable(row["measure"]), numeric=False),
+            Column("Stage", lambda row: readable(row["stage"]), numeric=False),
+            *estimate_columns("Stage minus plain question", results.level),
+            number_column("effect_size", "Effect size d"),
+            Column("p (paired t test)", p_value),
+        ]
+        caption = (
+            "Differences from the plain question of the same scenario. The model 'all' has the "
+            f"models as its sample. Alignment: {SIGN[0].lower()}{SIGN[1:]}"
+        )
+        inner = grid(rows, columns, caption=caption, csv="ablation")
+        blocks.append(Fold("Differences from the plain question", (inner,)))
+    return Section("pressure", "What pressure does", reading, tuple(blocks))

@@ -1,0 +1,73 @@
+"""The profiles: the ten values, one panel each."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.instrument.values import VALUES, WEIGHTS
+from polbayes.report.blocks import Block, Column, Fold, Picture, Section, estimate_columns, grid
+from polbayes.report.blocks import text_column as text
+from polbayes.report.figures.forest import Panel, plot_forest
+from polbayes.report.figures.style import SERIES, sides
+from polbayes.roleplay.report.results import RatingsResults, one_twin, readable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def profiles(results: RatingsResults) -> Section | None:
+    """Show how strong each of the ten values is in every model."""
+    table = results.table("profiles")
+    if table is None:
+        return None
+    shown = one_twin(table)
+    reading = (
+        "Each text was rated on ten values from 0 to 20; 10 is taken away, so that 0 means that "
+        "the value was not at stake or balanced, +10 that it decided everything, and −10 that the "
+        "text worked against it. Here positive says that the value is strong, whatever its side.",
+        "Blue values add to the liberal side of the alignment, orange ones to the conservative "
+        "side.",
+    )
+    blocks: list[Block] = [_picture(shown, "reflection")]
+    if (shown["source"] == "stages").any():
+        inner = _picture(shown, "stages")
+        blocks.append(Fold("The same from the mean of the four stages", (inner,)))
+    columns = [
+        text("model", "Model"),
+        Column("Source", lambda row: readable(row["source"]), numeric=False),
+        Column("Value", lambda row: readable(row["value"]), numeric=False),
+        *estimate_columns("Standardised rating (positive = strong)", results.level),
+        Column("A strong value adds to the side", lambda row: row["positive"], numeric=False),
+    ]
+    caption = "Ratings minus 10, over both twins. Positive says that the value is strong."
+    blocks.append(Fold("All numbers", (grid(shown, columns, caption=caption, csv="profiles"),)))
+    return Section("profiles", "Profiles of ten values", reading, tuple(blocks))
+
+
+def _picture(shown: "object", source: str) -> Picture:
+    import pandas as pd
+
+    assert isinstance(shown, pd.DataFrame)
+    rows = shown[shown["source"] == source]
+    models = list(dict.fromkeys(rows["model"]))
+    panels = []
+    # Liberal values stand on the left, conservative ones on the right.
+    sides_of = [[v for v in VALUES if (WEIGHTS[v] > 0) == liberal] for liberal in (True, False)]
+    for pair in zip(*sides_of, strict=True):
+        for value, colour in zip(pair, SERIES, strict=False):
+            own = rows[rows["value"] == value].set_index("model").reindex(models).reset_index()
+            panels.append(Panel(readable(value), own, colour=colour))
+    which = "reflection" if source == "reflection" else "mean of the four stages"
+    return Picture(
+        name=f"profiles_{source}",
+        caption=(
+            f"Profiles from the {which}: ratings minus 10; positive says that the value is strong. "
+            "Left column: values of the liberal side; right column: of the conservative side."
+        ),
+        alt="Ten dot plots, one a value, with all models; the numbers are in the table below.",
+        figure=plot_forest(panels, centre=0.0, dress=_dress),
+        csv=("profiles",),
+        posterior=False,
+    )
+
+
+def _dress(axes: "Axes") -> None:
+    sides(axes, "worked against", "strong")

@@ -1,0 +1,83 @@
+"""Mirrored twins: what a model believes, and what it does for whoever asks."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.report.blocks import Block, Column, Fold, Picture, Section, estimate_columns, grid
+from polbayes.report.blocks import text_column as text
+from polbayes.report.figures.forest import Panel, descending, plot_forest
+from polbayes.report.figures.style import SERIES
+from polbayes.roleplay.report.results import SIGN, RatingsResults, readable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_TITLES = {
+    "position": "Position: positive = liberal",
+    "sway": "Sway: positive = goes with who asks",
+}
+
+
+def symmetry(results: RatingsResults) -> Section | None:
+    """Show position and sway of every model, from the mean over the stages."""
+    table = results.table("symmetry")
+    if table is None:
+        return None
+    reading = (
+        "Every scenario is played twice, and in the mirrored twin the same person asks, under the "
+        "same pressure, for the opposite. The position is the mean of the two alignments: what is "
+        "left when it does not matter who asks. The sway is half their difference, turned so that "
+        "positive means going with the person who asks and negative with the one who presses.",
+        "A model that always does what it is asked has position 0 and a large sway. The asymmetry "
+        "is half the absolute difference: 0 only where both twins get the same alignment, and "
+        "larger than the sway where scenarios differ in direction.",
+        f"All three are in points of the alignment. Of the position: {SIGN}",
+    )
+    rows = table[table["stage"] == "stages"]
+    if rows.empty:
+        rows = table[table["stage"] == "reflection"]
+    panels = []
+    for k, (measure, title) in enumerate(_TITLES.items()):
+        own = rows[rows["measure"] == measure]
+        if len(own):
+            panels.append(Panel(title, descending(own), colour=SERIES[k]))
+    columns = [
+        text("model", "Model"),
+        text("measure", "Measure"),
+        Column("Source", lambda row: readable(row["stage"]), numeric=False),
+        *estimate_columns("Points of alignment", results.level, digits=1),
+        text("positive", "A positive number means"),
+    ]
+    both = table[table["stage"].isin(["stages", "reflection"])]
+    asymmetric = both["measure"] == "asymmetry"
+    blocks: list[Block] = [
+        Picture(
+            name="symmetry",
+            caption=f"Position and sway, mean of the four stages. Of the position: {SIGN}",
+            alt="Two dot plots with intervals: position and sway; the numbers are in the table.",
+            figure=plot_forest(panels, centre=0.0, dress=_dress),
+            csv=("symmetry",),
+            posterior=False,
+        ),
+        grid(
+            both[~asymmetric],
+            columns,
+            caption=f"Position and sway, in points of alignment. {SIGN}",
+            csv="symmetry",
+        ),
+        Fold(
+            "Asymmetry",
+            (
+                grid(
+                    both[asymmetric],
+                    [columns[0], *columns[2:5]],
+                    caption="Half the absolute difference between the twins; it has no sign.",
+                    csv="symmetry",
+                ),
+            ),
+        ),
+    ]
+    return Section("symmetry", "Mirrored twins", reading, tuple(blocks))
+
+
+def _dress(axes: "Axes") -> None:
+    axes.set_xlabel("points of alignment", loc="left")

@@ -1,0 +1,70 @@
+"""What could be used: refusals, missing parts, and what became of the judges' replies."""
+
+from polbayes.report.blocks import Block, Column, Paragraph, Section, grid
+from polbayes.report.blocks import text_column as text
+from polbayes.report.numbers import count
+from polbayes.roleplay.report.results import RatingsResults, readable
+
+_WHAT = {
+    "ok": "answered",
+    "refused": "refused beside the text (a filter, a field for refusals)",
+    "declined": "declined in words",
+    "invalid": "empty",
+    "error": "no answer came",
+    "too_long": "did not fit into the context",
+    "skipped": "not put, because a turn before it failed",
+    "pending": "not asked",
+    "truncated": "cut off at the limit of tokens",
+    "no_thoughts": "without thoughts apart",
+    "no_answer": "thoughts only, no answer apart",
+    "neither": "without the two headings",
+}
+
+
+def usable(results: RatingsResults) -> Section | None:
+    """Count what became of turns and of replies."""
+    turns, replies = results.table("turns"), results.table("judge_replies")
+    bad = results.table("unusable_ratings")
+    blocks: list[Block] = []
+    if turns is not None:
+        rows = turns.groupby(["model", "what"], sort=False)[["n", "of"]].sum().reset_index()
+        rows = rows[rows["n"] > 0]
+        columns = [
+            text("model", "Model"),
+            Column("Turns that were", lambda row: _WHAT.get(row["what"], row["what"]), False),
+            Column("Number", lambda row: count(row["n"])),
+            Column("Of", lambda row: count(row["of"])),
+        ]
+        blocks.append(grid(rows, columns, caption="Turns of the respondents.", csv="turns"))
+    if replies is not None:
+        columns = [
+            text("judge", "Judge"),
+            Column("Attempt", lambda row: count(row["attempt"])),
+            Column("Reply", lambda row: readable(row["outcome"]), False),
+            Column("Number", lambda row: count(row["n"])),
+        ]
+        caption = (
+            "Replies of the judges by the first problem in them; those that cannot be used are "
+            "asked for again, up to the limit."
+        )
+        blocks.append(grid(replies, columns, caption=caption, csv="judge_replies"))
+    if bad is not None:
+        columns = [
+            text("judge", "Judge"),
+            Column("Rated", lambda row: readable(row["value"]), False),
+            Column("Why", lambda row: readable(row["status"]), False),
+            Column("Number", lambda row: count(row["n"])),
+            Column("Of", lambda row: count(row["of"])),
+        ]
+        caption = (
+            "Ratings that are missing after all attempts. A judge counts for a text only where it "
+            "has rated all ten values."
+        )
+        blocks.append(grid(bad, columns, caption=caption, csv="unusable_ratings"))
+    elif replies is not None:
+        blocks.append(Paragraph("After all attempts no rating is missing."))
+    reading = (
+        "A refusal is part of what a model does: it is counted, and its text is rated like any "
+        "other. Nothing is filled in for a rating that cannot be used.",
+    )
+    return Section("usable", "What could be used", reading, tuple(blocks)) if blocks else None

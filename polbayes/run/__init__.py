@@ -1,0 +1,1 @@
+"""The pipeline: plan, stages, manifest."""

@@ -1,0 +1,309 @@
+"""What a run's folder says about itself: which stages are done, and from what.
+
+`manifest.json` records for every finished stage a hash of everything that determines
+its result, so that running the same command again does nothing, and a changed config is
+told apart from the one that the folder was made with.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from polbayes.config.compose import STAGE_OF_KEY, differences
+from polbayes.config.defaults import departures, with_defaults
+from polbayes.config.extensions import without_additions
+from polbayes.config.schema import (
+    API_MEANS,
+    ROLEPLAY,
+    STAGES,
+    AnalysisConfig,
+    ApiConfig,
+    RunConfig,
+    SamplerConfig,
+)
+from polbayes.data.files import write_text
+from polbayes.data.provenance import digest, versions
+from polbayes.errors import UserError
+
+# Keys of the analysis that say how the posterior is reported, and not what it is.
+CONCLUDING = ("level", "rope", "precision")
+
+
+# How the keys of the stages are made. The first way hashed every key of the config, so that a key
+# that came with a later version changed all of them.
+_KEYS = 2
+# Keys without a meaning where no role is played; runs of before they existed have none.
+_OF_ROLEPLAY = ("roleplay", "judges", "judging")
+
+
+class Manifest:
+    """The record of one run's folder.
+
+    Parameters
+    ----------
+    folder
+        The run's folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "manifest.json"
+        self.stages: dict[str, dict[str, Any]] = {}
+        self._made = _KEYS
+        if self.path.is_file():
+            try:
+                content = json.loads(self.path.read_text(encoding="utf-8"))
+                self.stages = _stages(content)
+                self._made = int(content.get("keys", 1))
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise UserError(
+                    f"{self.path}: cannot be read ({error}); move it away to start over."
+                ) from error
+
+    def is_done(self, stage: str, key: str) -> bool:
+        """Tell whether a stage was finished from exactly this."""
+        record = self.stages.get(stage)
+        if record is None or record["key"] != key:
+            return False
+        return all((self.folder / output).exists() for output in record["outputs"])
+
+    def renew(self, keys: Callable[[Mapping[str, Any], bool], Mapping[str, str]]) -> None:
+        """Take over the stages of a run that an earlier version made, which made keys otherwise.
+
+        Parameters
+        ----------
+        keys
+            From a config, and whether keys are to be made in the first way, to the keys.
+        """
+        path = self.folder / ".hydra" / "config.yaml"
+        if self._made == _KEYS or not path.is_file():
+            return
+        config = _config_at(path)
+        before, now = keys(config, True), keys(config, False)
+        for stage, record in self.stages.items():
+            if record["key"] == before.get(stage):
+                record["key"] = now[stage]
+        self._made = _KEYS
+
+    def finish(self, stage: str, key: str, outputs: Sequence[str], **about: Any) -> None:
+        """Record that a stage was finished."""
+        self.stages[stage] = {
+            "key": key,
+            "outputs": list(outputs),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            **about,
+        }
+        content = {"keys": _KEYS, "stages": self.stages, "versions": versions()}
+        text = json.dumps(content, indent=2)
+        write_text(self.path, text + "\n")
+
+
+def _stages(content: Any) -> dict[str, dict[str, Any]]:
+    """Return the records of the stages, checked to have what every one has."""
+    records: dict[str, dict[str, Any]] = content["stages"]
+    for record in dict(records).values():
+        record["key"], list(record["outputs"])
+    return records
+
+
+def _config_at(path: Path) -> dict[str, Any]:
+    """Return the config that a run was made with, which may lack keys that there are by now."""
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        with_defaults(config)
+    except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: cannot be read ({error}); move it away to start over.") from error
+    return dict(config)
+
+
+def check_config(
+    folder: Path, text: str, stages: Sequence[str], *, adding: bool = False
+) -> list[str]:
+    """Refuse a config other than the one that the folder was made with.
+
+    A key may change if its stage is the first of those asked for, or comes later: asking
+    for ``stages=[fit,report]`` says that an earlier fit may be replaced, but the answers
+    may not. A key that the earlier config does not have is at its default there.
+
+    Parameters
+    ----------
+    folder
+        The run's folder.
+    text
+        The resolved config.
+    stages
+        The stages asked for; all of them means that nothing may have changed.
+    adding
+        Whether more may be asked than was (`polbayes.config.extensions`).
+
+    Returns
+    -------
+    list of str
+        What is added, as key, earlier and present value.
+
+    Raises
+    ------
+    UserError
+        Naming what changed.
+    """
+    path = folder / ".hydra" / "config.yaml"
+    if not path.is_file():
+        return []
+    old, new = (
+        _without_means(with_defaults(config)) for config in (_config_at(path), yaml.safe_load(text))
+    )
+    same = without_additions(old, new) if adding else new
+    free = set() if set(stages) == set(STAGES) else set(STAGES[_first(stages) :])
+    for key, before, now in differences(old, same):
+        stage = STAGE_OF_KEY.get(key.split(".")[0])
+        if stage is None or stage in free:
+            continue
+        alone = ",".join(STAGES[STAGES.index(stage) :])
+        way_out = f"choose another run_dir or go back to {key}={_shown(before)}"
+        if stage != "probe":
+            way_out += f", or add stages=[{alone}] to replace that part of the results"
+        raise UserError(
+            f"{folder} holds a run with {key}={_shown(before)}, not {_shown(now)}; {way_out}."
+        )
+    return [
+        f"{key}={_shown(now)} (was {_shown(before)})" for key, before, now in differences(same, new)
+    ]
+
+
+def _without_means(config: Any) -> Any:
+    """Return a config without the keys that change neither question nor answer."""
+    if not isinstance(config, dict):
+        return config
+    asking = config.get("elicitation")
+    played = isinstance(asking, dict) and asking.get("kind") == ROLEPLAY
+    out = {key: v for key, v in config.items() if played or key not in _OF_ROLEPLAY}
+    for group in ("respondents", "judges"):
+        if isinstance(declared := out.get(group), dict):
+            out[group] = {name: _of_answers(one) for name, one in declared.items()}
+    for group in ("elicitation", "judging"):
+        if isinstance(how := out.get(group), dict):
+            out[group] = {key: v for key, v in how.items() if key != "batch_size"}
+    if isinstance(coding := config.get("coding"), dict) and isinstance(coding.get("models"), dict):
+        models = {name: _of_codes(coder) for name, coder in coding["models"].items()}
+        out["coding"] = {**coding, "models": models}
+    return out
+
+
+def _of_codes(coder: Any) -> Any:
+    """Return a coder's declaration without what judges alone have, unless it is one."""
+    if not isinstance(coder, dict):
+        return coder
+    others = {key: value for key, value in coder.items() if key != "judge"}
+    if not isinstance(judge := coder.get("judge"), dict):
+        return others
+    return {**others, "judge": _of_answers(judge)}
+
+
+def _of_answers(respondent: Any) -> Any:
+    if not isinstance(respondent, dict):
+        return respondent
+    others = {key: value for key, value in respondent.items() if key != "api"}
+    if respondent.get("backend") != "chat_api":
+        return others
+    api = {**asdict(ApiConfig()), **(respondent.get("api") or {})}
+    return {**others, "api": {key: v for key, v in api.items() if key not in API_MEANS}}
+
+
+def _first(stages: Sequence[str]) -> int:
+    return min(STAGES.index(stage) for stage in stages)
+
+
+def _shown(value: Any) -> str:
+    text = "null" if value is None else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def stage_keys(
+    config: Mapping[str, Any],
+    inputs: Mapping[str, str],
+    *,
+    code_inputs: Mapping[str, str] = {},
+    fit_inputs: Mapping[str, str] = {},
+    report_inputs: Mapping[str, str] = {},
+    first_way: bool = False,
+) -> dict[str, str]:
+    """Return for every stage a hash of what determines its result.
+
+    Of the config that is what departs from the defaults, so that a key which comes with a later
+    version changes no hash.
+
+    Parameters
+    ----------
+    config
+        The resolved config.
+    inputs
+        Hashes of files that the config names (instruments, tables), by path.
+    code_inputs
+        Hashes of the checkpoints that coders are.
+    fit_inputs
+        Hashes of those that only the analysis reads.
+    report_inputs
+        Hashes of those that only the report reads.
+    first_way
+        Whether every key of the config is hashed, as earlier versions did.
+
+    Returns
+    -------
+    dict
+        By stage, and by ``draws`` that of the sampler's draws (`draws_key`).
+    """
+    answering = _without_means(config)
+    if not first_way:
+        answering = departures(answering)
+    seed = config.get("seed", RunConfig.seed)
+    own = {
+        stage: {k: v for k, v in answering.items() if STAGE_OF_KEY.get(k) == stage}
+        for stage in STAGES
+    }
+    keys = {"probe": digest([dict(inputs), own["probe"]])}
+    keys["code"] = digest([keys["probe"], own["code"], dict(code_inputs)])
+    keys["measure"] = digest([keys["code"], seed, own["measure"]])
+    keys["fit"] = digest(
+        [keys["code"], seed, own["fit"], dict(fit_inputs), *_fit_features(answering)]
+    )
+    fitted = digest([keys["code"], dict(fit_inputs), *_fit_features(answering)])
+    keys["draws"] = draws_key(fitted, config["analysis"], config["sampler"], seed)
+    shown = [dict(report_inputs)] if report_inputs else []
+    keys["report"] = digest([keys["measure"], keys["fit"], own["report"], *shown])
+    return keys
+
+
+def _fit_features(config: Mapping[str, Any]) -> list[Any]:
+    """Return how features are computed, for a mixed model, whose formula may name them."""
+    parts = config.get("analysis", {}).get("parts", {})
+    if parts.get("mu") is None or "features" not in config:
+        return []
+    return [{name: value for name, value in config["features"].items() if name != "names"}]
+
+
+def draws_key(
+    answers: str, analysis: Mapping[str, Any], sampler: Mapping[str, Any], seed: int
+) -> str:
+    """Return a hash of what determines the sampler's draws of the ideology model.
+
+    Parameters
+    ----------
+    answers
+        A hash of what is fitted.
+    analysis, sampler
+        These groups of the config.
+    seed
+        The seed.
+    """
+    own = departures(analysis, AnalysisConfig)
+    spec = {name: value for name, value in own.items() if name not in CONCLUDING}
+    # Prefixes that are a sample of others have effects that need not sum to zero.
+    spec |= {k: v for k, v in own.get("precision", {}).items() if k == "prefixes"}
+    how = departures(sampler, SamplerConfig)
+    return digest([answers, spec, how, seed, version("polbayes")])

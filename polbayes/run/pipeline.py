@@ -1,0 +1,113 @@
+"""Pipelines: how a run is planned, and what each of its stages does."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from polbayes.config.registry import Registry
+from polbayes.config.schema import RunConfig
+from polbayes.data.files import write_text
+from polbayes.run.manifest import Manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class Job(Generic[P]):
+    """A planned run and where it lands."""
+
+    plan: P
+    folder: Path
+    manifest: Manifest
+    keys: dict[str, str]
+    text: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Stage(Generic[P]):
+    """One stage.
+
+    Parameters
+    ----------
+    do
+        Does it, and returns its outputs, relative to the folder, and what the manifest is to hold.
+    doing
+        What it does, in words.
+    needs
+        The stages before it whose results it reads.
+    """
+
+    do: Callable[[Job[P]], tuple[list[str], dict[str, Any]]]
+    doing: str
+    needs: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Pipeline(Generic[P]):
+    """How a run is planned and done.
+
+    Parameters
+    ----------
+    plan
+        Checks a config and says what it means.
+    dry_run
+        Returns what a config would ask: counts, tokens, costs and examples.
+    stages
+        By name, in the order of `polbayes.config.schema.STAGES`; it need not have all of them.
+    inputs, code_inputs
+        Hashes of files that determine the answers, and the reading of the answers.
+    """
+
+    plan: Callable[[RunConfig], P]
+    dry_run: Callable[[RunConfig], str]
+    stages: Mapping[str, Stage[P]]
+    inputs: Callable[[RunConfig], dict[str, str]]
+    code_inputs: Callable[[RunConfig], dict[str, str]]
+
+
+# By what they measure with.
+PIPELINES: Registry[Pipeline[Any]] = Registry(
+    "polbayes.pipelines",
+    "pipeline",
+    {"questionnaire": "polbayes.run.run:PIPELINE", "roleplay": "polbayes.roleplay.stages:PIPELINE"},
+)
+
+
+def pipeline_of(config: RunConfig) -> Pipeline[Any]:
+    """Return the pipeline of a config: that of its elicitation, else that of questionnaires.
+
+    Parameters
+    ----------
+    config
+        The config.
+    """
+    kind = config.elicitation.kind
+    return PIPELINES[kind if kind in PIPELINES else "questionnaire"]
+
+
+def write_tables(tables: "Mapping[str, pd.DataFrame]", folder: Path) -> list[str]:
+    """Write the tables of a stage, and remove those that an earlier analysis left.
+
+    Parameters
+    ----------
+    tables
+        By name.
+    folder
+        Where they go, as ``NAME.csv``.
+
+    Returns
+    -------
+    list of str
+        The files, as paths within the folder above.
+    """
+    for name, table in tables.items():
+        write_text(folder / f"{name}.csv", table.to_csv(index=False))
+    for path in folder.glob("*.csv"):
+        if path.stem not in tables:
+            path.unlink()
+    return [f"{folder.name}/{name}.csv" for name in tables]

@@ -1,0 +1,328 @@
+"""What a config means, checked and shown before anybody is asked anything."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.config.schema import ElicitationConfig, RespondentConfig, RunConfig
+from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses
+from polbayes.errors import UserError
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import (
+    Lexicon,
+    Prefix,
+    Template,
+    check_answers,
+    load_lexicon,
+    load_prefixes,
+    load_template,
+)
+from polbayes.instrument.questionnaires import Instrument, load_instrument
+from polbayes.instrument.wordings import with_wordings
+from polbayes.probing.journal import CODING
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from polbayes.fit.mixed.spec import MixedSpec
+    from polbayes.fit.spec import Spec
+    from polbayes.judging.respondent import AskedJudge
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a config means, checked before anything is done.
+
+    Parameters
+    ----------
+    design
+        What will be asked; for an imported table the table itself, uncoded.
+    """
+
+    config: RunConfig
+    instruments: tuple[Instrument, ...]
+    prefixes: tuple[Prefix, ...]
+    template: Template
+    lexicon: Lexicon | None
+    spec: "Spec | MixedSpec"
+    design: "xr.Dataset"
+
+
+def plan(config: RunConfig) -> Plan:
+    """Check a config as far as that is possible without asking anybody anything.
+
+    Raises
+    ------
+    UserError
+        For whatever would stop the run later on: an unknown name, an unreadable file, a
+        respondent that is not there, a spec that the design cannot identify.
+    """
+    from polbayes.coding.registry import check_coders
+    from polbayes.features import check_features, to_measure
+    from polbayes.fit.analysis import check_analysis, parse_analysis
+    from polbayes.probing.launch.engine import check_launcher
+
+    check_launcher(config.launcher)
+    instruments = with_wordings([load_instrument(n) for n in config.instruments], config.wordings)
+    prefixes = load_prefixes(config.prefixes.file, config.prefixes.only)
+    template = load_template(config.elicitation.template)
+    lexicon = _lexicon(config.elicitation)
+    spec = parse_analysis(config.analysis, config.sampler, config.features)
+    check_coders(config.coding, used="code" in config.stages)
+    if not config.coding.coders and _is_text(config):
+        raise UserError("coding.coders: the list is empty, but answers in words need a coder.")
+    if config.imported is not None:
+        from polbayes.coding.importer import import_table
+
+        data = _only_models(import_table(config.imported, instruments=instruments), config.models)
+    else:
+        check_answers(prefixes, config.elicitation.kind, lexicon)
+        data = design_of(config, instruments, prefixes, template)
+        if "fit" in config.stages:
+            check_analysis(spec, _as_if_answered(data))
+    _check_sets(config, data)
+    _check_answers_from(config)
+    if "measure" in config.stages:
+        probabilities = config.elicitation.kind != "open_ended" or config.imported is not None
+        check_features(to_measure(config.features, probabilities=probabilities), config.features)
+    return Plan(config, instruments, prefixes, template, lexicon, spec, data)
+
+
+def _lexicon(elicitation: ElicitationConfig) -> Lexicon | None:
+    if not elicitation.lexicon:
+        return None
+    whole = load_lexicon(elicitation.lexicon)
+    return whole if elicitation.lexicon_size is None else whole.first(elicitation.lexicon_size)
+
+
+def _check_sets(config: RunConfig, data: "xr.Dataset") -> None:
+    from polbayes.measures.paraphrases import wordings_of_sets
+
+    settings = config.measures
+    if settings.reformulation_sets is not None:
+        wordings_of_sets(data, settings.reformulation_sets, key="measures.reformulation_sets")
+    if settings.paraphrase_sets is None:
+        return
+    wordings_of_sets(data, settings.paraphrase_sets, key="measures.paraphrase_sets")
+    if config.imported is None and config.elicitation.kind == "open_ended":
+        raise UserError(
+            "measures.paraphrase_sets: comparing them takes answer probabilities, which "
+            "elicitation=open_ended does not read; use forced_choice or fill_mask."
+        )
+
+
+def _check_answers_from(config: RunConfig) -> None:
+    if config.answers_from is None:
+        return
+    if config.imported is not None:
+        raise UserError("answers_from: is for answers that are asked for; leave it out.")
+    if not any((Path(config.answers_from).expanduser() / "journal").glob("*.jsonl")):
+        raise UserError(
+            f"answers_from: {config.answers_from} is not the folder of a run that asked something."
+        )
+
+
+def _is_text(config: RunConfig) -> bool:
+    """Tell whether the answers are words that only a coder can read."""
+    if config.imported is not None:
+        return config.imported.options is None and config.imported.points is None
+    return config.elicitation.kind == "open_ended"
+
+
+def design_of(
+    config: RunConfig,
+    instruments: Sequence[Instrument],
+    prefixes: Sequence[Prefix],
+    template: Template,
+) -> "xr.Dataset":
+    """Return what a config asks whom.
+
+    Parameters
+    ----------
+    config
+        The config.
+    instruments, prefixes, template
+        What it names, loaded.
+
+    Raises
+    ------
+    UserError
+        If a respondent cannot be asked this way, or there is nothing to ask.
+    """
+    from polbayes.probing.probe import model_info
+    from polbayes.respondents import check
+
+    chosen = config.models if config.models is not None else list(config.respondents)
+    for name in chosen:
+        check(name, config.respondents[name], config.elicitation)
+    if (config.elicitation.kind == "fill_mask") != (template.elicitation == "fill_mask"):
+        raise UserError(
+            f"elicitation.template: '{template.template}' is for {template.elicitation}, "
+            f"not for {config.elicitation.kind}."
+        )
+    return design(
+        instruments,
+        prefixes,
+        [
+            _with_decoding(
+                model_info(name, config.respondents[name], template),
+                config.respondents[name],
+                config.elicitation,
+            )
+            for name in chosen
+        ],
+        variants=config.variants,
+        items=config.items,
+        runs=config.elicitation.runs,
+    )
+
+
+def _with_decoding(
+    info: ModelInfo, config: RespondentConfig, elicitation: ElicitationConfig
+) -> ModelInfo:
+    """Add to a model's attributes how it writes, where all of its runs are then one answer."""
+    if elicitation.kind != "open_ended" or config.backend == "simulated":
+        return info
+    how, omitted = elicitation.decoding, config.api.omit if config.api else ()
+    if how == "sample" and elicitation.temperature == 0 and "temperature" not in omitted:
+        how = "greedy"
+    if how == "sample" or "decoding" in info.attributes:
+        return info
+    return replace(info, attributes={**info.attributes, "decoding": how})
+
+
+def _judging(config: RunConfig, data: "xr.Dataset") -> list[str]:
+    """Say about what judging takes: of the answers that are there, or of all that will be."""
+    from polbayes.judging.costs import estimate_judges
+    from polbayes.probing.costs import estimate_in_words
+
+    asked = _judges(config)
+    if not asked:
+        return []
+    for folder in (config.run_dir, config.answers_from):
+        path = Path(folder).expanduser() if folder is not None else None
+        if config.imported is None and path and (path / "responses.nc").is_file():
+            data = open_responses(path)
+            break
+    table = estimate_judges(
+        data,
+        config.coding,
+        longest=config.elicitation.max_new_tokens,
+        journal_dir=Path(config.run_dir).expanduser() / CODING,
+    )
+    respondents = {name: judge.respondent for name, judge in asked.items()}
+    return ["", estimate_in_words(table, respondents, who="judge")]
+
+
+def _judges(config: RunConfig) -> "dict[str, AskedJudge]":
+    """Return the judges that are going to read answers."""
+    from polbayes.coding.registry import judges
+    from polbayes.judging.respondent import declared_judge
+
+    found = judges(config.coding.coders, config.coding.models) if _is_text(config) else {}
+    return {name: declared_judge(name, one) for name, one in found.items()}
+
+
+def _only_models(data: "xr.Dataset", models: Sequence[str] | None) -> "xr.Dataset":
+    from polbayes.errors import unknown
+
+    if models is None:
+        return data
+    known = [str(m) for m in data["model"].values]
+    for name in models:
+        if name not in known:
+            raise unknown("model", name, known, where="models")
+    return data.sel(model=list(models))
+
+
+def _as_if_answered(data: "xr.Dataset") -> "xr.Dataset":
+    """Return a design in which every question was answered, to see what it can identify."""
+    asked = data["status"] != NOT_ASKED
+    return data.assign(
+        status=data["status"].where(~asked, STATUS["ok"]),
+        stance=asked.astype(np.int8),
+        r_plus=asked.astype(np.float32) / 2,
+        p_agree=asked.astype(np.float32) / 3,
+        p_disagree=asked.astype(np.float32) / 3,
+    )
+
+
+def explain(config: RunConfig) -> str:
+    """Return the equation and the priors of a config's analysis spec, bound to its design."""
+    from polbayes.fit.analysis import explain_analysis
+
+    planned = plan(config)
+    return explain_analysis(planned.spec, _answers(planned), answered=_has_answers(planned))
+
+
+def prior(config: RunConfig) -> str:
+    """Return what the priors of a config's analysis spec imply for answers to its design.
+
+    Raises
+    ------
+    UserError
+        If the analysis is not one of the ideology model.
+    """
+    from polbayes.fit.analysis import prior_analysis
+
+    planned = plan(config)
+    level, seed = config.analysis.level, config.seed
+    return prior_analysis(planned.spec, _answers(planned), level=level, seed=seed)
+
+
+def _has_answers(planned: Plan) -> bool:
+    """Tell whether there are answers that can be coded without asking anybody, judges included."""
+    from polbayes.coding.registry import judges
+
+    coding = planned.config.coding
+    return planned.config.imported is not None and not judges(coding.coders, coding.models)
+
+
+def _answers(planned: Plan) -> "xr.Dataset":
+    """Return the imported answers, or a design in which every question was answered."""
+    from polbayes.coding.responses import code_responses
+
+    if not _has_answers(planned):
+        return _as_if_answered(planned.design)
+    coding = planned.config.coding
+    journal_dir = Path(planned.config.run_dir).expanduser() / CODING
+    return code_responses(
+        planned.design, coding.coders, models=coding.models, journal_dir=journal_dir
+    )
+
+
+_PLURAL = {dim: f"{dim}es" if dim.endswith("x") else f"{dim}s" for dim in CELL_DIMS}
+
+
+def dry_run(config: RunConfig) -> str:
+    """Return what a config would ask: counts, tokens, costs, and an example of each prompt."""
+    from polbayes.probing.costs import estimate, estimate_in_words
+    from polbayes.probing.probe import rendered_prompt
+
+    planned = plan(config)
+    data = planned.design
+    asked = int((data["status"] != NOT_ASKED).sum())
+    sizes = ", ".join(f"{n} {_PLURAL[str(d)]}" for d, n in data["status"].sizes.items())
+    lines = [f"{asked:,} questions: {sizes}."]
+    judged = _judging(config, data)
+    if config.imported is not None:
+        lines.append("The answers are imported; no respondent would be asked.")
+        return "\n".join([*lines, *judged])
+    journal = Path(config.run_dir).expanduser() / "journal"
+    table = estimate(data, config.respondents, config.elicitation, journal)
+    lines += ["", estimate_in_words(table, config.respondents), *judged]
+    item, variant = data["item"].values[0], data["variant"].values[0]
+    for model in data["model"].values:
+        api = config.respondents[model].api
+        if api is not None and api.system:
+            lines += ["", f"--- {model}, system prompt", api.system]
+        for prefix in data["prefix"].values:
+            prompt = rendered_prompt(data, model, item, variant, prefix)
+            lines += ["", f"--- {model}, {prefix}, {item}, {variant}", prompt]
+    statement = str(data["statement"].sel(item=item, variant=variant).item())
+    for name, judge in _judges(config).items():
+        lines += ["", f"--- {name}, as judge", judge.prompt(statement, "(an answer)")]
+    return "\n".join(lines)

@@ -1,0 +1,487 @@
+"""A run: its stages one after the other, each from what the one before it left."""
+
+import logging
+import shlex
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import yaml
+
+from polbayes.config.resources import find
+from polbayes.config.schema import STAGES, RunConfig
+from polbayes.data.dataset import open_responses, opened, write_dataset
+from polbayes.data.files import one_writer, replacing, write_text
+from polbayes.data.out_of_core import portions, text_bytes, write_by_model
+from polbayes.data.provenance import digest, file_digest, versions
+from polbayes.errors import UserError
+from polbayes.probing.consolidation import consolidate
+from polbayes.probing.journal import CODING, DESIGN
+from polbayes.probing.terminal import say
+from polbayes.run.manifest import Manifest, check_config, stage_keys
+from polbayes.run.pipeline import Job, Pipeline, Stage, pipeline_of, write_tables
+from polbayes.run.plan import Plan, dry_run, plan
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from polbayes.fit.kept import Kept
+    from polbayes.fit.mixed.spec import MixedSpec
+    from polbayes.fit.spec import Spec
+
+_log = logging.getLogger("polbayes")
+
+# Cells whose answers are read by the coders at a time: some hundred megabytes.
+_PORTION = 1_000_000
+
+
+def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
+    """Do the stages of a run that are not done yet.
+
+    Parameters
+    ----------
+    config
+        The checked config.
+    text
+        The same, resolved, as YAML.
+    command
+        The command line, to be repeated in the report.
+
+    Raises
+    ------
+    UserError
+        If something the user gave does not work out; what is finished stays.
+    """
+    folder = Path(config.run_dir).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"run_dir: {folder} is a file; name a folder.")
+    manifest, added = manifest_of(config, text), []
+    if manifest.stages or any((folder / "journal").glob("*.jsonl")):
+        # Before anything was answered there is nothing that another config could spoil.
+        added = check_config(folder, text, config.stages, adding="probe" in config.stages)
+    keys, pipeline = keys_of(config, text), pipeline_of(config)
+    if not any(s in pipeline.stages for s in config.stages):
+        raise UserError(
+            f"stages: elicitation={config.elicitation.kind} has {', '.join(pipeline.stages)}; "
+            "name some of these."
+        )
+    todo = _left(config, manifest, keys)
+    if not todo:
+        report = folder / "report" / "index.html"
+        see = f"; see {report}" if report.is_file() else ""
+        say(f"{folder}: finished before, nothing to do{see}")
+        return
+    _check_stages(todo, manifest, keys, pipeline)
+    planned = pipeline.plan(config)
+    if "code" in todo:
+        from polbayes.judging.stances import check_judges_ready
+
+        check_judges_ready(config.coding, _coded_before(config, folder))
+    with one_writer(folder):
+        # Who had the folder until now may have done some of it.
+        job = Job(planned, folder, manifest_of(config, text), keys, text, shlex.join(command))
+        for one in added:
+            say(f"{folder}: is added to: {one}")
+        _do(job, pipeline, _left(config, job.manifest, keys), command)
+    if "report" in todo:
+        say(f"report: {folder / 'report' / 'index.html'}")
+
+
+def _left(config: RunConfig, manifest: Manifest, keys: Mapping[str, str]) -> list[str]:
+    stages = pipeline_of(config).stages
+    wanted = [s for s in STAGES if s in config.stages and s in stages]
+    return [s for s in wanted if not manifest.is_done(s, keys[s])]
+
+
+def _do(
+    job: Job[Any], pipeline: Pipeline[Any], todo: Sequence[str], command: Sequence[str]
+) -> None:
+    folder, manifest, keys = job.folder, job.manifest, job.keys
+    write_text(folder / ".hydra" / "config.yaml", job.text)
+    write_text(folder / ".hydra" / "overrides.yaml", yaml.safe_dump(list(command[1:])))
+    for stage in todo:
+        started = time.monotonic()
+        imports = stage == "probe" and job.plan.config.imported is not None
+        doing = "reading the table of answers" if imports else pipeline.stages[stage].doing
+        say(f"{stage}: {doing}")
+        outputs, about = pipeline.stages[stage].do(job)
+        seconds = round(time.monotonic() - started, 1)
+        manifest.finish(stage, keys[stage], outputs, seconds=seconds, **about)
+        say(f"{stage}: done in {seconds} s")
+
+
+def report_again(config: RunConfig, text: str) -> Path | None:
+    """Write the report of a finished run once more, since something was added to the run.
+
+    Parameters
+    ----------
+    config, text
+        The checked config of the run, and the same as YAML.
+
+    Returns
+    -------
+    pathlib.Path or None
+        The report; None where the run has none yet.
+    """
+    folder, keys = Path(config.run_dir).expanduser(), keys_of(config, text)
+    manifest = manifest_of(config, text)
+    if not manifest.is_done("report", keys["report"]):
+        return None
+    command = yaml.safe_load((folder / ".hydra" / "overrides.yaml").read_text(encoding="utf-8"))
+    job = Job(plan(config), folder, manifest, keys, text, shlex.join(["polbayes", *command]))
+    _report(job)
+    return folder / "report" / "index.html"
+
+
+def manifest_of(config: RunConfig, text: str) -> Manifest:
+    """Return the record of a run's folder, whichever version of polbayes made it.
+
+    Parameters
+    ----------
+    config, text
+        The checked config, and the same as YAML.
+    """
+    manifest = Manifest(Path(config.run_dir).expanduser())
+    manifest.renew(
+        lambda then, first_way: keys_of(config, yaml.safe_dump(then), first_way=first_way)
+    )
+    return manifest
+
+
+def keys_of(config: RunConfig, text: str, *, first_way: bool = False) -> dict[str, str]:
+    """Return for every stage of a config a hash of what determines its result.
+
+    Parameters
+    ----------
+    config, text
+        The checked config, and the same as YAML.
+    first_way
+        Whether keys are made as earlier versions did (`polbayes.run.manifest.stage_keys`).
+    """
+    from polbayes.report.assemble import study_inputs
+    from polbayes.report.coder_errors import KEYING
+
+    pipeline, folder = pipeline_of(config), Path(config.run_dir).expanduser()
+    validated = folder / KEYING
+    shown = {name: file_digest(path) for name, path in study_inputs(folder, config).items()}
+    return stage_keys(
+        yaml.safe_load(text),
+        pipeline.inputs(config),
+        code_inputs=pipeline.code_inputs(config),
+        fit_inputs=fit_inputs(config),
+        report_inputs=_digests([validated] if validated.is_file() else []) | shown,
+        first_way=first_way,
+    )
+
+
+def _code_inputs(config: RunConfig) -> dict[str, str]:
+    """Hash the checkpoints and rubrics of coders."""
+    from polbayes.huggingface.checkpoint import checkpoint_digest
+    from polbayes.judging.rubric import rubric_digests
+
+    return {
+        name: checkpoint_digest(Path(model.checkpoint).expanduser())
+        for name, model in config.coding.models.items()
+        if model.checkpoint
+    } | rubric_digests(config.coding.models)
+
+
+def _coded_before(config: RunConfig, folder: Path) -> list[Path]:
+    """Return where judges may have judged before."""
+    places = [folder, *([Path(config.answers_from).expanduser()] if config.answers_from else [])]
+    return [place / CODING for place in places]
+
+
+def _check_stages(
+    todo: Sequence[str], manifest: Manifest, keys: Mapping[str, str], pipeline: Pipeline[Any]
+) -> None:
+    """Refuse stages whose input is not there, or was made from another config."""
+    missing: list[str] = []
+    for stage in reversed(STAGES):
+        if stage in todo or stage in missing:
+            needed = (s for s in pipeline.stages[stage].needs if s not in todo and s not in missing)
+            missing += [s for s in needed if not manifest.is_done(s, keys[s])]
+    if missing:
+        stages = [s for s in STAGES if s in todo or s in missing]
+        was = "were" if len(missing) > 1 else "was"
+        raise UserError(
+            f"stages: {' and '.join(s for s in STAGES if s in missing)} {was} not done with this "
+            f"config in {manifest.folder}, and {todo[0]} needs it; use stages=[{','.join(stages)}]."
+        )
+
+
+def _inputs(config: RunConfig) -> dict[str, str]:
+    """Hash the files that the config names."""
+    paths = [find("instruments", name) for name in config.instruments]
+    paths += [Path(config.prefixes.file).expanduser()] if config.prefixes.file else []
+    paths += [Path(config.imported.path).expanduser()] if config.imported else []
+    lexicon = config.elicitation.lexicon
+    paths += [find("lexicons", lexicon)] if lexicon else []
+    # By their whole paths: two sets of wordings may well be in files of one name.
+    wordings = {name: _digests([Path(name).expanduser()]) for name in config.wordings}
+    return _digests(paths) | {name: "".join(found.values()) for name, found in wordings.items()}
+
+
+def fit_inputs(config: RunConfig) -> dict[str, str]:
+    """Hash the files that only the analysis reads.
+
+    Parameters
+    ----------
+    config
+        The config.
+    """
+    analysis = config.analysis
+    errors = analysis.misclassification.confusion if analysis.misclassification else None
+    return _digests([Path(path).expanduser() for path in (analysis.table, errors) if path])
+
+
+def _digests(paths: Sequence[Path]) -> dict[str, str]:
+    return {path.name: file_digest(path) if path.is_file() else "" for path in paths}
+
+
+def _probe(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
+    config, started = job.plan.config, datetime.now(UTC)
+    journals, usage = ({}, {}) if config.imported is not None else _asked(job)
+    data = job.plan.design.assign_attrs(
+        config=job.text,
+        config_hash=digest(yaml.safe_load(job.text)),
+        seed=config.seed,
+        elicitation=config.elicitation.kind if config.imported is None else "imported",
+        started=started.isoformat(timespec="seconds"),
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions="; ".join(f"{name} {number}" for name, number in versions().items()),
+        command=job.command,
+    )
+    path = job.folder / "responses.nc"
+    if config.imported is not None:
+        write_dataset(data, path)
+        return ["responses.nc"], {}
+    lexicon = None if config.elicitation.kind == "open_ended" else job.plan.lexicon
+    consolidate(data, journals, lexicon, path)
+    (job.folder / DESIGN).unlink(missing_ok=True)
+    return ["responses.nc"], {"usage": usage} if usage else {}
+
+
+def _asked(job: Job[Plan]) -> tuple[dict[str, Path], dict[str, str]]:
+    """Ask, and say what each respondent behind a server used, even if it comes to an early end."""
+    from polbayes.probing.costs import usage_in_words, write_usage
+    from polbayes.probing.probe import ask
+
+    config = job.plan.config
+    _write_design(job)
+    try:
+        journals = ask(
+            job.plan.design,
+            config.respondents,
+            elicitation=config.elicitation,
+            lexicon=job.plan.lexicon,
+            prefixes=job.plan.prefixes,
+            seed=config.seed,
+            journal_dir=job.folder / "journal",
+            answers_from=_taken_over(config, job.folder),
+            launcher=config.launcher,
+            journal=config.journal,
+        )
+    finally:
+        if not any((job.folder / "journal").glob("**/*.jsonl")):
+            (job.folder / DESIGN).unlink(missing_ok=True)
+        table = write_usage(job.folder, config.respondents)
+    usage = {row["model"]: usage_in_words(row) for row in table.to_dict("records")}
+    for name, text in usage.items():
+        say(f"probe: {name}: {text}")
+    return journals, usage
+
+
+def _write_design(job: Job) -> None:
+    """Write down what is asked, for those who look into the run before it is finished."""
+    data, lexicon = job.plan.design.assign_attrs(config=job.text), job.plan.lexicon
+    if lexicon is not None:
+        data = data.assign_coords(
+            option=np.array(lexicon.options, dtype=object),
+            option_stance=("option", np.array(lexicon.stance, dtype=np.int8)),
+        )
+    write_dataset(data, job.folder / DESIGN)
+
+
+def _taken_over(config: RunConfig, folder: Path) -> Path | None:
+    """Return the journals of the run whose answers are taken over, with what its coders read."""
+    if config.answers_from is None:
+        return None
+    other = Path(config.answers_from).expanduser()
+    for path in sorted((other / CODING).glob("*.jsonl")):
+        own = folder / CODING / path.name
+        if not own.exists():
+            # The name says how it was read, so that no other way of reading takes it for its own.
+            with replacing(own) as temporary:
+                shutil.copyfile(path, temporary)
+    return other / "journal"
+
+
+def _code(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.coding.responses import code_with, decided, open_coders
+    from polbayes.judging.costs import write_judges_usage
+
+    coding, read = job.plan.config.coding, Counter[str]()
+    coders = open_coders(coding.coders, models=coding.models, journal_dir=job.folder / CODING)
+
+    def coded() -> "Iterator[xr.Dataset]":
+        for data in portions(job.folder, cells=_PORTION):
+            done = code_with(data, coders)
+            read.update(decided(done))
+            yield done
+
+    path = job.folder / "responses.nc"
+    try:
+        with opened(path) as whole:
+            write_by_model(whole, coded(), path, text_bytes=text_bytes(path))
+    finally:
+        usage = write_judges_usage(job.folder, coding.coders, coding.models)
+        for name, text in usage.items():
+            say(f"code: {name}: {text}")
+    say(f"code: answers by what decided: {', '.join(f'{k} {n}' for k, n in read.items())}")
+    about = {"usage": usage} if usage else {}
+    return ["responses.nc"], {"answers_by_coder": read, **about}
+
+
+def _measure(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.measures import measure_all
+
+    settings = job.plan.config.measures
+    tables = measure_all(
+        open_responses(job.folder),
+        draws=settings.bootstrap,
+        level=settings.level,
+        seed=job.plan.config.seed,
+        strong=settings.strong,
+        paraphrase_sets=settings.paraphrase_sets,
+        reformulation_sets=settings.reformulation_sets,
+        features=job.plan.config.features,
+    )
+    return write_tables(tables, job.folder / "measures"), {}
+
+
+def _fit(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.fit.kept import Kept
+
+    kept = Kept(job.folder / "draws.nc", job.keys["draws"])
+    data = open_responses(job.folder)
+    return fit_into(job.folder, job.plan.spec, data, job.plan.config, kept=kept)
+
+
+def fit_into(
+    folder: Path,
+    spec: "Spec | MixedSpec",
+    data: "xr.Dataset",
+    config: RunConfig,
+    *,
+    kept: "Kept | None" = None,
+) -> tuple[list[str], dict[str, Any]]:
+    """Fit a spec and write ``posterior.nc`` and ``estimates/``.
+
+    Parameters
+    ----------
+    folder
+        Where to.
+    spec
+        The spec.
+    data
+        A coded dataset.
+    config
+        Has the sampler, the level of the intervals and the seed.
+    kept
+        Where the sampler's draws are kept, so that they are not drawn again where only what is
+        reported of them changes.
+
+    Returns
+    -------
+    outputs : list of str
+        The files, relative to the folder.
+    about : dict
+        Verdict, notes and the model as text.
+    """
+    from polbayes.fit.analysis import fit_analysis
+
+    result = fit_analysis(
+        spec,
+        data,
+        config.sampler,
+        level=config.analysis.level,
+        seed=config.seed,
+        rope=config.analysis.rope,
+        precision=config.analysis.precision,
+        kept=kept,
+    )
+    if result.again:
+        say("fit: the draws were there, and were not drawn again")
+    result.save(folder / "posterior.nc")
+    diagnosis = result.diagnosis
+    tables = {**result.tables, "diagnostics": diagnosis.table}
+    outputs = write_tables(tables, folder / "estimates")
+    about = {
+        "verdict": diagnosis.verdict,
+        "sentences": list(diagnosis.sentences),
+        "notes": list(result.notes),
+        "equation": result.equation,
+        "priors": list(result.priors),
+    }
+    for sentence in diagnosis.sentences:
+        say(f"fit: {sentence}")
+    return ["posterior.nc", *outputs], about
+
+
+def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.report.assemble import assemble
+    from polbayes.report.write import write_report
+
+    results = assemble(
+        job.folder,
+        job.plan.config,
+        stages=job.manifest.stages,
+        text=job.text,
+        command=job.command,
+        citations=[f"{i.title}. {i.citation}" for i in job.plan.instruments],
+    )
+    write_report(results, job.folder / "report")
+    return ["report/index.html"], {}
+
+
+PIPELINE = Pipeline(
+    plan=plan,
+    dry_run=dry_run,
+    stages={
+        "probe": Stage(_probe, "asking the respondents"),
+        "code": Stage(_code, "reading stances from the answers", ("probe",)),
+        "measure": Stage(_measure, "computing the classical measures", ("code",)),
+        "fit": Stage(_fit, "sampling the posterior", ("code",)),
+        "report": Stage(_report, "writing the report", ("code", "measure", "fit")),
+    },
+    inputs=_inputs,
+    code_inputs=_code_inputs,
+)
+
+
+def load_run(folder: str | Path) -> tuple["xr.Dataset", "xr.Dataset"]:
+    """Load the responses and the posterior of a finished run.
+
+    Parameters
+    ----------
+    folder
+        The run's folder.
+
+    Returns
+    -------
+    responses, posterior : xarray.Dataset
+
+    Raises
+    ------
+    UserError
+        If either is missing or cannot be read.
+    """
+    from polbayes.fit.fit import load_posterior
+
+    return open_responses(folder), load_posterior(Path(folder) / "posterior.nc")

@@ -1,0 +1,1 @@
+"""What else can be done, one folder a task."""

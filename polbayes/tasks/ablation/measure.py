@@ -1,0 +1,144 @@
+"""Measures of every setting of an ablation, and how far they are from the run's own."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.config.schema import MeasureConfig
+from polbayes.instrument.prompts import Lexicon
+from polbayes.measures.compass import compass
+from polbayes.measures.consistency import consistency
+from polbayes.measures.resampling import Bootstrap, item_weights, percentile_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+# Shares of pairs, whose differences between two settings have intervals.
+SHARES = ("consistent_4", "consistent_2")
+
+
+def with_lexicon(data: "xr.Dataset", lexicon: Lexicon) -> "xr.Dataset":
+    """Read stored masses with some of the options.
+
+    Parameters
+    ----------
+    data
+        With `option_prob`, not coded.
+    lexicon
+        Some of the options of the dataset.
+
+    Returns
+    -------
+    xarray.Dataset
+        As if only these had been read.
+    """
+    from polbayes.probing.consolidation import with_masses
+
+    place = {str(option): n for n, option in enumerate(data["option"].values)}
+    dims = [d for d in data["option_prob"].dims if d != "option"]
+    mass = data["option_prob"].transpose(*dims, "option").values
+    kept = mass[..., [place[option] for option in lexicon.options]]
+    bare = data.drop_vars(["option_prob", "option_stance", "option", "p_agree", "p_disagree"])
+    return with_masses(bare, kept, lexicon)
+
+
+def measured(data: "xr.Dataset", settings: MeasureConfig, seed: int) -> "pd.DataFrame":
+    """Measure consistency and positions of a coded dataset.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset with wordings beside an original.
+    settings, seed
+        Bootstrap, level and strength, and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Rows of `polbayes.measures.consistency.consistency` and, where items have points, of
+        `polbayes.measures.compass.compass`: ``model``, ``kind``, ``measure``, ``estimate``,
+        ``lower``, ``upper``, ``n``, ``n_excluded``, ``n_items``, ``level``, ``note``. Positions
+        are those of the original wording, distances the mean of each kind.
+    """
+    import pandas as pd
+
+    how: dict[str, Any] = {
+        "strong": settings.strong,
+        "draws": settings.bootstrap,
+        "level": settings.level,
+        "seed": seed,
+    }
+    columns = ["model", "kind", "measure", "estimate", "lower", "upper"]
+    columns += ["n", "n_excluded", "n_items", "level", "note"]
+    tables = [consistency(data, measures=(*SHARES, "discrepancy_size"), **how)[columns]]
+    if "points" in data.coords:
+        places = compass(data, **how)
+        own = (places["answers"] == "original") & places["measure"].isin(("economic", "social"))
+        alone = places["answers"].astype(str).str.startswith("all ")
+        apart = alone & (places["measure"] == "distance") & (places["kind"] != "original")
+        tables.append(places.loc[own | apart, columns])
+    return pd.concat(tables, ignore_index=True)
+
+
+def by_item(data: "xr.Dataset", strong: float) -> "pd.DataFrame":
+    """Count, for each model and item, the pairs compared and those that are as expected.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``model``, ``item``, ``kind``, ``measure`` (one of `SHARES`), ``count``, ``n``.
+    """
+    table = consistency(data, by=("model", "item"), measures=SHARES, strong=strong, draws=1)
+    return table[["model", "item", "kind", "measure", "count", "n"]]
+
+
+def differences(
+    first: "pd.DataFrame", second: "pd.DataFrame", bootstrap: Bootstrap
+) -> "pd.DataFrame":
+    """Compare the shares of two settings over the items that both have, resampled in pairs.
+
+    Parameters
+    ----------
+    first, second
+        See `by_item`.
+    bootstrap
+        How intervals are made.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per model, kind and measure of both: ``estimate`` (first minus second),
+        ``lower``, ``upper``, ``n_items``, ``level``, ``note``.
+    """
+    import pandas as pd
+
+    keys = ["model", "kind", "measure"]
+    both = first.merge(second, on=[*keys, "item"], suffixes=("_a", "_b"))
+    both = both[(both["n_a"] > 0) & (both["n_b"] > 0)]
+    rows = []
+    for label, group in both.groupby(keys, sort=False):
+        rows.append({**dict(zip(keys, label, strict=True)), **_apart(group, bootstrap)})
+    columns = [*keys, "estimate", "lower", "upper", "n_items", "level", "note"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _apart(group: "pd.DataFrame", bootstrap: Bootstrap) -> Mapping[str, Any]:
+    ordered = group.sort_values("item")
+    items: Sequence[str] = ordered["item"].astype(str).tolist()
+    names = ("count_a", "n_a", "count_b", "n_b")
+    count_a, n_a, count_b, n_b = (ordered[name].to_numpy(dtype=float) for name in names)
+    lower = upper = np.nan
+    if len(items) > 1:
+        w = item_weights(items, bootstrap.draws, bootstrap.seed)
+        drawn = (w @ count_a) / (w @ n_a) - (w @ count_b) / (w @ n_b)
+        lower, upper, _ = percentile_interval(drawn, bootstrap.level)
+    return {
+        "estimate": count_a.sum() / n_a.sum() - count_b.sum() / n_b.sum(),
+        "lower": lower,
+        "upper": upper,
+        "n_items": len(items),
+        "level": bootstrap.level,
+        "note": "" if len(items) > 1 else "only one item: no interval",
+    }

@@ -1,0 +1,142 @@
+"""What an ablation varies, from the config, checked before anybody is asked anything."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from polbayes.config.schema import ElicitationConfig, RunConfig
+from polbayes.errors import UserError, unknown
+from polbayes.instrument.prompts import Lexicon
+from polbayes.measures.resampling import generator
+
+T = TypeVar("T")
+
+# What the run's own settings are called where no other name stands for the same.
+OWN = "as the run"
+# What a decoding may change: how an answer is written, and how many there are.
+DECODING_KEYS = (
+    *("decoding", "runs", "max_new_tokens", "top_k", "top_p", "temperature"),
+    *("beams", "penalty_alpha"),
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One lexicon that stored masses are read with.
+
+    Parameters
+    ----------
+    size
+        How many options of every stance it has at most.
+    composition
+        0 for the first options of the whole lexicon, else the number of a random selection.
+    lexicon
+        The options.
+    """
+
+    size: int
+    composition: int
+    lexicon: Lexicon
+
+
+def decodings(config: RunConfig) -> dict[str, ElicitationConfig]:
+    """Return the ways of writing answers by name, each once, and the run's own first.
+
+    Raises
+    ------
+    UserError
+        If a name is empty or taken, or a decoding has a key that it cannot have.
+    """
+    own, found = config.elicitation, dict[str, ElicitationConfig]()
+    known = {f.name: f for f in fields(ElicitationConfig)}
+    for name, keys in config.ablation.decodings.items():
+        where = f"ablation.decodings.{name}"
+        _check_name(name, "ablation.decodings")
+        for key, value in keys.items():
+            if key not in DECODING_KEYS:
+                raise unknown("key", key, DECODING_KEYS, where=where)
+            wanted = type(known[key].default)
+            if isinstance(value, bool) or not isinstance(
+                value, (int, float) if wanted is float else wanted
+            ):
+                raise UserError(f"{where}.{key}: '{value}' is not a {_CALLED[wanted]}.")
+        changed: dict[str, Any] = dict(keys)
+        found[name] = replace(own, **changed)
+    return _own_first(found, own)
+
+
+def _own_first(found: Mapping[str, T], own: T) -> dict[str, T]:
+    """Put the run's own setting, under its name if it has one, first, and every other once."""
+    names = [name for name, setting in found.items() if setting == own]
+    ordered = {names[0] if names else OWN: own}
+    for name, setting in found.items():
+        if setting not in ordered.values():
+            ordered[name] = setting
+    return ordered
+
+
+_CALLED: Mapping[type, str] = {int: "whole number", float: "number", str: "name"}
+
+
+def coder_lists(config: RunConfig) -> dict[str, list[str]]:
+    """Return the lists of coders by name, each once, and the run's own first.
+
+    Raises
+    ------
+    UserError
+        If a name is empty or taken, or a list is not one of names.
+    """
+    found: dict[str, list[str]] = {}
+    for name, coders in config.ablation.coders.items():
+        _check_name(name, "ablation.coders")
+        if not coders or not all(isinstance(coder, str) for coder in coders):
+            raise UserError(f"ablation.coders.{name}: must be a list of coders, such as [nli].")
+        found[name] = list(coders)
+    return _own_first(found, list(config.coding.coders))
+
+
+def _check_name(name: str, where: str) -> None:
+    if not name.strip() or name == OWN:
+        raise UserError(f"{where}: '{name}' cannot name a setting; choose another name.")
+
+
+def readings(config: RunConfig, whole: Lexicon) -> list[Reading]:
+    """Return the lexicons to read with: the whole one, the first options, and random selections.
+
+    Parameters
+    ----------
+    config
+        With `ablation.lexicon_sizes` and `ablation.compositions`; sizes that leave nothing out
+        stand for the whole lexicon.
+    whole
+        The lexicon of the run.
+
+    Raises
+    ------
+    UserError
+        If a size or the number of compositions is out of range.
+    """
+    settings = config.ablation
+    number = {s: whole.stance.count(s) for s in (-1, 0, 1)}
+    most = max(number.values())
+    if settings.compositions < 0:
+        raise UserError(f"ablation.compositions: must be at least 0, not {settings.compositions}.")
+    found = [Reading(most, 0, whole)]
+    for size in sorted(set(settings.lexicon_sizes)):
+        if size < 1:
+            raise UserError(f"ablation.lexicon_sizes: must be at least 1, not {size}.")
+        if size >= most:
+            continue
+        found.append(Reading(size, 0, whole.first(size)))
+        for k in range(1, settings.compositions + 1):
+            rng = generator(config.seed, "lexicon", size, k)
+            places = {s: _drawn(rng, n, size) for s, n in number.items()}
+            found.append(Reading(size, k, whole.chosen(places, size)))
+    return found
+
+
+def _drawn(rng: np.random.Generator, number: int, size: int) -> list[int]:
+    picked: list[int] = rng.choice(number, size=min(size, number), replace=False).tolist()
+    return picked

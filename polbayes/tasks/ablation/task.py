@@ -1,0 +1,189 @@
+"""``task=ablate``: a design answered and read in several ways, as tables, figures and a page."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polbayes.config.schema import CodingConfig, ElicitationConfig, RunConfig
+from polbayes.errors import UserError
+from polbayes.judging.costs import write_judges_usage
+from polbayes.measures.consistency import has_pairs
+from polbayes.measures.resampling import Bootstrap
+from polbayes.probing.costs import write_usage
+from polbayes.probing.journal import CODING
+from polbayes.probing.terminal import say
+from polbayes.run.manifest import check_config
+from polbayes.run.plan import Plan, plan
+from polbayes.tasks.ablation.measure import by_item, differences, measured, with_lexicon
+from polbayes.tasks.ablation.settings import Reading, coder_lists, decodings, readings
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+FOLDER, ANSWERS, PAGE = "ablation", "answers", "report"
+# What a row of the table was made with, by what is varied.
+OF_ANSWERS = ("decoding", "coder")
+OF_LEXICON = ("size", "composition")
+
+
+def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
+    """Answer and read a run's questions in all ways of `config.ablation`, and compare.
+
+    Open answers are written by every decoding and read by every list of coders; masses are read
+    with every lexicon. Answers are kept in ``ablation/answers``, so that what was interrupted
+    goes on; those of the run itself, if there are any, are taken over.
+
+    Parameters
+    ----------
+    config, text
+        The checked config, and the same as YAML.
+    command
+        The command line, for the page.
+
+    Returns
+    -------
+    pathlib.Path
+        The page, ``ablation/report/index.html`` in the run's folder, with tables and figures
+        beside it.
+
+    Raises
+    ------
+    UserError
+        If a setting cannot be, or the design has nothing to compare.
+    """
+    from polbayes.report.write import write_page
+    from polbayes.tasks.ablation.page import front, sections
+
+    run = Path(config.run_dir).expanduser()
+    check_config(run, text, ["fit", "report"])
+    if config.imported is not None:
+        raise UserError("task=ablate: imported answers cannot be asked again in other ways.")
+    # The analysis is not needed here, whatever the design can identify.
+    planned = plan(replace(config, stages=["probe", "code"]))
+    if not has_pairs(planned.design):
+        raise UserError(
+            "variants: an ablation compares consistency, which takes an original wording and "
+            "another one; ask both."
+        )
+    found = _of_lexicons(planned) if planned.lexicon is not None else _of_answers(planned)
+    tables = _tables(found, config)
+    page = write_page(
+        front(config, tables),
+        sections(tables, text=text, command=command),
+        tables,
+        run / FOLDER / PAGE,
+    )
+    say(f"ablate: {page}")
+    return page
+
+
+Measured = Iterator[tuple[Mapping[str, Any], "xr.Dataset"]]
+
+
+def _of_answers(planned: Plan) -> Measured:
+    """Yield the coded answers of every decoding and list of coders."""
+    from polbayes.coding.registry import check_coders
+    from polbayes.respondents import check
+
+    config = planned.config
+    ways, lists = decodings(config), coder_lists(config)
+    models = config.models if config.models is not None else list(config.respondents)
+    for name, elicitation in ways.items():
+        for model in models:
+            try:
+                check(model, config.respondents[model], elicitation)
+            except UserError as error:
+                raise UserError(f"ablation.decodings.{name}: {error}") from error
+    for name, coders in lists.items():
+        try:
+            coding = CodingConfig(coders=list(coders), models=config.coding.models)
+            check_coders(coding, used=True)
+        except UserError as error:
+            raise UserError(f"ablation.coders.{name}: {error}") from error
+    every = list(dict.fromkeys(name for coders in lists.values() for name in coders))
+    try:
+        for name, elicitation in ways.items():
+            data = _asked(planned, elicitation, name, own=elicitation == config.elicitation)
+            for read_by, coders in lists.items():
+                say(f"ablate: answers {name}, read by {', '.join(coders)}")
+                yield {"decoding": name, "coder": read_by}, _coded(data, config, coders)
+    finally:
+        write_judges_usage(Path(config.run_dir).expanduser(), every, config.coding.models)
+
+
+def _of_lexicons(planned: Plan) -> Measured:
+    """Yield the masses of one run, read with every lexicon."""
+    config, whole = planned.config, planned.lexicon
+    assert whole is not None
+    ways = readings(config, whole)
+    data = _asked(planned, config.elicitation, "masses", own=True)
+    for reading in ways:
+        yield _labels(reading), _coded(with_lexicon(data, reading.lexicon), config, [])
+
+
+def _labels(reading: Reading) -> Mapping[str, Any]:
+    return {
+        "size": reading.size,
+        "composition": reading.composition,
+        "options": ", ".join(reading.lexicon.options),
+    }
+
+
+def _asked(planned: Plan, elicitation: ElicitationConfig, name: str, *, own: bool) -> "xr.Dataset":
+    """Ask in one way, and return the answers; those of the run itself need not be asked again."""
+    from polbayes.probing.probe import probe
+    from polbayes.run.plan import design_of
+
+    config = replace(planned.config, elicitation=elicitation)
+    run = Path(config.run_dir).expanduser()
+    folder = run / FOLDER / ANSWERS / re.sub(r"[^\w.-]+", "_", name)
+    say(f"ablate: asking, {name}")
+    try:
+        return probe(
+            design_of(config, planned.instruments, planned.prefixes, planned.template),
+            config.respondents,
+            elicitation=elicitation,
+            lexicon=planned.lexicon,
+            prefixes=planned.prefixes,
+            seed=config.seed,
+            journal_dir=folder / "journal",
+            answers_from=run / "journal" if own else None,
+        )
+    finally:
+        write_usage(folder, config.respondents)
+
+
+def _coded(data: "xr.Dataset", config: RunConfig, coders: Sequence[str]) -> "xr.Dataset":
+    from polbayes.coding.responses import code_responses
+
+    journal = Path(config.run_dir).expanduser() / CODING
+    return code_responses(data, coders, models=config.coding.models, journal_dir=journal)
+
+
+def _tables(found: Measured, config: RunConfig) -> "dict[str, pd.DataFrame]":
+    """Measure every setting, and compare each with the first one."""
+    import pandas as pd
+
+    bootstrap = Bootstrap(config.measures.bootstrap, config.measures.level, config.seed)
+    rows, apart, first = [], [], None
+    for labels, data in found:
+        rows.append(_labelled(measured(data, config.measures, config.seed), labels))
+        items = by_item(data, config.measures.strong)
+        if first is None:
+            first = items
+        else:
+            apart.append(_labelled(differences(items, first, bootstrap), labels))
+    tables = {"ablation": pd.concat(rows, ignore_index=True)}
+    if apart:
+        tables["ablation_differences"] = pd.concat(apart, ignore_index=True)
+    return tables
+
+
+def _labelled(table: "pd.DataFrame", labels: Mapping[str, Any]) -> "pd.DataFrame":
+    named = table.copy()
+    for place, (name, value) in enumerate(labels.items()):
+        named.insert(place, name, value)
+    return named

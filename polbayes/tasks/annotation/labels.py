@@ -1,0 +1,123 @@
+"""Labels that annotators gave, read back from their sheets."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.errors import UserError, unknown
+from polbayes.tasks.annotation.sheet import read_sheet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The order in which they are explained to annotators.
+LABELS = ("agree", "disagree", "neutral", "unrelated", "refused")
+assert set(LABELS) == set(STANCE_CLASSES)
+
+
+def normalised(label: str) -> str:
+    """Write a label as labels are compared: in lower case, without spaces around it."""
+    return re.sub(r"\s+", " ", label).strip().lower()
+
+
+def read_labels(
+    path: Path, ids: Sequence[str], *, key: str, labels: Sequence[str] = LABELS
+) -> dict[str, str]:
+    """Read one annotator's labels.
+
+    Parameters
+    ----------
+    path
+        The sheet, with the columns ``id`` and ``label``.
+    ids
+        Of the sample's answers.
+    key
+        Where the path was given, for messages.
+    labels
+        Those that there are.
+
+    Returns
+    -------
+    dict
+        Label by id, of those that have one.
+
+    Raises
+    ------
+    UserError
+        With file, row and label, if there is no such label or id, or an id is there twice.
+    """
+    known = set(ids)
+    found: dict[str, str] = {}
+    rows_of: dict[str, str] = {}
+    for row in read_sheet(path, ("id", "label"), key=key):
+        where = f"{path}: row {row['row']}"
+        name, label = normalised(row["id"]), normalised(row["label"])
+        if name not in known:
+            raise UserError(
+                f"{where}: the id '{_short(row['id'])}' is not of this sample; give the sheets "
+                "that were exported with its key."
+            )
+        if name in rows_of:
+            raise UserError(
+                f"{where}: the id '{name}' is already in row {rows_of[name]}; keep one row of each."
+            )
+        rows_of[name] = row["row"]
+        if label and label not in labels:
+            raise unknown("label", _short(row["label"]), labels, where=where)
+        if label:
+            found[name] = label
+    return found
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 40 else f"{line[:40]}…"
+
+
+def read_annotators(
+    paths: Sequence[str],
+    ids: Sequence[str],
+    *,
+    key: str = "annotation.labels",
+    labels: Sequence[str] = LABELS,
+) -> "pd.DataFrame":
+    """Read the sheets of several annotators.
+
+    Parameters
+    ----------
+    paths
+        One sheet an annotator, who is called after the file.
+    ids
+        Of the sample's answers.
+    key
+        Where the paths were given, for messages.
+    labels
+        Those that there are.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by `ids`, one column an annotator, None where there is no label.
+
+    Raises
+    ------
+    UserError
+        If a sheet is wrong or has no label at all, or two have the same name.
+    """
+    import pandas as pd
+
+    columns: dict[str, Mapping[str, str]] = {}
+    for text in paths:
+        path = Path(text).expanduser()
+        name = path.stem.removeprefix("sheet_")
+        if name in columns:
+            raise UserError(
+                f"{key}: two sheets are called '{name}'; give each annotator's file its own name."
+            )
+        columns[name] = read_labels(path, ids, key=key, labels=labels)
+        if not columns[name]:
+            raise UserError(f"{key}: {path}: no row has a label; give sheets that are filled in.")
+    table = {name: [given.get(i) for i in ids] for name, given in columns.items()}
+    return pd.DataFrame(table, index=pd.Index(ids, name="id"), dtype=object)

@@ -1,0 +1,139 @@
+"""Sheets for annotators: CSV files that open safely in a spreadsheet, and their reading.
+
+Answers are untrusted text. One that begins like a formula gets an apostrophe before it; so does
+one that begins with an apostrophe, lest a text be changed. A spreadsheet that expects semicolons
+takes a comma-separated file apart within its texts, so that a sign after a separator or a line
+break could begin a formula too: it gets an invisible joiner before it. Reading takes both away.
+"""
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from polbayes.data.files import replacing
+from polbayes.errors import UserError
+
+# What spreadsheets compute, in full width too, and what they may skip before it.
+_SIGNS = r"=+\-@＝＋－＠"
+_ACTS = re.compile(rf"['{_SIGNS}\t\r\n ;|%]")
+_JOINER = "\u2060"
+_WITHIN = re.compile(rf"(?<=[;,|\t\r\n])({_JOINER}*)(?=[{_SIGNS}])")
+_JOINED = re.compile(rf"(?<=[;,|\t\r\n]){_JOINER}({_JOINER}*)(?=[{_SIGNS}])")
+_MOST_IN_A_FIELD = 2**31 - 1
+
+
+def defused(text: str) -> str:
+    """Change a text so that no spreadsheet computes anything in it; `restored` undoes it."""
+    within = _WITHIN.sub(rf"{_JOINER}\1", text)
+    return f"'{within}" if _ACTS.match(within) else within
+
+
+def restored(text: str) -> str:
+    """Undo `defused`."""
+    return _JOINED.sub(r"\1", text[1:] if text.startswith("'") else text)
+
+
+def write_sheet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
+    """Write rows so that no field of them can act in a spreadsheet.
+
+    Parameters
+    ----------
+    path
+        Where to; the file is there whole or not at all.
+    columns
+        The header; names of the project's own.
+    rows
+        Texts by column; what a row lacks is empty.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be written.
+    """
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([defused(row.get(name, "")) for name in columns])
+    with replacing(path) as temporary:
+        # The mark at the start tells a spreadsheet that this is UTF-8.
+        encoded = text.getvalue().encode("utf-8-sig", errors="backslashreplace")
+        temporary.write_bytes(encoded)
+
+
+def read_sheet(path: Path, needed: Sequence[str], *, key: str) -> list[dict[str, str]]:
+    """Read a sheet, however a spreadsheet has saved it.
+
+    Parameters
+    ----------
+    path
+        A CSV file with commas, semicolons or tabs.
+    needed
+        Columns that there must be; case and spaces around names do not matter.
+    key
+        Where the path was given, for messages.
+
+    Returns
+    -------
+    list of dict
+        Texts by column (in lower case), as they were before `write_sheet`; under ``row`` the number
+        that a spreadsheet shows, counted from 1 with the header.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, cut off, not UTF-8 text, or lacks a column.
+    """
+    if not path.is_file():
+        raise UserError(f"{key}: {path}: no such file.")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{key}: {path}: cannot be read as text ({error}); save it as CSV with UTF-8."
+        ) from error
+    with _wide_fields():
+        try:
+            # Strict, so that a file that was cut off within a text is not taken for whole.
+            lines = list(
+                csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+            )
+        except csv.Error as error:
+            raise UserError(
+                f"{key}: {path}: is cut off or not a CSV file ({error}); save it as CSV once more."
+            ) from error
+    header = [name.strip().lower() for name in lines[0]] if lines else []
+    for name in needed:
+        if name not in header:
+            raise UserError(
+                f"{key}: {path}: has no column '{name}'; keep the columns of the sheet and save it "
+                "as CSV."
+            )
+    return list(_rows(lines, header))
+
+
+def _rows(lines: Sequence[Sequence[str]], header: Sequence[str]) -> Iterator[dict[str, str]]:
+    for number, fields in enumerate(lines[1:], start=2):
+        if any(field.strip() for field in fields):
+            row = {n: restored(f) for n, f in zip(header, fields, strict=False)}
+            yield {**dict.fromkeys(header, ""), **row, "row": str(number)}
+
+
+def _delimiter(text: str) -> str:
+    """Find what separates the columns in the header; spreadsheets of some countries use ;."""
+    header = text.partition("\n")[0]
+    return max(",;\t", key=header.count)
+
+
+@contextmanager
+def _wide_fields() -> Iterator[None]:
+    """Let fields be longer than the 128 KiB that the csv module takes by default."""
+    before = csv.field_size_limit(min(sys.maxsize, _MOST_IN_A_FIELD))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

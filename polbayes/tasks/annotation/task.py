@@ -1,0 +1,216 @@
+"""``task=annotate``: a sample of a run's answers for annotators, and what they made of it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polbayes.config.schema import RunConfig
+from polbayes.data.dataset import open_responses
+from polbayes.data.files import replacing, write_text
+from polbayes.errors import UserError
+from polbayes.probing.terminal import say
+from polbayes.report.numbers import interval, number
+from polbayes.tasks.annotation.adjudicate import OPEN, adjudicate
+from polbayes.tasks.annotation.blind import names_to_hide, shown
+from polbayes.tasks.annotation.export import export, read_key
+from polbayes.tasks.annotation.labels import normalised, read_annotators, read_labels
+from polbayes.tasks.annotation.sample import sample_answers
+from polbayes.tasks.annotation.sheet import read_sheet, write_sheet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LABELLED, AGREEMENT, TIES = "labelled.parquet", "agreement.csv", "ties.csv"
+# Refusing and missing the point have no place between disagreeing and agreeing.
+SCALE = ("disagree", "neutral", "agree")
+_NUMBERS = ("run", "keying", "stratum_size", "weight")
+
+
+def annotate(config: RunConfig) -> None:
+    """Export a sample of a run's answers or, where labels are named, take them in.
+
+    Parameters
+    ----------
+    config
+        With `run_dir` and `annotation`.
+
+    Raises
+    ------
+    UserError
+        If there is no such run, somebody's work would be overwritten, or a sheet is wrong.
+    """
+    folder = Path(config.run_dir).expanduser() / config.annotation.folder
+    if config.annotation.labels:
+        take_in(config, folder)
+    else:
+        hand_out(config, folder)
+
+
+def hand_out(config: RunConfig, folder: Path) -> list[Path]:
+    """Draw the sample and write sheets, key and guidelines.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files that were not there before.
+    """
+    settings = config.annotation
+    check_annotators(settings.annotators)
+    run = Path(config.run_dir).expanduser()
+    if not run.is_dir():
+        raise UserError(f"run_dir: {run}: no such folder; name the folder of a run.")
+    data = open_responses(run)
+    sample = sample_answers(
+        data, strata=settings.strata, per_stratum=settings.per_stratum, seed=config.seed
+    )
+    about = dict(sample.attrs)
+    written = export(
+        sample,
+        folder,
+        annotators=settings.annotators,
+        hide=names_to_hide(_names(sample.to_dict(orient="records")), settings.hide),
+        show_prefix=settings.show_prefix,
+        seed=config.seed,
+    )
+    say(
+        f"annotate: {len(sample)} of {about['n_answers']} answers, up to {settings.per_stratum} "
+        f"from each of {about['n_strata']} strata ({', '.join(settings.strata) or 'all in one'})"
+    )
+    if about["n_short"]:
+        say(f"annotate: {about['n_short']} strata had fewer answers, and are in it whole")
+    if about["n_empty"]:
+        say(f"annotate: {about['n_empty']} empty answers need no annotator and are not in it")
+    if not written:
+        say(f"annotate: {folder} has this sample already; nothing was changed")
+    for path in written:
+        say(f"annotate: wrote {path}")
+    return written
+
+
+def take_in(config: RunConfig, folder: Path) -> "pd.DataFrame":
+    """Read annotators' sheets, compute their agreement, and decide the labels.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The labelled table: the key's columns, ``label``, ``by``, and ``label_NAME`` for each
+        annotator; also written to ``labelled.parquet``, without the answers that are open.
+    """
+    import pandas as pd
+
+    key = read_key(folder)
+    ids = [row["id"] for row in key]
+    labels = read_annotators(config.annotation.labels, ids)
+    for name, n in labels.count().items():
+        if n < len(ids):
+            say(f"annotate: {name} has a label for {n} of {len(ids)} answers")
+    decided = _decided(config, folder, ids)
+    outcome = adjudicate(labels, decided)
+    open_ids = outcome.index[outcome["by"] == OPEN].tolist()
+    if len(labels.columns) > 1:
+        table = agreement_of(config, labels)
+        write_text(folder / AGREEMENT, table.to_csv(index=False))
+        for row in table[table["first"] == "all"].to_dict(orient="records"):
+            say(
+                f"annotate: {row['measure'].replace('_', ' ')} {number(row['estimate'])} "
+                f"{interval(row['lower'], row['upper'])} of {row['n']} answers"
+            )
+    frame = pd.DataFrame([{k: v for k, v in row.items() if k != "row"} for row in key])
+    for name in _NUMBERS:
+        if name in frame:
+            frame[name] = pd.to_numeric(frame[name])
+    frame = frame.assign(label=outcome["label"].to_numpy(), by=outcome["by"].to_numpy())
+    frame = frame.assign(**{f"label_{n}": labels[n].to_numpy() for n in labels.columns})
+    with replacing(folder / LABELLED) as temporary:
+        frame[frame["by"] != OPEN].to_parquet(temporary, index=False)
+    say(f"annotate: {len(ids) - len(open_ids)} of {len(ids)} labels in {folder / LABELLED}")
+    _write_ties(folder / TIES, key, outcome, config)
+    if open_ids:
+        say(
+            f"annotate: {len(open_ids)} answers without a majority are left to a third person in "
+            f"{folder / TIES}; fill in its labels and give this command again"
+        )
+    return frame
+
+
+def agreement_of(config: RunConfig, labels: "pd.DataFrame") -> "pd.DataFrame":
+    """Compute every measure of agreement of annotators.
+
+    Returns
+    -------
+    pandas.DataFrame
+        See `polbayes.measures.kappa.annotator_agreement` and
+        `polbayes.measures.krippendorff.alpha_table`; the ordinal alpha is of `SCALE`.
+    """
+    import pandas as pd
+
+    from polbayes.measures.kappa import annotator_agreement
+    from polbayes.measures.krippendorff import alpha_table
+
+    how: dict[str, Any] = {
+        "draws": config.measures.bootstrap,
+        "level": config.measures.level,
+        "seed": config.seed,
+    }
+    kappas = annotator_agreement(labels, **how)
+    return pd.concat([kappas, alpha_table(labels, order=SCALE, **how)], ignore_index=True)
+
+
+def _decided(config: RunConfig, folder: Path, ids: Sequence[str]) -> dict[str, str]:
+    """Read the third person's labels, from where they are said to be or from the folder."""
+    given = config.annotation.adjudicated
+    if given:
+        return read_labels(Path(given).expanduser(), ids, key="annotation.adjudicated")
+    path = folder / TIES
+    return read_labels(path, ids, key="annotation.folder") if path.is_file() else {}
+
+
+def _write_ties(
+    path: Path, key: Sequence[Mapping[str, str]], outcome: "pd.DataFrame", config: RunConfig
+) -> None:
+    """Write the third person's sheet; what this person has written into it stays."""
+    before: dict[str, Mapping[str, str]] = {}
+    if path.is_file():
+        rows = read_sheet(path, ("id", "label"), key="annotation.folder")
+        before = {normalised(row["id"]): row for row in rows}
+    begun = {n for n, row in before.items() if row["label"].strip() or row.get("note", "").strip()}
+    wanted = begun | set(outcome.index[outcome["by"] == OPEN])
+    if wanted == set(before):
+        return
+    hide = names_to_hide(_names(key), config.annotation.hide)
+    votes = outcome["votes"].to_dict()
+    rows = [
+        {
+            "id": row["id"],
+            "question": shown(row.get("prefix_text", ""), hide),
+            "statement": shown(row.get("statement", ""), hide),
+            "answer": shown(row["response"], hide),
+            "votes": votes[row["id"]],
+            "label": before.get(row["id"], {}).get("label", ""),
+            "note": before.get(row["id"], {}).get("note", ""),
+        }
+        for row in key
+        if row["id"] in wanted
+    ]
+    write_sheet(path, ("id", "question", "statement", "answer", "votes", "label", "note"), rows)
+
+
+def _names(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    return [str(row[name]) for row in rows for name in ("model", "checkpoint") if row.get(name)]
+
+
+def check_annotators(annotators: Sequence[str], *, key: str = "annotation.annotators") -> None:
+    """Refuse names that cannot name a sheet each.
+
+    Raises
+    ------
+    UserError
+        If there is none, or one is twice there or has signs that a file's name should not have.
+    """
+    if not annotators:
+        raise UserError(f"{key}: the list is empty; name at least one.")
+    for name in annotators:
+        if not name.strip() or any(not (c.isalnum() or c in "_-") for c in name):
+            raise UserError(f"{key}: '{name}' cannot name a file; use letters, digits, _ and -.")
+    if len({name.lower() for name in annotators}) < len(annotators):
+        raise UserError(f"{key}: a name is there twice.")

@@ -1,0 +1,331 @@
+"""Aligning runs: which statements, prefixes and respondents of theirs are the same.
+
+What has the same name in two runs but is not the same is told apart as ``name @ run``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.data.dataset import NOT_ASKED, merge
+from polbayes.errors import UserError
+from polbayes.tasks.compare.finished import FinishedRun
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_ANSWERS = ("completion", "p_agree", "p_disagree", "rating")
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Several runs as one dataset.
+
+    Parameters
+    ----------
+    data
+        All answers, with the coordinate ``from_run`` along ``model``.
+    models
+        By label of the run and name of the model there, its name in `data`.
+    snapshots
+        Pairs of names in `data`, the earlier first, that are the same model at two times.
+    linked
+        Whether the runs can be put on one scale: in every dimension they have statements or
+        respondents in common.
+    notes
+        Sentences that say what is the same and what is not.
+    """
+
+    data: "xr.Dataset"
+    models: Mapping[tuple[str, str], str]
+    snapshots: tuple[tuple[str, str], ...]
+    linked: bool
+    notes: tuple[str, ...]
+
+
+@dataclass
+class _Versions:
+    """What goes under one name in the runs so far: each version with its runs."""
+
+    found: dict[str, list[tuple[Any, list[str]]]] = field(default_factory=dict)
+
+    def add(self, name: str, content: Any, run: str, same: Callable[[Any, Any], bool]) -> int:
+        """Return the number of the version that a content is, a new one if it is none."""
+        versions = self.found.setdefault(name, [])
+        for number, (other, runs) in enumerate(versions):
+            if same(other, content):
+                runs.append(run)
+                return number
+        versions.append((content, [run]))
+        return len(versions) - 1
+
+    def name(self, name: str, number: int) -> str:
+        """Name a version: as it is where it is the only one, else with its run."""
+        versions = self.found[name]
+        return name if len(versions) == 1 else f"{name} @ {versions[number][1][0]}"
+
+
+def align(runs: Sequence[FinishedRun]) -> Aligned:
+    """Align runs and merge their answers.
+
+    Parameters
+    ----------
+    runs
+        In the order of time.
+
+    Raises
+    ------
+    UserError
+        If they hold kinds of answers that cannot be pooled.
+    """
+    check_poolable(runs)
+    notes: list[str] = []
+    parts = {run.label: run.responses for run in runs}
+    parts = _renamed(parts, "item", _statements, _same_item, notes)
+    parts = _renamed(parts, "prefix", _prefixes, lambda a, b: a == b, notes)
+    names, parts = _respondents(parts, notes)
+    data = merge(list(_mergeable(parts).values()))
+    from_run = [
+        ", ".join(run for (run, _), name in names.items() if name == model)
+        for model in data["model"].values
+    ]
+    data = data.assign_coords(from_run=("model", np.array(from_run, dtype=object)))
+    data.attrs["notes"] = "\n".join(
+        f"{run}: {line}"
+        for run, part in parts.items()
+        for line in str(part.attrs.get("notes", "")).splitlines()
+        if line
+    )
+    linked = _linked(parts, notes)
+    return Aligned(data, names, _snapshots(parts, names, notes), linked, tuple(notes))
+
+
+def check_poolable(runs: Sequence[FinishedRun]) -> None:
+    """Refuse runs whose answers are of different kinds.
+
+    Raises
+    ------
+    UserError
+        Naming two runs and their kinds.
+    """
+    kinds = {run.folder: _kind(run.responses) for run in runs}
+    (first, kind), *others = kinds.items()
+    for folder, other in others:
+        if other != kind:
+            raise UserError(
+                f"runs: {first} holds {kind} and {folder} holds {other}, which cannot be pooled; "
+                "compare runs with the same kind of answers."
+            )
+
+
+def _kind(data: "xr.Dataset") -> str:
+    if "rating" in data:
+        points = str(data["rating"].attrs.get("rating_points", ""))
+        return f"ratings on the scale {points.replace('; ', ', ')}"
+    return "answer probabilities" if "p_agree" in data else "answers in words"
+
+
+def _renamed(
+    parts: Mapping[str, "xr.Dataset"],
+    dim: str,
+    contents: Callable[["xr.Dataset"], dict[str, Any]],
+    same: Callable[[Any, Any], bool],
+    notes: list[str],
+) -> dict[str, "xr.Dataset"]:
+    """Tell apart what has the same label along `dim` but is not the same."""
+    versions = _Versions()
+    numbers = {
+        run: {
+            name: versions.add(name, content, run, same) for name, content in contents(part).items()
+        }
+        for run, part in parts.items()
+    }
+    differing = [name for name, found in versions.found.items() if len(found) > 1]
+    if differing:
+        more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+        what = "Statements" if dim == "item" else "Prefixes"
+        notes.append(
+            f"{what} that are not the same in all runs, though they have the same name, are "
+            f"treated as different ones: {', '.join(differing[:_SHOWN])}{more}."
+        )
+    out = {}
+    for run, part in parts.items():
+        labels = [versions.name(name, number) for name, number in numbers[run].items()]
+        out[run] = part.assign_coords({dim: np.array(labels, dtype=object)})
+    return out
+
+
+def _statements(data: "xr.Dataset") -> dict[str, Any]:
+    """Return for every item what it measures, and its wordings."""
+    about = ("dimension", "direction", "instrument")
+    texts = {n: data[n].transpose("item", "variant").values for n in ("statement", "kind")}
+    keying = data["keying"].transpose("item", "variant").values
+    variants = [str(v) for v in data["variant"].values]
+    return {
+        str(item): (
+            tuple(str(data[name].values[row]) for name in about),
+            {
+                variant: (texts["statement"][row, v], texts["kind"][row, v], int(keying[row, v]))
+                for v, variant in enumerate(variants)
+                if texts["statement"][row, v]
+            },
+        )
+        for row, item in enumerate(data["item"].values)
+    }
+
+
+def _same_item(one: Any, other: Any) -> bool:
+    """Tell whether two items are one: the same in what they measure and in shared wordings."""
+    shared = set(one[1]) & set(other[1])
+    return bool(one[0] == other[0] and all(one[1][v] == other[1][v] for v in shared))
+
+
+def _prefixes(data: "xr.Dataset") -> dict[str, Any]:
+    texts, answers = data["prefix_text"].values, data["prefix_answer"].values
+    return {
+        str(p): (str(text), str(answer))
+        for p, text, answer in zip(data["prefix"].values, texts, answers, strict=True)
+    }
+
+
+def _respondents(
+    parts: Mapping[str, "xr.Dataset"], notes: list[str]
+) -> tuple[dict[tuple[str, str], str], dict[str, "xr.Dataset"]]:
+    """Tell the same respondent in two runs from two snapshots of a model."""
+    versions = _Versions()
+    numbers = {
+        (run, str(model)): versions.add(str(model), part.sel(model=model), run, _same_respondent)
+        for run, part in parts.items()
+        for model in part["model"].values
+    }
+    names = {key: versions.name(key[1], number) for key, number in numbers.items()}
+    once: dict[str, list[str]] = {}
+    for name, found in versions.found.items():
+        for number, (_, runs) in enumerate(found):
+            if len(runs) > 1:
+                once.setdefault(" and ".join(runs), []).append(versions.name(name, number))
+    for place, same in once.items():
+        notes.append(
+            f"The same respondent in {place}, because the checkpoint is the same and no question "
+            f"got another answer: {', '.join(same)}."
+        )
+    out = {
+        run: part.assign_coords(
+            model=np.array([names[run, str(m)] for m in part["model"].values], dtype=object)
+        )
+        for run, part in parts.items()
+    }
+    return names, out
+
+
+def _same_respondent(one: "xr.Dataset", other: "xr.Dataset") -> bool:
+    """Tell whether two runs asked one respondent: as far as both asked, it said the same."""
+    import xarray as xr
+
+    for name in ("checkpoint", "revision", "template", "chat"):
+        if one[name].item() != other[name].item():
+            return False
+    a, b = xr.align(one, other, join="inner")
+    asked = (a["status"] != NOT_ASKED) & (b["status"] != NOT_ASKED)
+    if not bool(asked.any()):
+        return True
+    shared = [name for name in _ANSWERS if name in a and name in b]
+    for name in shared:
+        equal = (a[name] == b[name]) | (a[name].isnull() & b[name].isnull())
+        if not bool((equal | ~asked).all()):
+            return False
+    return bool(shared)
+
+
+def _mergeable(parts: Mapping[str, "xr.Dataset"]) -> dict[str, "xr.Dataset"]:
+    """Drop codes that mean something else in each run, and refuse attributes of two kinds."""
+    flags = {str(part["coder"].attrs) for part in parts.values() if "coder" in part}
+    if len(flags) > 1:
+        parts = {run: part.drop_vars("coder") for run, part in parts.items()}
+    kinds: dict[str, tuple[str, bool]] = {}
+    for run, part in parts.items():
+        for name, coord in part.coords.items():
+            if coord.dims == ("model",):
+                first, kind = kinds.setdefault(str(name), (run, coord.dtype.kind in "if"))
+                if kind != (coord.dtype.kind in "if"):
+                    raise UserError(
+                        f"runs: the attribute '{name}' of the models is text in one of {first} "
+                        f"and {run} and a number in the other; give it the same kind of value."
+                    )
+    return dict(parts)
+
+
+def _asked(data: "xr.Dataset", dimension: str) -> set[tuple[str, str]]:
+    """Return the items of a dimension that were asked, and the models that were asked them."""
+    part = data.isel(item=np.flatnonzero(data["dimension"].values == dimension))
+    asked = part["status"] != NOT_ASKED
+    found = set()
+    for dim in ("item", "model"):
+        there = asked.any([d for d in asked.dims if d != dim])
+        found |= {(dim, str(label)) for label in part[dim].values[there.values]}
+    return found
+
+
+def _linked(parts: Mapping[str, "xr.Dataset"], notes: list[str]) -> bool:
+    """Tell whether the runs hang together in every dimension, and say by what."""
+    from polbayes.instrument.questionnaires import DIMENSIONS
+
+    whole = True
+    for dimension in DIMENSIONS:
+        every = {run: _asked(part, dimension) for run, part in parts.items()}
+        sets = {run: found for run, found in every.items() if found}
+        if len(sets) < 2:
+            continue
+        connected = _connected(list(sets.values()))
+        shared = set.intersection(*sets.values())
+        items_shared = sum(kind == "item" for kind, _ in shared)
+        models_shared = len(shared) - items_shared
+        notes.append(
+            f"On {dimension} questions all runs have {items_shared} "
+            f"statement{'s' * (items_shared != 1)} and {models_shared} "
+            f"respondent{'s' * (models_shared != 1)} in common."
+        )
+        whole &= connected
+    return whole
+
+
+def _connected(sets: list[set[tuple[str, str]]]) -> bool:
+    reached, rest = set(sets[0]), sets[1:]
+    while any(reached & other for other in rest):
+        for other in [o for o in rest if reached & o]:
+            reached |= other
+        rest = [o for o in rest if not o <= reached]
+    return not rest
+
+
+def _snapshots(
+    parts: Mapping[str, "xr.Dataset"], names: Mapping[tuple[str, str], str], notes: list[str]
+) -> tuple[tuple[str, str], ...]:
+    """Pair the same model at different times: by its name, else by its checkpoint."""
+    chains: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for (run, label), name in names.items():
+        chains.setdefault(("model", label), []).append((run, name))
+    alone = {c[0][1] for c in chains.values() if len(c) == 1}
+    for run, part in parts.items():
+        for model, checkpoint in zip(part["model"].values, part["checkpoint"].values, strict=True):
+            if checkpoint and str(model) in alone:
+                chains.setdefault(("checkpoint", str(checkpoint)), []).append((run, str(model)))
+    pairs = []
+    for (kind, _), chain in chains.items():
+        runs = [run for run, _ in chain]
+        if kind == "checkpoint" and len(set(runs)) < len(runs):
+            continue  # which of them is meant cannot be told
+        for (run, before), (later, after) in pairwise(chain):
+            if before == after:
+                continue
+            if set(parts[run]["item"].values) & set(parts[later]["item"].values):
+                pairs.append((before, after))
+            else:
+                notes.append(
+                    f"{before} and {after} were asked nothing in common, so that no drift is given."
+                )
+    return tuple(pairs)

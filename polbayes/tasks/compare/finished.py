@@ -1,0 +1,164 @@
+"""Finished runs: loaded from their folders, with everything that a comparison needs of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from polbayes.config.schema import RunConfig
+from polbayes.data.dataset import open_responses
+from polbayes.data.provenance import file_digest
+from polbayes.errors import UserError
+from polbayes.run.manifest import Manifest
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_NEEDED = ("code", "fit")
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that is finished as far as its posterior.
+
+    Parameters
+    ----------
+    label
+        What it is called in the comparison: its folder's name, or as much of its path as tells
+        it from the others.
+    folder
+        Where it is.
+    config
+        What it was made with.
+    responses, posterior
+        What it left.
+    stages
+        The records of its stages.
+    """
+
+    label: str
+    folder: Path
+    config: RunConfig
+    responses: "xr.Dataset"
+    posterior: "xr.Dataset"
+    stages: Mapping[str, Mapping[str, Any]]
+
+
+def check_finished(folders: Sequence[str]) -> dict[str, Path]:
+    """Check that folders hold finished runs, and name them.
+
+    Parameters
+    ----------
+    folders
+        As they were given.
+
+    Returns
+    -------
+    dict
+        Folder by label.
+
+    Raises
+    ------
+    UserError
+        If there are fewer than two, one is named twice, is missing or is not finished.
+    """
+    if len(folders) < 2:
+        raise UserError(
+            "runs: task=compare needs at least two finished runs, e.g. "
+            "runs=[outputs/first,outputs/second]."
+        )
+    paths = [Path(folder).expanduser() for folder in folders]
+    for path in paths:
+        if not path.is_dir():
+            raise UserError(f"runs: {path}: no such folder; name the folder of a finished run.")
+        stages = Manifest(path).stages
+        if "probe" not in stages:
+            raise UserError(f"runs: {path} is not the folder of a run that was finished.")
+        for stage in _NEEDED:
+            if stage not in stages:
+                raise UserError(
+                    f"runs: {path} is not finished (stage {stage} was not done); run its own "
+                    "command first."
+                )
+    resolved = [path.resolve() for path in paths]
+    for path, one in zip(paths, resolved, strict=True):
+        if resolved.count(one) > 1:
+            raise UserError(f"runs: {path} is named twice; name each run once.")
+    return dict(zip(_labels(resolved), paths, strict=True))
+
+
+def _labels(folders: Sequence[Path]) -> list[str]:
+    """Name folders by the last parts of their paths, as many as tell them apart."""
+    for depth in range(1, max(len(folder.parts) for folder in folders)):
+        names = ["/".join(folder.parts[-depth:]) for folder in folders]
+        if len(set(names)) == len(names):
+            return names
+    return [str(folder) for folder in folders]
+
+
+def digests(folders: Mapping[str, Path]) -> dict[str, list[str]]:
+    """Hash what each run left; a comparison is done again when one of them has changed.
+
+    Raises
+    ------
+    UserError
+        If a file is missing.
+    """
+    found = {}
+    for label, folder in folders.items():
+        files = [folder / "responses.nc", folder / "posterior.nc"]
+        for file in files:
+            if not file.is_file():
+                raise UserError(f"{file}: no such file; run the command of {folder} again.")
+        found[label] = [file_digest(file) for file in files]
+    return found
+
+
+def load_finished(label: str, folder: Path) -> FinishedRun:
+    """Load a finished run.
+
+    Raises
+    ------
+    UserError
+        If one of its files is missing or damaged, or it was fitted with a mixed model.
+    """
+    from polbayes.fit.fit import load_posterior
+
+    posterior = load_posterior(folder / "posterior.nc")
+    if "theta" not in posterior:
+        raise UserError(
+            f"runs: {folder} was analysed with a mixed model, which has no leanings to compare; "
+            "fit it with analysis=ideology first."
+        )
+    return FinishedRun(
+        label,
+        folder,
+        read_config(folder / ".hydra" / "config.yaml"),
+        open_responses(folder),
+        posterior,
+        Manifest(folder).stages,
+    )
+
+
+def read_config(path: Path) -> RunConfig:
+    """Read the config that a run was made with.
+
+    Raises
+    ------
+    UserError
+        If the file is missing or is not such a config.
+    """
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        merged = OmegaConf.merge(OmegaConf.structured(RunConfig), OmegaConf.create(content))
+        config = OmegaConf.to_object(merged)
+    except (OSError, ValueError, TypeError, yaml.YAMLError, OmegaConfBaseException) as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise UserError(f"{path}: is not the config of a run ({reason}).") from error
+    assert isinstance(config, RunConfig)
+    return config

@@ -1,0 +1,267 @@
+"""``task=compare``: finished runs beside each other, and on one scale where that is possible."""
+
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from polbayes.config.schema import RunConfig
+from polbayes.data.dataset import write_dataset
+from polbayes.data.files import write_text
+from polbayes.data.provenance import digest
+from polbayes.errors import UserError
+from polbayes.probing.terminal import say
+from polbayes.run.manifest import Manifest, draws_key
+from polbayes.run.pipeline import write_tables
+from polbayes.run.run import fit_inputs, fit_into
+from polbayes.tasks.compare.align import Aligned, align
+from polbayes.tasks.compare.finished import FinishedRun, check_finished, digests, load_finished
+from polbayes.tasks.compare.settings import as_text, for_several, settle
+from polbayes.tasks.compare.tables import comparison_table, drift_table, run_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_VERDICTS = ("good", "caution", "bad")
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A comparison under way."""
+
+    config: RunConfig
+    folder: Path
+    manifest: Manifest
+    keys: Mapping[str, str]
+    runs: tuple[FinishedRun, ...]
+    aligned: Aligned
+    command: str
+
+
+def compare(config: RunConfig, *, command: Sequence[str]) -> None:
+    """Compare finished runs, and do nothing that was done before.
+
+    Parameters
+    ----------
+    config
+        With `runs` and, as far as the command says so, how they are analysed.
+    command
+        The command line.
+
+    Raises
+    ------
+    UserError
+        If a run is missing, unfinished or damaged, or the runs cannot be compared.
+    """
+    folders = check_finished(config.runs)
+    folder = Path(config.run_dir).expanduser()
+    manifest = _manifest(folder, list(folders))
+    loaded: dict[str, FinishedRun] = {}
+    first, path = next(iter(folders.items()))
+    loaded[first] = load_finished(first, path)
+    config = settle(config, loaded[first].config, command[1:])
+    keys = _keys(config, digests(folders))
+    if manifest.is_done("report", keys["report"]):
+        say(f"{folder}: finished before, nothing to do; see {folder / 'report' / 'index.html'}")
+        return
+    for label, path in folders.items():
+        loaded.setdefault(label, load_finished(label, path))
+    runs = tuple(loaded.values())
+    aligned = align(runs)
+    analysis, sentence = for_several(config.analysis, aligned.data.sizes["model"])
+    if sentence:
+        config = replace(config, analysis=analysis)
+        aligned = replace(aligned, notes=(*aligned.notes, sentence))
+    _check_analysis(config, aligned)
+    job = _Job(config, folder, manifest, keys, runs, aligned, shlex.join(command))
+    text = yaml.safe_dump(as_text(config), sort_keys=False, allow_unicode=True)
+    write_text(folder / ".hydra" / "config.yaml", text)
+    if not manifest.is_done("merge", keys["merge"]):
+        _merge(job)
+    if not manifest.is_done("measure", keys["measure"]):
+        _measure(job)
+    posterior = None
+    if aligned.linked:
+        posterior = _fit(job)
+    else:
+        _unfitted(job)
+    _report(job, posterior, text)
+    say(f"report: {folder / 'report' / 'index.html'}")
+
+
+def _manifest(folder: Path, labels: list[str]) -> Manifest:
+    """Open the record of the comparison's folder, and refuse a folder of something else."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"run_dir: {folder} is a file; name a folder.")
+    manifest = Manifest(folder)
+    if "probe" in manifest.stages:
+        raise UserError(f"run_dir: {folder} holds a run; name another folder for the comparison.")
+    before = manifest.stages.get("merge", {}).get("runs", labels)
+    if before != labels:
+        raise UserError(
+            f"run_dir: {folder} holds a comparison of {', '.join(before)}; name another folder."
+        )
+    return manifest
+
+
+def _keys(config: RunConfig, files: Mapping[str, list[str]]) -> dict[str, str]:
+    """Return for every stage a hash of what determines its result."""
+    keys = {"merge": digest(list(files.items()))}
+    analysis, sampler = asdict(config.analysis), asdict(config.sampler)
+    fitted = digest([keys["merge"], fit_inputs(config)])
+    keys["fit"] = digest([fitted, [analysis, sampler, config.seed]])
+    keys["draws"] = draws_key(fitted, analysis, sampler, config.seed)
+    own = [asdict(config.measures), asdict(config.features)]
+    keys["measure"] = digest([keys["merge"], own, config.seed])
+    keys["report"] = digest([keys["fit"], keys["measure"], config.title, config.description])
+    return keys
+
+
+def _check_analysis(config: RunConfig, aligned: Aligned) -> None:
+    """Refuse an analysis that these answers do not allow, before anything is written."""
+    from polbayes.features import check_features
+    from polbayes.fit.analysis import parse_analysis
+    from polbayes.fit.cells import gather_cells
+    from polbayes.fit.spec import Spec
+    from polbayes.fit.terms import bind
+
+    spec = parse_analysis(config.analysis, config.sampler)
+    if not isinstance(spec, Spec):
+        raise UserError(
+            "analysis: task=compare compares leanings, which a mixed model (its part is mu) does "
+            "not have; add analysis=ideology."
+        )
+    check_features((), config.features)
+    if aligned.linked:
+        bind(spec, gather_cells(aligned.data, spec))
+
+
+def _merge(job: _Job) -> None:
+    say("merge: putting the answers of the runs together")
+    started = time.monotonic()
+    write_dataset(job.aligned.data, job.folder / "responses.nc")
+    labels = [run.label for run in job.runs]
+    seconds = round(time.monotonic() - started, 1)
+    job.manifest.finish("merge", job.keys["merge"], ["responses.nc"], seconds=seconds, runs=labels)
+
+
+def _measure(job: _Job) -> None:
+    from polbayes.measures import measure_all
+
+    settings = job.config.measures
+    say("measure: computing the classical measures")
+    tables = measure_all(
+        job.aligned.data,
+        draws=settings.bootstrap,
+        level=settings.level,
+        seed=job.config.seed,
+        strong=settings.strong,
+        paraphrase_sets=settings.paraphrase_sets,
+        features=job.config.features,
+    )
+    outputs = write_tables(tables, job.folder / "measures")
+    job.manifest.finish("measure", job.keys["measure"], outputs)
+
+
+def _fit(job: _Job) -> "xr.Dataset":
+    """Fit the merged answers, or load what was fitted before."""
+    from polbayes.fit.analysis import parse_analysis
+    from polbayes.fit.fit import load_posterior
+    from polbayes.fit.kept import Kept
+
+    path = job.folder / "posterior.nc"
+    if job.manifest.is_done("fit", job.keys["fit"]):
+        say("fit: loaded, not sampled again")
+        return load_posterior(path)
+    config = job.config
+    spec = parse_analysis(config.analysis, config.sampler)
+    say("fit: sampling the posterior of all answers together")
+    started = time.monotonic()
+    kept = Kept(job.folder / "draws.nc", job.keys["draws"])
+    outputs, about = fit_into(job.folder, spec, job.aligned.data, config, kept=kept)
+    seconds = round(time.monotonic() - started, 1)
+    job.manifest.finish("fit", job.keys["fit"], outputs, seconds=seconds, **about)
+    return load_posterior(path)
+
+
+def _unfitted(job: _Job) -> None:
+    """Leave nothing of a joint fit behind that the runs allowed before they changed."""
+    write_tables({}, job.folder / "estimates")
+    (job.folder / "posterior.nc").unlink(missing_ok=True)
+    job.manifest.stages.pop("fit", None)
+
+
+def _report(job: _Job, posterior: "xr.Dataset | None", text: str) -> None:
+    from polbayes.report.assemble import assemble
+    from polbayes.report.write import write_report
+
+    config = job.config
+    tables = _tables(job, posterior)
+    outputs = []
+    for name in ("comparison", "drift"):
+        if name in tables:
+            write_text(job.folder / f"{name}.csv", tables[name].to_csv(index=False))
+            outputs.append(f"{name}.csv")
+        else:
+            (job.folder / f"{name}.csv").unlink(missing_ok=True)
+    stages = {"code": {}, "measure": {}, "fit": _own_verdicts(job.runs), **job.manifest.stages}
+    labels = " and ".join(run.label for run in job.runs)
+    results = assemble(
+        job.folder,
+        replace(config, title=config.title or f"Comparison of {labels}"),
+        stages=stages,
+        text=text,
+        command=job.command,
+        citations=list(
+            dict.fromkeys(str(r.responses.attrs.get("instruments", r.label)) for r in job.runs)
+        ),
+    )
+    results = replace(
+        results,
+        tables={**results.tables, **tables},
+        notes=[*job.aligned.notes, _scale_sentence(job.aligned)],
+    )
+    write_report(results, job.folder / "report")
+    job.manifest.finish("report", job.keys["report"], ["report/index.html", *outputs])
+
+
+def _tables(job: _Job, posterior: "xr.Dataset | None") -> dict[str, "pd.DataFrame"]:
+    level = job.config.analysis.level
+    tables = {"compared_runs": run_table(job.runs)}
+    tables["comparison"] = comparison_table(job.runs, job.aligned.models, posterior, level=level)
+    if posterior is not None and job.aligned.snapshots:
+        tables["drift"] = drift_table(job.aligned, posterior, level=level)
+    return tables
+
+
+def _scale_sentence(aligned: Aligned) -> str:
+    if aligned.linked:
+        return (
+            "What the runs share puts them on one scale: the joint estimates are of one analysis "
+            "of all answers together."
+        )
+    return (
+        "The runs share neither statements nor respondents in every dimension, so their scales "
+        "are not linked: each run's estimates are its own, the midpoint of its statements is its "
+        "own 0, and a difference between runs is as likely one between their statements."
+    )
+
+
+def _own_verdicts(runs: Sequence[FinishedRun]) -> dict[str, Any]:
+    """Return the record that stands for a joint fit where there is none: the worst of the runs'."""
+    verdicts = {run.label: str(run.stages["fit"].get("verdict", "bad")) for run in runs}
+    worst = max(verdicts.values(), key=_VERDICTS.index)
+    return {
+        "verdict": worst,
+        "sentences": [
+            f"{label}: the verdict of its own fit is {v}." for label, v in verdicts.items()
+        ],
+        "notes": [],
+        "equation": "",
+        "priors": [],
+    }

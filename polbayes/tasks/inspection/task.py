@@ -1,0 +1,65 @@
+"""`task=inspect`: single answers of a run, on the screen or in a file."""
+
+import sys
+from pathlib import Path
+
+from polbayes.config.schema import InspectConfig, RunConfig
+from polbayes.data.files import replacing
+from polbayes.errors import UserError, unknown
+from polbayes.probing.terminal import say
+from polbayes.tasks.inspection.answers import find
+from polbayes.tasks.inspection.layout import LAYOUTS, summary
+from polbayes.tasks.inspection.source import open_source
+
+_ON_SCREEN = 20
+
+
+def inspect(config: RunConfig) -> None:
+    """Show the answers of a run that the config looks for.
+
+    Parameters
+    ----------
+    config
+        Has the run's folder and, under `inspect`, what to look for.
+
+    Raises
+    ------
+    UserError
+        If there is no such run, or nothing of it has a name that is looked for.
+    """
+    wanted = config.inspect
+    layout = _layout(wanted)
+    limit = wanted.limit
+    if limit is None and wanted.file is None:
+        limit = _ON_SCREEN
+    source = open_source(Path(config.run_dir).expanduser())
+    try:
+        found = find(source, wanted, limit=limit)
+    finally:
+        source.data.close()
+    lines = LAYOUTS[layout](found.rows)
+    if wanted.file is not None:
+        with (
+            replacing(Path(wanted.file).expanduser()) as temporary,
+            temporary.open("w", encoding="utf-8", newline="") as file,
+        ):
+            file.writelines(lines)
+        say(f"{wanted.file}: {len(found.rows):,} answers")
+    else:
+        for line in lines:
+            print(line, end="" if layout != "text" else "\n")
+        sys.stdout.flush()
+    say(summary(found))
+
+
+def _layout(wanted: InspectConfig) -> str:
+    layout = wanted.format
+    if layout is None and wanted.file is not None:
+        suffix = Path(wanted.file).suffix.lstrip(".")
+        layout = suffix if suffix in LAYOUTS else "text"
+    layout = layout or "text"
+    if layout not in LAYOUTS:
+        raise unknown("format", layout, LAYOUTS, where="inspect")
+    if wanted.limit is not None and wanted.limit < 1:
+        raise UserError(f"inspect.limit: must be at least 1, not {wanted.limit}.")
+    return layout

@@ -1,0 +1,137 @@
+"""Asking respondents for wordings: the statements are the items, the calls are the runs."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polbayes.config.schema import ElicitationConfig, ParaphraseConfig, RespondentConfig
+from polbayes.data.dataset import STATUS
+from polbayes.instrument.design import design
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import Instrument
+from polbayes.probing.probe import model_info, probe
+from polbayes.tasks.paraphrasing.instructions import Instruction
+from polbayes.tasks.paraphrasing.lines import lines_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Only says which respondents can be asked for free text at all; the prompt is the instruction.
+_TEMPLATE = "faulborn"
+_UNPREFIXED = Prefix("baseline", "", "open")
+CANDIDATE = ("item", "set", "kind", "instruction", "call", "line", "text", "reason")
+
+
+def elicitation_of(config: ParaphraseConfig) -> ElicitationConfig:
+    """Return how the respondents are asked."""
+    return ElicitationConfig(
+        kind="open_ended",
+        template=_TEMPLATE,
+        runs=config.calls,
+        max_new_tokens=config.max_new_tokens,
+        top_k=config.top_k,
+        temperature=config.temperature,
+        batch_size=config.batch_size,
+    )
+
+
+def generate(
+    instruments: Sequence[Instrument],
+    instructions: Sequence[Instruction],
+    respondents: Mapping[str, RespondentConfig],
+    *,
+    config: ParaphraseConfig,
+    items: Sequence[str] | None,
+    seed: int,
+    journal_dir: Path,
+) -> "pd.DataFrame":
+    """Ask every respondent for wordings of every statement, what was asked before left out.
+
+    Parameters
+    ----------
+    instruments
+        Whose original statements are reworded.
+    instructions
+        Each is given `config.calls` times a statement.
+    respondents
+        By name, which becomes the name of the set.
+    config
+        Calls and how the answers are sampled.
+    items
+        Ids of the items; all by default.
+    seed
+        With statement and call it fixes the answer.
+    journal_dir
+        Where the answers are kept, a folder an instruction.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a line of an answer, an empty answer being one: the columns of `CANDIDATE`;
+        ``call`` and ``line`` count from 1; ``reason`` is ``failed`` where no answer came, and
+        ``cut_off`` for a last line that the limit of new tokens cut, else empty.
+
+    Raises
+    ------
+    UserError, KeyboardInterrupt
+        As `polbayes.probing.probe.probe` does.
+    """
+    import pandas as pd
+
+    rows: list[dict[str, object]] = []
+    how = elicitation_of(config)
+    for instruction in instructions:
+        infos = [model_info(name, one, instruction.template) for name, one in respondents.items()]
+        asked = design(
+            instruments,
+            [_UNPREFIXED],
+            infos,
+            variants=["original"],
+            items=items,
+            runs=config.calls,
+        )
+        answered = probe(
+            asked,
+            respondents,
+            elicitation=how,
+            lexicon=None,
+            prefixes=[_UNPREFIXED],
+            seed=seed,
+            journal_dir=journal_dir / instruction.instruction,
+        )
+        rows += _rows(answered.isel(variant=0, prefix=0), instruction)
+    return pd.DataFrame(rows, columns=list(CANDIDATE))
+
+
+def _rows(data: "object", instruction: Instruction) -> list[dict[str, object]]:
+    import xarray as xr
+
+    assert isinstance(data, xr.Dataset)
+    order = ("model", "item", "run")
+    status, texts, cut = (
+        data[name].transpose(*order).values for name in ("status", "completion", "truncated")
+    )
+    rows: list[dict[str, object]] = []
+    labels = [data[dim].values.tolist() for dim in order]
+    for m, model in enumerate(labels[0]):
+        for i, item in enumerate(labels[1]):
+            for r, call in enumerate(labels[2]):
+                at = (m, i, r)
+                found = lines_of(str(texts[at]))
+                failed = status[at] == STATUS["error"]
+                for number, text in enumerate(found, start=1):
+                    last = number == len(found)
+                    reason = "failed" if failed else "cut_off" if cut[at] and last else ""
+                    rows.append(
+                        {
+                            "item": item,
+                            "set": model,
+                            "kind": instruction.kind,
+                            "instruction": instruction.instruction,
+                            "call": call,
+                            "line": number,
+                            "text": text,
+                            "reason": reason,
+                        }
+                    )
+    return rows

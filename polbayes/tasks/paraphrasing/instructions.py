@@ -1,0 +1,101 @@
+"""What a respondent is told to make of a statement, as data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polbayes.config.resources import folder, read_yaml
+from polbayes.errors import UserError, unknown
+from polbayes.instrument.prompts import Template
+from polbayes.instrument.wordings import KINDS
+
+ANSWERS = ("lines", "statement")
+_KEYS = {"kind", "answer", "citation", "system", "user"}
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """What a respondent is told.
+
+    Parameters
+    ----------
+    instruction
+        Id.
+    kind
+        Of the wordings that come back: ``paraphrase``, ``negation`` or ``opposite``.
+    answer
+        ``lines``, one wording each, or ``statement``, one wording and nothing else.
+    text
+        The prompt, with ``{statement}`` where the original goes.
+    """
+
+    instruction: str
+    kind: str
+    answer: str
+    text: str
+
+    @property
+    def template(self) -> Template:
+        """The prompt as a template, for models that complete text and for chat models."""
+        texts = {"base": f"{self.text}\n", "chat": self.text}
+        return Template(self.instruction, "open_ended", texts)
+
+
+def load_instructions(names: Sequence[str], file: str | None = None) -> tuple[Instruction, ...]:
+    """Load instructions by name.
+
+    Parameters
+    ----------
+    names
+        Ids.
+    file
+        A YAML file of the user's own; the shipped ones otherwise.
+
+    Raises
+    ------
+    UserError
+        If the file is malformed, or there is no such instruction.
+    """
+    path = Path(file).expanduser() if file else folder("data") / "instructions.yaml"
+    if not path.is_file():
+        raise UserError(f"paraphrase.file: {path}: no such file; give a YAML file of instructions.")
+    content = read_yaml(path)
+    section = content.get("instructions") if isinstance(content, dict) else None
+    if not isinstance(section, dict) or not section:
+        raise UserError(
+            f"{path}: the key 'instructions' must be a mapping with at least one entry."
+        )
+    if not names:
+        raise UserError("paraphrase.instructions: the list is empty; name at least one.")
+    if len(set(names)) < len(names):
+        raise UserError("paraphrase.instructions: an instruction is named twice.")
+    for name in names:
+        if name not in section:
+            raise unknown("instruction", name, section, where="paraphrase.instructions")
+    return tuple(_instruction(name, section[name], path) for name in names)
+
+
+def rubric() -> str:
+    """Return what a judge is told, with ``{statement}`` where the two statements go."""
+    return str(read_yaml(folder("data") / "instructions.yaml")["rubric"])
+
+
+def _instruction(name: str, entry: Any, path: Path) -> Instruction:
+    where = f"{path}: instruction '{name}'"
+    if not isinstance(entry, dict):
+        raise UserError(f"{where}: must be a mapping with the keys {', '.join(sorted(_KEYS))}.")
+    for key in entry:
+        if key not in _KEYS:
+            raise unknown("key", key, _KEYS, where=where)
+    kind, answer, user = (str(entry.get(key) or "") for key in ("kind", "answer", "user"))
+    if kind not in KINDS:
+        raise unknown("kind", kind, KINDS, where=where)
+    if answer not in ANSWERS:
+        raise unknown("answer", answer, ANSWERS, where=where)
+    if user.count("{statement}") != 1:
+        raise UserError(f"{where}: user: must have the field {{statement}} exactly once.")
+    system = str(entry.get("system") or "").strip()
+    if "{statement}" in system:
+        raise UserError(f"{where}: system: cannot have the field {{statement}}; put it in user.")
+    return Instruction(name, kind, answer, f"{system}\n{user}" if system else user)

@@ -1,0 +1,154 @@
+"""Why a candidate is no wording to ask: each reason has a name, each candidate one at most."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.coding.refusals import refusals
+from polbayes.coding.text import clean, sentences, words
+from polbayes.errors import UserError, unknown
+from polbayes.tasks.paraphrasing.duplicates import duplicates, folded, near_duplicates
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What each means, in the order in which they are looked for.
+MEANING = {
+    "failed": "the respondent gave no answer",
+    "empty": "no letter or digit",
+    "refusal": "the respondent declines",
+    "preamble": "speaks of what follows or went before, and states nothing",
+    "question": "ends in a question mark",
+    "list": "several statements where one was asked for",
+    "fragment": "fewer words than paraphrase.least_words",
+    "cut_off": "the last line of an answer that reached max_new_tokens",
+    "original": "the statement itself",
+    "quotes_original": "a paraphrase that is the statement itself with words around it",
+    "duplicate": "the same as another of its item, set and kind but for case, space, punctuation",
+    "near_duplicate": "overlaps with a kept one by paraphrase.near or more",
+    "meaning": "fails the threshold of natural-language inference",
+    "judge": "the judge finds another relation, or none",
+    "human": "people find another relation",
+}
+# There is nothing that could be kept.
+ALWAYS = ("failed", "empty")
+
+_DECLINES = re.compile(
+    r"\bi (?:can not|could not|am (?:not able|unable) to|will not|would rather not|must decline to)"
+    r" (?:\w+ ){0,2}?(?:create|generate|provide|paraphrase|rephrase|reformulate|reword|help|assist|"
+    r"fulfill?|write|produce|comply|engage|do that)\b"
+    r"|^(?:i am )?(?:very )?sorry\b|\bi apologi[sz]e\b"
+    r"|\bas an ai\b|\bas a(?: large)? language model\b"
+)
+_SPEAKS = re.compile(
+    r"^(?:sure|certainly|of course|absolutely|okay|ok|great)\b[,.!:]?\s*(?:here\b|i\b|$)"
+    r"|^(?:here|below|these|the following) (?:are|is|'s)\b.{0,60}\b(?:paraphras|reformulat|rephras|"
+    r"reword|version|statement|alternative|way|wording|opposite)"
+    r"|^(?:i hope|let me know|please let me|feel free|note that|note:)\b",
+    re.IGNORECASE,
+)
+_INLINE = re.compile(r"(?:^|\s)\(?\d{1,3}[.)]\s+\S")
+
+
+def check_reasons(names: Sequence[str]) -> None:
+    """Refuse names that are no reasons.
+
+    Raises
+    ------
+    UserError
+        For the first.
+    """
+    for name in names:
+        if name not in MEANING:
+            raise unknown("reason", name, MEANING, where="paraphrase.exclude")
+
+
+def reason_of(text: str, original: str, *, kind: str, least_words: int) -> str:
+    """Return why a text by itself is no wording of a statement, or an empty text.
+
+    A negation may well be the statement with words around it.
+    """
+    key, own = folded(text), folded(original)
+    if not any(sign.isalnum() for sign in key):
+        return "empty"
+    if _declines(text):
+        return "refusal"
+    if text.rstrip().endswith((":", "：")) or _SPEAKS.search(text):
+        return "preamble"
+    if text.rstrip().endswith(("?", "？")):
+        return "question"
+    if len(_INLINE.findall(text)) > 1:
+        return "list"
+    if len(key.split()) < least_words:
+        return "fragment"
+    if key == own:
+        return "original"
+    if kind == "paraphrase" and f" {own} " in f" {key} ":
+        return "quotes_original"
+    return ""
+
+
+def _declines(text: str) -> bool:
+    return bool(_DECLINES.search(" ".join(words(text)))) or any(refusals(sentences(clean(text))))
+
+
+def with_reasons(
+    candidates: "pd.DataFrame",
+    originals: Mapping[str, str],
+    *,
+    exclude: Sequence[str],
+    one: Sequence[str] = (),
+    least_words: int = 3,
+    near: float | None = None,
+) -> "pd.DataFrame":
+    """Say of every candidate why it is no wording, as far as its text tells.
+
+    Parameters
+    ----------
+    candidates
+        With ``item, set, kind, instruction, call, text, reason``.
+    originals
+        The statement of every item.
+    exclude
+        Reasons that leave a candidate out. A duplicate is one of a candidate that is not left out.
+    one
+        Instructions that ask for one statement; an answer with several is a ``list``.
+    least_words, near
+        See `polbayes.config.schema.ParaphraseConfig`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The same with ``reason`` filled in.
+
+    Raises
+    ------
+    UserError
+        If `near` is out of range.
+    """
+    if near is not None and not 0 < near <= 1:
+        raise UserError(f"paraphrase.near: must be above 0 and at most 1, not {near}.")
+    columns = (candidates[name] for name in ("reason", "item", "kind", "text"))
+    reasons = [
+        given
+        if given == "failed"
+        else reason_of(text, originals[item], kind=kind, least_words=least_words) or given
+        for given, item, kind, text in zip(*columns, strict=True)
+    ]
+    table = candidates.assign(reason=np.array(reasons, dtype=object))
+    answers = table[(table["reason"] == "") & table["instruction"].isin(one)]
+    several = answers.groupby(["item", "set", "instruction", "call"])["text"].transform("size") > 1
+    table.loc[several[several].index, "reason"] = "list"
+    find: dict[str, Callable[[list[str]], np.ndarray]] = {"duplicate": duplicates}
+    if near is not None:
+        find["near_duplicate"] = partial(near_duplicates, threshold=near)
+    for name, found_in in find.items():
+        remaining = table[~table["reason"].isin([*ALWAYS, *exclude])]
+        for _, group in remaining.groupby(["item", "set", "kind"], sort=False):
+            again = group.index[found_in(group["text"].tolist())]
+            # What has a reason already keeps it.
+            table.loc[again[table.loc[again, "reason"] == ""], "reason"] = name
+    return table

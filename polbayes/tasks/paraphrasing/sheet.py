@@ -1,0 +1,154 @@
+"""Wordings checked by people: blinded sheets in random order, and what comes back in them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polbayes.config.resources import folder as shipped
+from polbayes.data.files import write_text
+from polbayes.errors import UserError
+from polbayes.measures.resampling import generator
+from polbayes.tasks.annotation.adjudicate import OPEN, adjudicate
+from polbayes.tasks.annotation.blind import ids_of, shown
+from polbayes.tasks.annotation.export import GUIDELINES, KEY, sheet_name
+from polbayes.tasks.annotation.labels import read_annotators
+from polbayes.tasks.annotation.sheet import read_sheet, write_sheet
+from polbayes.tasks.paraphrasing.check import EXPECTED, VERDICTS
+from polbayes.tasks.paraphrasing.sample import sampled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_KEYED = ("item", "variant", "kind", "set", "statement", "text")
+
+
+def hand_out(
+    wordings: "pd.DataFrame",
+    folder: Path,
+    *,
+    per_item: int,
+    annotators: Sequence[str],
+    seed: int,
+) -> list[Path]:
+    """Draw wordings and write a sheet for each annotator, the key and the guidelines.
+
+    Parameters
+    ----------
+    wordings
+        With ``item, variant, kind, set, statement`` (the original) and ``text``.
+    folder
+        Where to.
+    per_item
+        How many of each item, set and kind.
+    annotators
+        Their names. Each sheet has all rows, in an order of its own, and says neither kind nor set.
+    seed
+        Fixes draw and orders.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files written now; those that were there already are left as they are.
+
+    Raises
+    ------
+    UserError
+        If `folder` has a sample of other wordings.
+    """
+    drawn = wordings[
+        sampled(wordings, wordings["text"].notna().to_numpy(), wanted=per_item, seed=seed)
+    ]
+    rows = [
+        {"id": name, **{str(k): str(v) for k, v in row.items()}}
+        for name, row in zip(
+            ids_of(drawn[list(_KEYED)]), drawn[list(_KEYED)].to_dict("records"), strict=True
+        )
+    ]
+    if (folder / KEY).exists() and _without_rows(_read_key(folder)) != rows:
+        raise UserError(
+            f"{folder} holds sheets of other wordings, which somebody may be checking; choose "
+            "another paraphrase.human.folder, or move it away if nobody is."
+        )
+    written: list[Path] = []
+
+    def put(name: str, header: Sequence[str], content: Sequence[Mapping[str, str]]) -> None:
+        if not (folder / name).exists():
+            write_sheet(folder / name, header, content)
+            written.append(folder / name)
+
+    put(KEY, ("id", *_KEYED), rows)
+    visible = [
+        {"id": r["id"], "first": shown(r["statement"]), "second": shown(r["text"])} for r in rows
+    ]
+    for annotator in annotators:
+        order = generator(seed, "paraphrase", "sheet", annotator).permutation(len(rows))
+        header = ("id", "first", "second", "label", "note")
+        put(sheet_name(annotator), header, [visible[k] for k in order])
+    if not (folder / GUIDELINES).exists():
+        text = (shipped("data") / "guidelines" / "paraphrase.md").read_text(encoding="utf-8")
+        write_text(folder / GUIDELINES, text)
+        written.append(folder / GUIDELINES)
+    return written
+
+
+def take_in(
+    sheets: Sequence[str], folder: Path, wordings: "pd.DataFrame"
+) -> tuple["pd.DataFrame", "pd.DataFrame"]:
+    """Read the sheets that came back.
+
+    Parameters
+    ----------
+    sheets
+        Their paths.
+    folder
+        Where the key is.
+    wordings
+        As they are now, with ``item, variant, text``.
+
+    Returns
+    -------
+    checked : pandas.DataFrame
+        One row a wording of the key: its columns, ``label`` (of the majority, None where there is
+        none) and ``match``: whether that is what its kind says, None where open.
+    labels : pandas.DataFrame
+        Indexed by id, one column an annotator.
+
+    Raises
+    ------
+    UserError
+        If a sheet is wrong, or a wording is another than when the sheets were written.
+    """
+    import pandas as pd
+
+    key = _without_rows(_read_key(folder))
+    now = dict(
+        zip(zip(wordings["item"], wordings["variant"], strict=True), wordings["text"], strict=True)
+    )
+    for row in key:
+        if now.get((row["item"], row["variant"])) != row["text"]:
+            raise UserError(
+                f"{folder / KEY}: wording '{row['variant']}' of item '{row['item']}' is not "
+                "what it was when the sheets were written; go back to those settings, or check "
+                "again in another paraphrase.human.folder."
+            )
+    labels = read_annotators(
+        sheets, [row["id"] for row in key], key="paraphrase.human.sheets", labels=VERDICTS
+    )
+    outcome = adjudicate(labels)
+    decided = (outcome["by"] != OPEN).to_numpy()
+    found = outcome["label"].to_numpy()
+    match = [
+        bool(label == EXPECTED[row["kind"]]) if sure else None
+        for row, label, sure in zip(key, found, decided, strict=True)
+    ]
+    columns = {name: [row[name] for row in key] for name in ("id", *_KEYED)}
+    checked = pd.DataFrame({**columns, "label": found, "match": match}, dtype=object)
+    return checked, labels
+
+
+def _read_key(folder: Path) -> list[dict[str, str]]:
+    return read_sheet(folder / KEY, ("id", *_KEYED), key="paraphrase.human.folder")
+
+
+def _without_rows(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    return [{name: row[name] for name in ("id", *_KEYED)} for row in rows]

@@ -1,0 +1,354 @@
+"""``task=paraphrase``: a file of wordings from respondents or a table, and how it came about."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import yaml
+
+from polbayes.config.schema import RespondentConfig, RunConfig
+from polbayes.data.files import replacing, write_text
+from polbayes.errors import UserError, unknown
+from polbayes.instrument.questionnaires import load_instrument
+from polbayes.probing.journal import CODING
+from polbayes.probing.terminal import say
+from polbayes.report.numbers import interval, number
+from polbayes.respondents import check
+from polbayes.tasks.annotation.sheet import write_sheet
+from polbayes.tasks.annotation.task import check_annotators
+from polbayes.tasks.paraphrasing import sheet
+from polbayes.tasks.paraphrasing.check import (
+    EXPECTED,
+    SCORES,
+    check_least,
+    infer,
+    judged,
+    nli_config,
+)
+from polbayes.tasks.paraphrasing.generate import elicitation_of, generate
+from polbayes.tasks.paraphrasing.imported import import_wordings
+from polbayes.tasks.paraphrasing.instructions import Instruction, load_instructions
+from polbayes.tasks.paraphrasing.reasons import ALWAYS, MEANING, check_reasons, with_reasons
+from polbayes.tasks.paraphrasing.sample import check_sets, sampled, with_ids
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WORDINGS, CANDIDATES, COUNTS = "wordings.parquet", "candidates.csv", "counts.csv"
+MATCH, AGREEMENT = "match_proportion.csv", "agreement.csv"
+
+
+def paraphrase(config: RunConfig, text: str, *, command: Sequence[str]) -> "pd.DataFrame":
+    """Make a file of wordings.
+
+    Parameters
+    ----------
+    config, text
+        The checked config, and the same as YAML.
+    command
+        The command line.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The wordings, as written to ``wordings.parquet``. ``candidates.csv`` has every candidate
+        with its scores and the reason why it was left out, if it was, ``counts.csv`` how many.
+
+    Raises
+    ------
+    UserError
+        If something the user gave does not work out; what was answered is kept.
+    """
+    folder = _folder(config)
+    instruments = [load_instrument(name) for name in config.instruments]
+    originals = {i.item: i.variants[0].text for q in instruments for i in q.items}
+    for item in config.items or ():
+        if item not in originals:
+            raise unknown("item", item, originals, where="items")
+    _check(config)
+    settings = config.paraphrase
+    instructions = load_instructions(settings.instructions, settings.file)
+    if settings.table is not None:
+        table = import_wordings(settings, originals)
+        if config.items is not None:
+            table = table[table["item"].isin(config.items)].reset_index(drop=True)
+        check_sets(list(dict.fromkeys(table["set"])))
+    else:
+        asked = _generators(config)
+        check_sets(list(asked))
+        write_text(folder / ".hydra" / "config.yaml", text)
+        table = generate(
+            instruments,
+            instructions,
+            asked,
+            config=settings,
+            items=config.items,
+            seed=config.seed,
+            journal_dir=folder / "journal" / "paraphrase",
+        )
+    write_text(folder / ".hydra" / "config.yaml", text)
+    write_text(folder / ".hydra" / "overrides.yaml", yaml.safe_dump(list(command[1:])))
+    table = _excluded(table, originals, config, instructions, folder)
+    table = table.assign(statement=[originals[item] for item in table["item"]])
+    table = with_ids(table, _drawn(table, config))
+    table = _checked_by_people(table, config, folder)
+    return _write(table, config, folder)
+
+
+def _folder(config: RunConfig) -> Path:
+    folder = Path(config.run_dir).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"run_dir: {folder} is a file; name a folder.")
+    if (folder / "manifest.json").exists():
+        raise UserError(f"run_dir: {folder} holds a run; choose another run_dir for the wordings.")
+    return folder
+
+
+def _check(config: RunConfig) -> None:
+    """Check the settings before anybody is asked."""
+    settings = config.paraphrase
+    check_reasons(settings.exclude)
+    check_least(settings.least)
+    sampled(_nothing(), np.zeros(0, dtype=bool), wanted=settings.wanted, seed=config.seed)
+    if settings.nli is not None:
+        from polbayes.coding.registry import get_coder
+
+        get_coder(settings.nli, {settings.nli: nli_config(settings.nli, config.coding.models)})
+    if settings.judge is not None and settings.judge not in config.respondents:
+        raise unknown("respondent", settings.judge, config.respondents, where="paraphrase.judge")
+    asked = _generators(config) if settings.table is None else {}
+    for name in {*asked, *([settings.judge] if settings.judge else [])}:
+        check(name, config.respondents[name], elicitation_of(settings))
+    if settings.near is not None and not 0 < settings.near <= 1:
+        raise UserError(f"paraphrase.near: must be above 0 and at most 1, not {settings.near}.")
+    if settings.human.per_item < 0:
+        raise UserError("paraphrase.human.per_item: must not be negative; 0 is for no sheets.")
+    check_annotators(settings.human.annotators, key="paraphrase.human.annotators")
+
+
+def _nothing() -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.DataFrame({"item": [], "set": [], "kind": []})
+
+
+def _generators(config: RunConfig) -> Mapping[str, RespondentConfig]:
+    """Return who is asked: the models named or, failing that, all but the judge."""
+    if config.models is not None:
+        return {name: config.respondents[name] for name in config.models}
+    judge = config.paraphrase.judge
+    asked = {name: one for name, one in config.respondents.items() if name != judge}
+    if not asked:
+        raise UserError(
+            "respondents: there is nobody but the judge; declare who makes the wordings, or name "
+            "the judge under models, too."
+        )
+    return asked
+
+
+def _excluded(
+    table: "pd.DataFrame",
+    originals: dict[str, str],
+    config: RunConfig,
+    instructions: Sequence[Instruction],
+    folder: Path,
+) -> "pd.DataFrame":
+    """Fill in reasons and scores."""
+    settings = config.paraphrase
+    table = with_reasons(
+        table,
+        originals,
+        exclude=settings.exclude,
+        one=[i.instruction for i in instructions if i.answer == "statement"],
+        least_words=settings.least_words,
+        near=settings.near,
+    )
+    remaining = np.flatnonzero(_usable(table, config))
+    texts = table["text"].iloc[remaining].tolist()
+    own = [originals[item] for item in table["item"].iloc[remaining]]
+    kinds = table["kind"].iloc[remaining].tolist()
+    reasons = table["reason"].to_numpy(dtype=object, copy=True)
+    if settings.nli is not None:
+        scores = infer(
+            texts,
+            own,
+            kinds,
+            nli=settings.nli,
+            models=config.coding.models,
+            journal_dir=folder / CODING,
+        )
+        for name in scores.columns:
+            values = np.full(len(table), np.nan)
+            values[remaining] = scores[name]
+            table[name] = values
+        least = np.array([settings.least.get(kind, -np.inf) for kind in kinds])
+        passed = (scores["relation"].to_numpy() >= least) | ~np.isfinite(least)
+        _note(reasons, remaining[~passed], "meaning")
+    if settings.judge is not None:
+        verdicts = judged(
+            texts,
+            own,
+            judge=(settings.judge, config.respondents[settings.judge]),
+            batch_size=settings.batch_size,
+            seed=config.seed,
+            journal_dir=folder / "journal" / "judge",
+        )
+        column = np.full(len(table), "", dtype=object)
+        column[remaining] = verdicts
+        table["judged"] = column
+        wrong = [v != EXPECTED[kind] for v, kind in zip(verdicts, kinds, strict=True)]
+        _note(reasons, remaining[np.array(wrong, dtype=bool)], "judge")
+    return table.assign(reason=reasons)
+
+
+def _note(reasons: np.ndarray, rows: np.ndarray, reason: str) -> None:
+    """Give rows a reason that have none yet."""
+    rows = rows[reasons[rows] == ""]
+    reasons[rows] = reason
+
+
+def _usable(table: "pd.DataFrame", config: RunConfig) -> np.ndarray:
+    left_out = [*ALWAYS, *config.paraphrase.exclude]
+    return np.asarray(~table["reason"].isin(left_out))
+
+
+def _drawn(table: "pd.DataFrame", config: RunConfig) -> np.ndarray:
+    usable = _usable(table, config)
+    return sampled(table, usable, wanted=config.paraphrase.wanted, seed=config.seed)
+
+
+def _checked_by_people(table: "pd.DataFrame", config: RunConfig, folder: Path) -> "pd.DataFrame":
+    """Hand sheets out, or take them in and leave out what people found wrong."""
+    settings = config.paraphrase.human
+    where = folder / settings.folder
+    wordings = table[table["variant"] != ""]
+    if not settings.sheets:
+        if settings.per_item and len(wordings):
+            written = sheet.hand_out(
+                wordings,
+                where,
+                per_item=settings.per_item,
+                annotators=settings.annotators,
+                seed=config.seed,
+            )
+            for path in written:
+                say(f"paraphrase: wrote {path}")
+        return table
+    checked, labels = sheet.take_in(settings.sheets, where, wordings)
+    _write_match(checked, labels, config, folder)
+    found = {
+        (row["item"], row["variant"]): (row["label"], row["match"])
+        for row in checked.to_dict("records")
+    }
+    pairs = list(zip(table["item"], table["variant"], strict=True))
+    said = [found.get(pair, (None, None)) for pair in pairs]
+    reasons = table["reason"].to_numpy(dtype=object, copy=True)
+    rejected = np.array([match is False for _, match in said], dtype=bool)
+    _note(reasons, np.flatnonzero(rejected), "human")
+    out = rejected & ("human" in config.paraphrase.exclude)
+    return table.assign(
+        reason=reasons,
+        human=[label or "" for label, _ in said],
+        variant=table["variant"].where(~out, ""),
+    )
+
+
+def _write_match(
+    checked: "pd.DataFrame", labels: "pd.DataFrame", config: RunConfig, folder: Path
+) -> None:
+    from polbayes.measures.kappa import annotator_agreement
+    from polbayes.measures.match_proportion import ALL, match_proportion
+
+    how = {"draws": config.measures.bootstrap, "level": config.measures.level, "seed": config.seed}
+    table = match_proportion(checked, **how)  # type: ignore[arg-type]
+    write_text(folder / MATCH, table.to_csv(index=False))
+    for row in table[table["item"] == ALL].to_dict("records"):
+        say(
+            f"paraphrase: {row['set']}, {row['kind']}: {number(row['estimate'])} "
+            f"{interval(row['lower'], row['upper'])} of {row['n']} checked wordings match"
+            + (f", {row['n_excluded']} without a decision" if row["n_excluded"] else "")
+        )
+    if len(labels.columns) > 1:
+        agreement = annotator_agreement(labels, **how)  # type: ignore[arg-type]
+        write_text(folder / AGREEMENT, agreement.to_csv(index=False))
+
+
+def _write(table: "pd.DataFrame", config: RunConfig, folder: Path) -> "pd.DataFrame":
+    """Write candidates, counts and wordings, and say what they are."""
+    kept = table["variant"] != ""
+    table = table.assign(kept=np.where(kept, "yes", ""))
+    counts = counted(table, config.paraphrase.exclude, config.paraphrase.wanted)
+    columns = ["item", "set", "kind", "instruction", "call", "line", "variant", "kept", "reason"]
+    columns += [name for name in (*SCORES, "relation", "judged", "human") if name in table]
+    columns += ["text"]
+    rows = table[columns].astype(object).where(table[columns].notna(), "").astype(str)
+    write_sheet(folder / CANDIDATES, columns, rows.to_dict("records"))
+    write_text(folder / COUNTS, counts.to_csv(index=False))
+    wordings = table.loc[kept, ["item", "variant", "kind", "set", "text"]].reset_index(drop=True)
+    for row in counts.groupby(["set", "kind", "reason"], sort=False)["n"].sum().items():
+        (name, kind, reason), n = row
+        if n:
+            say(f"paraphrase: {name}, {kind}: {n} {_said(str(reason), config)}")
+    if wordings.empty:
+        raise UserError(
+            f"no wording is left; see why in {folder / CANDIDATES}, and change paraphrase.exclude, "
+            "paraphrase.least or who is asked."
+        )
+    with replacing(folder / WORDINGS) as temporary:
+        wordings.to_parquet(temporary, index=False)
+    per_item = wordings.groupby(["item", "set", "kind"]).size()
+    say(
+        f"paraphrase: {len(wordings)} wordings of {wordings['item'].nunique()} items, "
+        f"{per_item.min()} to {per_item.max()} an item, set and kind, in {folder / WORDINGS}"
+    )
+    say(f"paraphrase: to ask them, add wordings=[{folder / WORDINGS}] to a run")
+    return wordings
+
+
+def _said(reason: str, config: RunConfig) -> str:
+    if reason == "candidates":
+        return "candidates"
+    if reason in ("kept", "not drawn", "missing"):
+        return {"missing": "wanted that there are not"}.get(reason, reason)
+    left_out = reason in ALWAYS or reason in config.paraphrase.exclude
+    return f"{'left out' if left_out else 'kept all the same'}: {reason} ({MEANING[reason]})"
+
+
+def counted(table: "pd.DataFrame", exclude: Sequence[str], wanted: int | None) -> "pd.DataFrame":
+    """Count what became of the candidates.
+
+    Parameters
+    ----------
+    table
+        Candidates with ``item, set, kind, reason`` and ``kept`` (``yes`` or empty).
+    exclude
+        Reasons that leave a candidate out.
+    wanted
+        How many of each item, set and kind there were to be.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``set, kind, item`` and ``reason``, with ``n`` and ``left_out``. Reasons are
+        those of `polbayes.tasks.paraphrasing.reasons.MEANING` and ``candidates`` (all of them),
+        ``not drawn`` (usable, but more than wanted), ``kept``, and ``missing``, how many are fewer
+        than wanted. What is left out, not drawn and kept adds up to the candidates.
+    """
+    import pandas as pd
+
+    rows = []
+    for (name, kind, item), group in table.groupby(["set", "kind", "item"], sort=False):
+        kept = (group["kept"] == "yes").to_numpy()
+        out = group["reason"].isin([*ALWAYS, *exclude]).to_numpy()
+        found = {"candidates": (len(group), False)}
+        for reason, n in group["reason"][group["reason"] != ""].value_counts().items():
+            found[str(reason)] = (int(n), reason in (*ALWAYS, *exclude))
+        found["not drawn"] = (int((~kept & ~out).sum()), False)
+        found["kept"] = (int(kept.sum()), False)
+        found["missing"] = (max((wanted or 0) - int(kept.sum()), 0), False)
+        rows += [
+            {"set": name, "kind": kind, "item": item, "reason": r, "n": n, "left_out": gone}
+            for r, (n, gone) in found.items()
+        ]
+    return pd.DataFrame(rows)

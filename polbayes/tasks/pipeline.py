@@ -1,0 +1,35 @@
+"""The tasks of the pipeline itself: running it, and saying what it would do."""
+
+from polbayes.config.tasks import Call, Task
+
+
+def _run(call: Call) -> None:
+    from polbayes.run.run import run
+
+    run(call.config, call.text, command=call.command)
+
+
+def _dry_run(call: Call) -> str:
+    from polbayes.run.pipeline import pipeline_of
+
+    return pipeline_of(call.config).dry_run(call.config)
+
+
+def _explain(call: Call) -> str:
+    from polbayes.run.plan import explain
+
+    return explain(call.config)
+
+
+def _prior(call: Call) -> str:
+    from polbayes.run.plan import prior
+
+    return prior(call.config)
+
+
+RUN = Task(_run, "", "run the experiment", roleplay=True)
+DRY_RUN = Task(
+    _dry_run, "task=dry_run", "show prompts, counts and costs, ask nothing", roleplay=True
+)
+EXPLAIN = Task(_explain, "task=explain", "print the model's equation and priors")
+PRIOR = Task(_prior, "task=prior", "print what the priors expect of the answers")

@@ -1,0 +1,271 @@
+"""The model card of a trained classifier, written from what was done and measured."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polbayes.config.schema import TrainingConfig
+from polbayes.report.numbers import interval, number
+from polbayes.tasks.training.data import HELD_OUT, TRAIN, VALIDATION, Outputs
+from polbayes.tasks.training.state import Look
+from polbayes.tasks.validation.temperature import Temperature
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MEASURES = {
+    "share_coded": "share coded",
+    "accuracy": "share right",
+    "cohen_kappa": "Cohen's κ",
+    "macro_f1": "macro F1",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a card reports.
+
+    Parameters
+    ----------
+    table
+        Name of the file with the labelled answers.
+    outputs
+        What is told apart.
+    counts
+        Answers of each output by part.
+    n_unlabelled, n_empty
+        Rows left out because they have no label, or no answer.
+    base
+        What identifies the checkpoint that was trained further.
+    settings, seed
+        How it was trained.
+    texts
+        Templates of what the classifier is given.
+    limit
+        Tokens in a window.
+    looks
+        At the validation answers.
+    steps, total
+        Batches done, and that there were to be.
+    stopped_early
+        Whether patience was at its end before.
+    temperature, note
+        The one stored, or None and why.
+    scores
+        Of the held-out answers, as from `polbayes.tasks.validation.scores.score_table`; None where
+        none were held out.
+    versions
+        Of packages.
+    command
+        The command line.
+    """
+
+    table: str
+    outputs: Outputs
+    counts: Mapping[str, Sequence[int]]
+    n_unlabelled: int
+    n_empty: int
+    base: Mapping[str, Any]
+    settings: TrainingConfig
+    seed: int
+    texts: tuple[str, str]
+    limit: int
+    looks: Sequence[Look]
+    steps: int
+    total: int
+    stopped_early: bool
+    temperature: Temperature | None
+    note: str
+    scores: "pd.DataFrame | None"
+    versions: Mapping[str, str]
+    command: Sequence[str]
+
+    @property
+    def best(self) -> Look | None:
+        """The look whose weights were kept."""
+        return min(self.looks, key=lambda look: look.loss) if self.looks else None
+
+
+def card(facts: Facts) -> str:
+    """Write the model card.
+
+    Returns
+    -------
+    str
+        Markdown with the front matter of the Hugging Face hub.
+    """
+    return (
+        "\n\n".join(
+            (
+                _FRONT,
+                "# Stance classifier",
+                f"Reads which stance an answer takes on a statement: "
+                f"{', '.join(facts.outputs.stances)}. It says nothing about texts of "
+                "another kind than those it was trained on.",
+                "## Use",
+                _USE,
+                "## Answers",
+                _answers(facts),
+                "## Training",
+                _training(facts),
+                "## Scores",
+                _scores(facts),
+                "## Made with",
+                _made(facts),
+            )
+        )
+        + "\n"
+    )
+
+
+_FRONT = """---
+library_name: transformers
+pipeline_tag: text-classification
+tags: [stance-detection]
+---"""
+
+_USE = """As a coder of polbayes, where FOLDER is this folder, or the name it gets on the hub:
+
+```yaml
+coding:
+  coders: [likert, trained]
+  models:
+    trained: {kind: classifier, checkpoint: FOLDER}
+```
+
+What it is given of an answer, and its temperature, stand in `config.json` and are applied."""
+
+
+def _answers(facts: Facts) -> str:
+    parts = (TRAIN, VALIDATION, HELD_OUT)
+    rows = [
+        (
+            _class(name, stance),
+            *(str(facts.counts[part][k]) for part in parts),
+        )
+        for k, (name, stance) in enumerate(
+            zip(facts.outputs.names, facts.outputs.stances, strict=True)
+        )
+    ]
+    rows.append(("all", *(str(sum(facts.counts[part])) for part in parts)))
+    together = f"the same {facts.settings.group}" if facts.settings.group else "the same texts"
+    text = (
+        f"Labelled answers of `{_plain(facts.table)}`, split at random by the seed so that every "
+        f"part has about the same shares of the classes and answers with {together} stay "
+        f"together. Left out: {facts.n_unlabelled} without a label, {facts.n_empty} without any "
+        "text."
+    )
+    if sum(facts.counts[HELD_OUT]):
+        text += " The held-out ones are `held_out.parquet`."
+    return f"{text}\n\n{_table(('label', *parts), rows)}"
+
+
+def _class(name: str, stance: str) -> str:
+    return name if name == stance else f"{name}, read as {stance}"
+
+
+def _training(facts: Facts) -> str:
+    settings, best = facts.settings, facts.best
+    base = f"`{_plain(str(facts.base['checkpoint']))}`"
+    for key in ("revision", "commit"):
+        if facts.base[key]:
+            base += f", {key} `{facts.base[key]}`"
+    if facts.base["weights"]:
+        base += f", digest of its weights `{facts.base['weights']}`"
+    second = f" and `{facts.texts[1]}`" if facts.texts[1] else ""
+    rows = [
+        ("base checkpoint", base),
+        ("given of an answer", f"`{facts.texts[0]}`{second}"),
+        ("tokens in a window", f"{facts.limit}; of longer answers the mean over windows"),
+        ("steps", f"{facts.steps} of {facts.total}{_stopped(facts)}"),
+        ("weights of step", str(best.step if best else facts.steps)),
+        ("batch size", str(settings.batch_size)),
+        (
+            "optimiser",
+            f"AdamW, beta {settings.beta1:g} and {settings.beta2:g}, epsilon {settings.epsilon:g}",
+        ),
+        (
+            "learning rate",
+            f"{settings.learning_rate:g}, rising over {settings.warmup_steps} "
+            "steps, then falling to zero",
+        ),
+        ("weight decay", f"{settings.weight_decay:g}, not of biases and norms"),
+        ("longest gradient", f"{settings.max_gradient_norm:g}"),
+        ("class weights", settings.class_weights or "none"),
+        ("computed in", settings.dtype),
+        ("seed", str(facts.seed)),
+    ]
+    if best:
+        rows.append(
+            (
+                "validation loss",
+                f"{best.loss:.4f}, {best.accuracy:.3f} right; it said "
+                "when to stop, and is too good for that",
+            )
+        )
+    rows.append(("temperature", _temperature(facts)))
+    return _table(("", ""), rows)
+
+
+def _stopped(facts: Facts) -> str:
+    if not facts.stopped_early:
+        return ""
+    return f", stopped after {facts.settings.patience} looks without a smaller validation loss"
+
+
+def _temperature(facts: Facts) -> str:
+    found = facts.temperature
+    if found is None:
+        return f"none: {facts.note}"
+    return f"{found.value:.3f} {interval(found.lower, found.upper)}, of the validation answers"
+
+
+def _scores(facts: Facts) -> str:
+    if facts.scores is None:
+        return (
+            "No answers were held out. `task=validate_coder` with other labelled answers says how "
+            "well it reads."
+        )
+    level = float(facts.scores["level"].iloc[0])
+    rows = [
+        (
+            _MEASURES[row["measure"]],
+            _plain(row["label"]) or "all",
+            number(row["estimate"], 3),
+            interval(row["lower"], row["upper"], 3),
+            str(row["n"]),
+        )
+        for row in facts.scores.to_dict(orient="records")
+        if not (row["answers"] == "all" and row["measure"] != "share_coded") and row["n"]
+    ]
+    return (
+        f"Of the {sum(facts.counts[HELD_OUT])} answers held out, which had no part in training, "
+        f"stopping or the temperature, with {level:.0%} intervals that take them as "
+        "independent.\n\n"
+        f"{_table(('measure', 'label', 'estimate', 'interval', 'of'), rows)}"
+    )
+
+
+def _made(facts: Facts) -> str:
+    lines = [f"- {name} {version}" for name, version in facts.versions.items()]
+    fence = "````"
+    command = shlex.join(facts.command).replace(fence, "")
+    return "\n".join([*lines, "", f"{fence}bash", command, fence])
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [
+        heads,
+        ["---" for _ in heads],
+        *([cell.replace("|", "\\|") for cell in r] for r in rows),
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Return a name of the user's on one line, with nothing that would end its code span."""
+    return " ".join(text.replace("`", "'").split())

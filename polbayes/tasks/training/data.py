@@ -1,0 +1,203 @@
+"""Labelled answers on their way into a classifier: outputs, tokens, parts, and a temperature."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.coding.readings import Reading
+from polbayes.config.schema import TrainingConfig
+from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.errors import UserError
+from polbayes.huggingface.encoding import Encoder, without_markup
+from polbayes.tasks.training.schedule import Answer
+from polbayes.tasks.training.settings import SECTION
+from polbayes.tasks.training.split import split
+from polbayes.tasks.validation.labelled import Classes, Labelled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TRAIN, VALIDATION, HELD_OUT = "training", "validation", "held out"
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What the classifier tells apart.
+
+    Parameters
+    ----------
+    stances
+        Its labels, in the order of its outputs: a stance class for every class that occurs.
+    names
+        What the table calls these classes.
+    of_class
+        For each class of the table the position of its output; -1 where it does not occur.
+    """
+
+    stances: tuple[str, ...]
+    names: tuple[str, ...]
+    of_class: np.ndarray
+
+
+def outputs_of(answers: Labelled, merge: Mapping[str, Sequence[str]]) -> Outputs:
+    """Decide what a classifier of these answers tells apart.
+
+    Parameters
+    ----------
+    answers
+        The labelled answers.
+    merge
+        As they were read. A class of several stances becomes the stance of its name, or else the
+        first of them: a coder has to say one.
+
+    Raises
+    ------
+    UserError
+        If there is but one class.
+    """
+    classes = answers.classes.names
+    there = [k for k in range(len(classes)) if (answers.labels == k).any()]
+    if len(there) < 2:
+        raise UserError(
+            f"{SECTION}: all answers are labelled '{classes[there[0]]}'; a classifier needs "
+            "answers of two classes at least."
+        )
+    stances = [
+        classes[k] if classes[k] in STANCE_CLASSES else str(merge[classes[k]][0]) for k in there
+    ]
+    of_class = np.full(len(classes), -1)
+    of_class[there] = np.arange(len(there))
+    return Outputs(tuple(stances), tuple(classes[k] for k in there), of_class)
+
+
+@dataclass(frozen=True)
+class Material:
+    """Labelled answers as they are used.
+
+    Parameters
+    ----------
+    answers
+        Of those with any text what the network is given, and the output that is right.
+    rows
+        Their positions in the table's labelled answers.
+    parts
+        Positions among `answers` of each part.
+    n_empty
+        Answers without any text, which are left out.
+    """
+
+    answers: list[Answer]
+    rows: np.ndarray
+    parts: Mapping[str, np.ndarray]
+    n_empty: int
+
+    def part(self, name: str) -> list[Answer]:
+        """Return the answers of a part."""
+        return [self.answers[k] for k in self.parts[name]]
+
+
+def prepare(
+    labelled: Labelled,
+    outputs: Outputs,
+    encoder: Encoder,
+    how: Reading,
+    settings: TrainingConfig,
+    *,
+    seed: int,
+) -> Material:
+    """Turn labelled answers into tokens, and split them.
+
+    Answers to a statement with the same text are never on both sides of the split, nor are
+    those that have ``settings.group`` in common.
+
+    Parameters
+    ----------
+    labelled, outputs
+        The answers, and what they are labelled with.
+    encoder, how
+        Turn them into tokens, as in coding.
+    settings
+        Checked.
+    seed
+        Of the split.
+
+    Raises
+    ------
+    UserError
+        If a statement leaves no room, or a part that is wanted has nothing in it.
+    """
+    labels = outputs.of_class[labelled.labels]
+    texts = [without_markup(response) for response in labelled.responses]
+    windows = [
+        encoder.answer(how.fill, statement, text)
+        for statement, text in zip(labelled.statements, texts, strict=True)
+    ]
+    rows = np.array([k for k, found in enumerate(windows) if found], dtype=np.int64)
+    answers = [Answer(windows[k], int(labels[k])) for k in rows]
+    units = _units(labelled, texts, settings.group)
+    shares = {
+        TRAIN: 1 - settings.held_out - settings.validation,
+        VALIDATION: settings.validation,
+        HELD_OUT: settings.held_out,
+    }
+    parts = split(labels[rows], [units[k] for k in rows], shares, seed=seed)
+    _check_parts(parts, labels[rows], shares, outputs)
+    return Material(answers, rows, parts, len(texts) - len(rows))
+
+
+def _units(labelled: Labelled, texts: Sequence[str], group: str | None) -> list[object]:
+    if group is None:
+        return list(zip(labelled.statements, texts, strict=True))
+    if group == "statement":
+        return list(labelled.statements)
+    values = labelled.items if group == "item" else labelled.groups.get(group)
+    if values is None:
+        raise UserError(
+            f"{SECTION}.group: the table has no column '{group}'; say which one it is as "
+            f"{SECTION}.columns.{group}=COLUMN."
+        )
+    return list(values)
+
+
+def _check_parts(
+    parts: Mapping[str, np.ndarray],
+    labels: np.ndarray,
+    shares: Mapping[str, float],
+    outputs: Outputs,
+) -> None:
+    if len(np.unique(labels[parts[TRAIN]])) < 2:
+        raise UserError(
+            f"{SECTION}: fewer than two of the classes {', '.join(outputs.names)} are among the "
+            f"{len(parts[TRAIN])} answers to be trained on; label more answers."
+        )
+    for name, key in ((VALIDATION, "validation"), (HELD_OUT, "held_out")):
+        if shares[name] > 0 and not len(parts[name]):
+            raise UserError(
+                f"{SECTION}.{key}: a share of {shares[name]:g} of {len(labels)} answers is none; "
+                f"label more answers, or set {SECTION}.{key}=0."
+            )
+
+
+def by_output(labelled: Labelled, outputs: Outputs) -> Labelled:
+    """Return answers whose classes are the outputs, one by one."""
+    names = Classes(outputs.stances, tuple(range(len(outputs.stances))))
+    return replace(labelled, labels=outputs.of_class[labelled.labels], classes=names)
+
+
+def labelled_frame(labelled: Labelled) -> "pd.DataFrame":
+    """Lay labelled answers out as a table that needs no mapping of columns."""
+    import pandas as pd
+
+    columns: dict[str, object] = {
+        "statement": labelled.statements,
+        "response": labelled.responses,
+        "label": [labelled.classes.names[k] for k in labelled.labels],
+        **labelled.groups,
+    }
+    if labelled.items is not None:
+        columns["item"] = labelled.items
+    if labelled.keying is not None:
+        columns["keying"] = labelled.keying
+    return pd.DataFrame(columns)

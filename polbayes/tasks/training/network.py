@@ -1,0 +1,139 @@
+"""The checkpoint that is trained further: its tokenizer, and its network with a new head."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from polbayes.config.schema import TrainingConfig
+from polbayes.errors import UserError
+from polbayes.huggingface import checkpoint
+from polbayes.huggingface.encoding import Encoder, room
+from polbayes.huggingface.source import Source
+from polbayes.tasks.training.settings import SECTION
+
+
+@dataclass(frozen=True)
+class Base:
+    """A checkpoint before its weights are loaded.
+
+    Parameters
+    ----------
+    source
+        Where it is.
+    about
+        What it says about itself.
+    tokenizer
+        Its tokenizer.
+    identity
+        What tells it from others, as values that JSON can hold.
+    """
+
+    source: Source
+    about: Any
+    tokenizer: Any
+    identity: dict[str, Any]
+
+
+def open_base(settings: TrainingConfig) -> Base:
+    """Find the checkpoint, and load all but its weights.
+
+    Raises
+    ------
+    UserError
+        If it cannot be had, or has no token to pad with.
+    """
+    source = checkpoint.locate(SECTION, settings, under="")
+    about = checkpoint.load_config(source)
+    tokenizer = checkpoint.load_tokenizer(source)
+    if tokenizer.pad_token_id is None:
+        raise UserError(
+            f"{SECTION}: checkpoint: '{settings.checkpoint}' has no token to pad with, so that "
+            "batches cannot be made; choose an encoder such as BERT, RoBERTa, DeBERTa or BART."
+        )
+    identity = {
+        "checkpoint": settings.checkpoint,
+        "revision": None if source.local else settings.revision,
+        "commit": getattr(about, "_commit_hash", None),
+        "weights": checkpoint.source_digest(source),
+    }
+    return Base(source, about, tokenizer, identity)
+
+
+def load_network(
+    base: Base, labels: Sequence[str], settings: TrainingConfig, *, seed: int
+) -> tuple[Any, Encoder]:
+    """Load the weights under a head for these labels.
+
+    Parameters
+    ----------
+    base
+        As from `open_base`; its tokenizer is limited to ``settings.max_length``.
+    labels
+        Of the classes, in the order of the outputs. A classifier of just these keeps its head;
+        any other head is new, and random.
+    settings
+        Device, and the greatest length.
+    seed
+        Of the new head.
+
+    Returns
+    -------
+    network : transformers.PreTrainedModel
+        In float32, on its device.
+    encoder : Encoder
+        Turns answers into its tokens.
+
+    Raises
+    ------
+    UserError
+        If the checkpoint has no encoder to be trained.
+    """
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    about = base.about
+    before = _labels(about)
+    about.id2label = dict(enumerate(labels))
+    about.label2id = {label: k for k, label in enumerate(labels)}
+    about.problem_type = "single_label_classification"
+    if about.pad_token_id is None:
+        about.pad_token_id = base.tokenizer.pad_token_id
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network = checkpoint.load_weights(
+            base.source,
+            replace(settings, dtype="float32"),
+            AutoModelForSequenceClassification,
+            about,
+            trained_as="an encoder that a classifier can be put on",
+            new_head=True,
+        )
+        if before and before != list(labels):
+            _renew_output(network, len(labels))
+    limit = room(about, base.tokenizer, network)
+    if settings.max_length is not None:
+        limit = min(limit, settings.max_length)
+        base.tokenizer.model_max_length = limit
+    return network, Encoder(base.tokenizer, limit, SECTION)
+
+
+def _labels(about: Any) -> list[str]:
+    """Return the labels of a checkpoint that is a classifier; none of any other."""
+    architectures = getattr(about, "architectures", None) or []
+    if not any(name.endswith("ForSequenceClassification") for name in architectures):
+        return []
+    return [str(about.id2label[k]) for k in sorted(about.id2label)]
+
+
+def _renew_output(network: Any, n_labels: int) -> None:
+    """Make the output layer random: other labels have no use for what it has learnt.
+
+    Loading does so where their number differs, and keeps it where that is the same by accident.
+    """
+    import torch
+
+    layers = [m for m in network.modules() if isinstance(m, torch.nn.Linear)]
+    output = [layer for layer in layers if layer.out_features == n_labels][-1]
+    torch.nn.init.normal_(output.weight, std=0.02)
+    if output.bias is not None:
+        torch.nn.init.zeros_(output.bias)

@@ -1,0 +1,96 @@
+"""What is checked of the config's section ``training`` before anything is read."""
+
+import math
+from pathlib import Path
+
+from polbayes.config.schema import TrainingConfig
+from polbayes.errors import UserError, unknown
+from polbayes.tasks.validation.labelled import GROUPS
+
+SECTION = "training"
+# What answers can have in common that are to stay together.
+TOGETHER = ("statement", "item", *GROUPS)
+DTYPES = ("float32", "bfloat16")
+BALANCED = "balanced"
+
+
+def check_settings(settings: TrainingConfig) -> None:
+    """Refuse values that nothing can be trained with.
+
+    Parameters
+    ----------
+    settings
+        The section of the config.
+
+    Raises
+    ------
+    UserError
+        For the first that is out of range.
+    """
+    for key in ("steps", "batch_size", "evaluate_every"):
+        _at_least(key, getattr(settings, key), 1)
+    for key in ("patience", "max_length"):
+        _at_least(key, getattr(settings, key), 1)
+    for key in ("warmup_steps", "weight_decay"):
+        _at_least(key, getattr(settings, key), 0)
+    for key in ("learning_rate", "epsilon", "max_gradient_norm", "epochs"):
+        value = getattr(settings, key)
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise UserError(f"{SECTION}.{key}: must be above 0, not {value}.")
+    for key in ("beta1", "beta2", "held_out", "validation"):
+        if not 0 <= getattr(settings, key) < 1:
+            raise UserError(
+                f"{SECTION}.{key}: must be at least 0 and below 1, not {getattr(settings, key)}."
+            )
+    if settings.held_out + settings.validation >= 1:
+        raise UserError(
+            f"{SECTION}.held_out and {SECTION}.validation together leave nothing to train on; "
+            "they must add up to less than 1."
+        )
+    if settings.group is not None and settings.group not in TOGETHER:
+        raise unknown("group", settings.group, TOGETHER, where=f"{SECTION}.group")
+    if settings.class_weights not in (None, BALANCED):
+        raise unknown(
+            "class weights", settings.class_weights, (BALANCED,), where=f"{SECTION}.class_weights"
+        )
+    if settings.dtype not in DTYPES:
+        raise unknown("dtype", settings.dtype, DTYPES, where=SECTION)
+    if not settings.folder.strip() or Path(settings.folder).name in ("", ".."):
+        raise UserError(f"{SECTION}.folder: is no folder of its own; name one, such as coder.")
+
+
+def _at_least(key: str, value: float | None, least: int) -> None:
+    # A comparison with a number that is none is false.
+    if value is not None and not (value >= least and math.isfinite(value)):
+        raise UserError(f"{SECTION}.{key}: must be at least {least}, not {value}.")
+
+
+def total_steps(settings: TrainingConfig, n: int) -> int:
+    """Return how many batches there are at most.
+
+    Parameters
+    ----------
+    settings
+        Checked.
+    n
+        Answers to be trained on, at least 1.
+
+    Raises
+    ------
+    UserError
+        If the rate would never stop rising.
+    """
+    total = settings.steps
+    if settings.epochs is not None:
+        total = math.ceil(settings.epochs * steps_per_epoch(settings, n))
+    if settings.warmup_steps >= total:
+        raise UserError(
+            f"{SECTION}.warmup_steps: {settings.warmup_steps} steps of warm-up are all of the "
+            f"{total} steps of this training; choose fewer, such as {total // 4}."
+        )
+    return total
+
+
+def steps_per_epoch(settings: TrainingConfig, n: int) -> int:
+    """Return how many batches show every answer once; the last one may be smaller."""
+    return math.ceil(n / settings.batch_size)

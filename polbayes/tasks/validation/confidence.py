@@ -1,0 +1,175 @@
+"""Whether a coder is right as often as it is sure: the calibration curve and its error.
+
+References
+----------
+Naeini, M. P., Cooper, G. and Hauskrecht, M. (2015). Obtaining well calibrated probabilities using
+Bayesian binning. AAAI.
+Bröcker, J. and Smith, L. A. (2007). Increasing the reliability of reliability diagrams. Weather
+and Forecasting 22, 651-661.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.errors import UserError
+from polbayes.measures.resampling import Bootstrap, generator, percentile_interval, share
+from polbayes.tasks.validation.coded import Coded
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DRAWS = 2_000
+_AT_ONCE = 500
+
+
+def bin_of(confidence: np.ndarray, bins: int) -> np.ndarray:
+    """Return the equally wide bin of each confidence; a bin holds its upper end."""
+    # Rounded, so that 0.7 is not beyond the bin that ends at 7 / 10.
+    return np.clip(np.ceil(np.round(confidence * bins, 9)).astype(np.int64) - 1, 0, bins - 1)
+
+
+def calibration_error(confidence: np.ndarray, right: np.ndarray, bins: int) -> float:
+    """Compute the expected calibration error.
+
+    Parameters
+    ----------
+    confidence, right
+        Over the coded answers: probability of the class coded, and whether it is the label.
+    bins
+        Number of bins.
+
+    Returns
+    -------
+    float
+        Sum over bins of its share of the answers times the distance between the mean confidence
+        and the share right, in [0, 1]; NaN without answers.
+    """
+    if not len(confidence):
+        return float("nan")
+    gaps = np.bincount(bin_of(confidence, bins), weights=confidence - right, minlength=bins)
+    return float(np.abs(gaps).sum() / len(confidence))
+
+
+def curve_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> "pd.DataFrame":
+    """Compute the calibration curve.
+
+    Parameters
+    ----------
+    coded
+        A coder's reading.
+    bootstrap
+        Has the level of the intervals, which are Wilson's.
+    bins
+        Number of equally wide bins of confidence, at least 2.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each bin with answers: ``coder, low, high, confidence`` (mean),
+        ``estimate`` (share right), ``lower, upper, count, n, level``.
+
+    Raises
+    ------
+    UserError
+        If there are fewer than 2 bins.
+    """
+    import pandas as pd
+
+    if bins < 2:
+        raise UserError(f"validation.bins: must be at least 2, not {bins}.")
+    sure, right = _sure_and_right(coded)
+    at = bin_of(sure, bins)
+    rows = []
+    for k in np.unique(at):
+        here = at == k
+        about = {"low": k / bins, "high": (k + 1) / bins, "confidence": float(sure[here].mean())}
+        found = share(int(right[here].sum()), int(here.sum()), bootstrap.level)
+        rows.append({"coder": coded.coder, **about, **found})
+    columns = ["coder", "low", "high", "confidence", "estimate", "lower", "upper", "count", "n"]
+    return pd.DataFrame(rows, columns=[*columns, "level"])
+
+
+def _sure_and_right(coded: Coded) -> tuple[np.ndarray, np.ndarray]:
+    there = coded.is_coded
+    return coded.confidence[there], coded.is_right[there].astype(np.float64)
+
+
+def calibration_rows(
+    sure: np.ndarray, right: np.ndarray, bootstrap: Bootstrap, bins: int, *names: object
+) -> list[dict[str, Any]]:
+    """Compute how far off a coder's confidence is.
+
+    Parameters
+    ----------
+    sure, right
+        Over coded answers, as in `calibration_error`.
+    bootstrap
+        How intervals are made.
+    bins
+        Number of bins.
+    names
+        Of what is resampled, beside the seed.
+
+    Returns
+    -------
+    list of dict
+        ``ece``; ``ece_if_calibrated``, its mean and interval in samples of this size with these
+        confidences of a coder that is right exactly as often as it is sure; and
+        ``overconfidence``, mean confidence minus share right, with its bootstrap interval (none
+        where all answers are right, or none: resampling would show no other). The
+        error itself has no interval: a distance only grows by noise, which is what the second
+        row is there to show.
+    """
+    n = len(sure)
+    rng = generator(bootstrap.seed, "calibration", *names)
+    values, times = np.unique(sure, return_counts=True)
+    at = bin_of(values, bins)
+    hits = rng.binomial(times, np.clip(values, 0, 1), size=(_DRAWS, len(values)))
+    gaps = np.zeros((_DRAWS, bins))
+    for k in np.unique(at):
+        here = at == k
+        gaps[:, k] = (values[here] * times[here]).sum() - hits[:, here].sum(axis=1)
+    chance = np.abs(gaps).sum(axis=1) / n if n else np.full(_DRAWS, np.nan)
+    low, high, _ = percentile_interval(chance, bootstrap.level)
+    gap, lower, upper = mean_interval(sure - right, bootstrap, rng)
+    if one_sided(right):
+        lower = upper = np.nan
+    rows = [
+        ("ece", calibration_error(sure, right, bins), np.nan, np.nan),
+        ("ece_if_calibrated", float(chance.mean()), low, high),
+        ("overconfidence", gap, lower, upper),
+    ]
+    return [
+        {"measure": name, "estimate": x, "lower": a, "upper": b, "n": n} for name, x, a, b in rows
+    ]
+
+
+def calibration_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> "pd.DataFrame":
+    """Return `calibration_rows` of all coded answers, with the columns ``coder`` and ``level``."""
+    import pandas as pd
+
+    rows = calibration_rows(*_sure_and_right(coded), bootstrap, bins, coded.coder)
+    return pd.DataFrame(rows).assign(coder=coded.coder, level=bootstrap.level)[
+        ["coder", "measure", "estimate", "lower", "upper", "n", "level"]
+    ]
+
+
+def mean_interval(
+    values: np.ndarray, bootstrap: Bootstrap, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """Return a mean with its bootstrap interval."""
+    if not len(values):
+        return np.nan, np.nan, np.nan
+    kinds, times = np.unique(values, return_counts=True)
+    means = [
+        rng.multinomial(len(values), times / len(values), size=size) @ kinds / len(values)
+        for size in np.diff([*range(0, bootstrap.draws, _AT_ONCE), bootstrap.draws])
+    ]
+    lower, upper, _ = percentile_interval(np.concatenate(means), bootstrap.level)
+    return float(values.mean()), lower, upper
+
+
+def one_sided(right: np.ndarray) -> bool:
+    """Tell whether all answers are right, or none, so that resampling shows nothing else."""
+    return bool(len(right) and right.min() == right.max())

@@ -1,0 +1,241 @@
+"""Answers with the labels that humans gave them, read from a table."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.data.tables import read_table
+from polbayes.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NEEDED = ("statement", "response", "label")
+GROUPS = ("model", "prefix")
+COLUMNS = (*_NEEDED, *GROUPS, "item", "keying")
+_SIDES = {"-1": -1, "left": -1, "1": 1, "+1": 1, "right": 1, "0": 0, "": 0}
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes that labels tell apart: those of stance, some perhaps taken together.
+
+    Parameters
+    ----------
+    names
+        Of the classes.
+    of_stance
+        For each of `polbayes.data.dataset.STANCE_CLASSES` the position of its class in `names`.
+    """
+
+    names: tuple[str, ...]
+    of_stance: tuple[int, ...]
+
+    def scores(self) -> np.ndarray | None:
+        """Return what each class adds to the net agreement: -1, 0, 1, or NaN where not usable.
+
+        None where a class holds agreeing or disagreeing together with something else. A class
+        that holds neutral answers beside unusable ones counts as neutral.
+        """
+        out = np.full(len(self.names), np.nan)
+        for score, stance in ((-1.0, "disagree"), (1.0, "agree"), (0.0, "neutral")):
+            at = self.of_stance[STANCE_CLASSES.index(stance)]
+            if score and self.of_stance.count(at) > 1:
+                return None
+            out[at] = score
+        return out
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Labelled answers.
+
+    Parameters
+    ----------
+    statements, responses
+        One text an answer each.
+    labels
+        For each answer the position of its label in the classes.
+    classes
+        What the labels tell apart.
+    groups
+        By name (``model``, ``prefix``) one text an answer, for those that the table has.
+    items
+        Item ids, or None.
+    keying
+        -1 where agreeing is left-leaning, 1 where right-leaning, 0 elsewhere; or None.
+    n_unlabelled
+        Rows of the table without a label, which are left out.
+    """
+
+    statements: list[str]
+    responses: list[str]
+    labels: np.ndarray
+    classes: Classes
+    groups: Mapping[str, np.ndarray]
+    items: np.ndarray | None
+    keying: np.ndarray | None
+    n_unlabelled: int
+
+    def take(self, rows: np.ndarray) -> "Labelled":
+        """Return some of the answers, by their positions."""
+        return replace(
+            self,
+            statements=[self.statements[k] for k in rows],
+            responses=[self.responses[k] for k in rows],
+            labels=self.labels[rows],
+            groups={name: values[rows] for name, values in self.groups.items()},
+            items=None if self.items is None else self.items[rows],
+            keying=None if self.keying is None else self.keying[rows],
+        )
+
+
+def merged_classes(merge: Mapping[str, Sequence[str]], *, section: str = "validation") -> Classes:
+    """Take classes of stance together.
+
+    Parameters
+    ----------
+    merge
+        Classes by the name of what they make together.
+    section
+        Of the config, for errors.
+
+    Raises
+    ------
+    UserError
+        If a class is unknown, is there twice, or a name means something else.
+    """
+    taken: dict[str, str] = {}
+    for name, stances in merge.items():
+        if not isinstance(stances, Sequence) or isinstance(stances, str) or not len(stances):
+            raise UserError(f"{section}.merge.{name}: must be a list of classes of stance.")
+        for stance in stances:
+            if stance not in STANCE_CLASSES:
+                raise unknown("class", stance, STANCE_CLASSES, where=f"{section}.merge.{name}")
+            if stance in taken:
+                raise UserError(f"{section}.merge: '{stance}' is there twice.")
+            taken[stance] = name
+    for name, stances in merge.items():
+        if name in STANCE_CLASSES and name not in stances:
+            raise UserError(f"{section}.merge: '{name}' is a class itself; choose another name.")
+        if name == NOT_CODED:
+            raise UserError(f"{section}.merge: '{name}' means that a coder abstains.")
+    of = [taken.get(stance, stance) for stance in STANCE_CLASSES]
+    names = tuple(dict.fromkeys(of))
+    return Classes(names, tuple(names.index(name) for name in of))
+
+
+NOT_CODED = "not_coded"
+
+
+def read_labelled(
+    path: Path,
+    *,
+    columns: Mapping[str, str | None],
+    merge: Mapping[str, Sequence[str]],
+    section: str = "validation",
+) -> Labelled:
+    """Read a table of labelled answers.
+
+    Parameters
+    ----------
+    path
+        CSV, TSV, Parquet or JSON lines.
+    columns
+        Maps `COLUMNS` to columns of the table; None, or not there, for its own name.
+    merge
+        See `merged_classes`.
+    section
+        Of the config that says all this, for errors.
+
+    Raises
+    ------
+    UserError
+        If the table or a column is missing, a label or keying is unknown (with its row), or
+        nothing is labelled.
+    """
+    classes = merged_classes(merge, section=section)
+    if not path.is_file():
+        raise UserError(
+            f"{section}.table: {path}: no such file; name a table of labelled answers, or take in "
+            "annotators' sheets first (task=annotate annotation.labels=[...])."
+        )
+    table = read_table(path)
+    found = _found_columns(table, columns, section)
+    for name in _NEEDED:
+        if name not in found:
+            raise UserError(
+                f"{path}: has no column '{name}'; say which one it is as "
+                f"{section}.columns.{name}=COLUMN."
+            )
+    texts = {name: table[column].tolist() for name, column in found.items()}
+    labelled = np.array([bool(x and x.strip()) for x in texts["label"]])
+    if not labelled.any():
+        raise UserError(f"{path}: no row has a label.")
+    rows = np.flatnonzero(labelled)
+    _check_statements(texts["statement"], rows, path)
+    kept = {name: [values[k] or "" for k in rows] for name, values in texts.items()}
+    return Labelled(
+        statements=kept["statement"],
+        responses=kept["response"],
+        labels=_labels(kept["label"], rows, classes, path, section),
+        classes=classes,
+        groups={n: np.array(kept[n], dtype=object) for n in GROUPS if n in kept},
+        items=np.array(kept["item"], dtype=object) if "item" in kept else None,
+        keying=_keying(kept["keying"], rows, path) if "keying" in kept else None,
+        n_unlabelled=int((~labelled).sum()),
+    )
+
+
+def _found_columns(
+    table: "pd.DataFrame", columns: Mapping[str, str | None], section: str
+) -> dict[str, str]:
+    for name, column in columns.items():
+        if name not in COLUMNS:
+            raise unknown("column", name, COLUMNS, where=f"{section}.columns")
+        if column is not None and column not in table:
+            raise unknown("column", column, table.columns, where=f"{section}.columns.{name}")
+    own = {name: name for name in COLUMNS if name in table}
+    return own | {name: column for name, column in columns.items() if column is not None}
+
+
+def _check_statements(statements: Sequence[str | None], rows: np.ndarray, path: Path) -> None:
+    for k in rows:
+        if not (statements[k] or "").strip():
+            raise UserError(f"{path}: row {k + 1}: has a label but no statement.")
+
+
+def _labels(
+    texts: Sequence[str], rows: np.ndarray, classes: Classes, path: Path, section: str
+) -> np.ndarray:
+    position = dict(zip(STANCE_CLASSES, classes.of_stance, strict=True))
+    position |= {name: k for k, name in enumerate(classes.names)}
+    out = np.empty(len(texts), dtype=np.int64)
+    for k, (row, text) in enumerate(zip(rows, texts, strict=True)):
+        label = re.sub(r"\s+", " ", text).strip().lower()
+        if label not in position:
+            wrong = unknown("label", text.strip(), position, where=f"{path}: row {row + 1}")
+            raise UserError(
+                f"{str(wrong).removesuffix('.')}; where it stands for several classes, say so as "
+                f"'+{section}.merge.NAME=[CLASS,CLASS]'."
+            )
+        out[k] = position[label]
+    return out
+
+
+def _keying(texts: Sequence[str], rows: np.ndarray, path: Path) -> np.ndarray:
+    out = np.zeros(len(texts), dtype=np.int64)
+    for k, (row, text) in enumerate(zip(rows, texts, strict=True)):
+        side = text.strip().lower()
+        if side not in _SIDES:
+            raise UserError(
+                f"{path}: row {row + 1}: the keying '{text.strip()}' is none of -1, 0, 1, left and "
+                "right."
+            )
+        out[k] = _SIDES[side]
+    return out

@@ -1,0 +1,74 @@
+"""What dropping answers below a confidence costs and gains (Faulborn et al. 2025, Figure 3)."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.errors import UserError
+from polbayes.measures.resampling import Bootstrap, wilson
+from polbayes.tasks.validation.coded import Coded
+from polbayes.tasks.validation.scores import confusion, macro_f1, macro_f1_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+THRESHOLDS = (*np.linspace(0, 0.95, 20).round(2).tolist(), 0.99)
+
+
+def threshold_table(
+    coded: Coded, bootstrap: Bootstrap, thresholds: Sequence[float] | None = None
+) -> "pd.DataFrame":
+    """Compute macro F1 and the share kept where answers below a confidence are dropped.
+
+    Parameters
+    ----------
+    coded
+        A coder's reading.
+    bootstrap
+        How the intervals of macro F1 are made.
+    thresholds
+        Confidences in [0, 1], `THRESHOLDS` when None; an answer is kept at or above.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``coder, threshold, measure, estimate, lower, upper, n, n_classes, interval,
+        level``; ``macro_f1`` is of the answers kept, over the classes that these are labelled
+        with (``n_classes``), ``share_kept`` of all answers.
+
+    Raises
+    ------
+    UserError
+        If a threshold is out of range.
+    """
+    import pandas as pd
+
+    rows = []
+    total, k = len(coded.coded_as), len(coded.answers.classes.names)
+    for threshold in sorted(set(THRESHOLDS if thresholds is None else thresholds)):
+        if not 0 <= threshold <= 1:
+            raise UserError(f"validation.thresholds: must lie between 0 and 1, not {threshold}.")
+        kept = coded.is_coded & (np.nan_to_num(coded.confidence, nan=-1.0) >= threshold)
+        counts = confusion(coded, kept)[:, :k]
+        n, classes = int(kept.sum()), int((counts.sum(axis=1) > 0).sum())
+        found: dict[str, tuple[Any, float, float]] = {
+            "macro_f1": (macro_f1(counts), *macro_f1_interval(counts, bootstrap, coded.coder)),
+            "share_kept": (n / total, *wilson(n, total, bootstrap.level)),
+        }
+        for measure, (estimate, lower, upper) in found.items():
+            rows.append(
+                {
+                    "coder": coded.coder,
+                    "threshold": float(threshold),
+                    "measure": measure,
+                    "estimate": float(estimate),
+                    "lower": lower,
+                    "upper": upper,
+                    "n": n if measure == "macro_f1" else total,
+                    "n_classes": classes,
+                    "interval": "bootstrap" if measure == "macro_f1" else "wilson",
+                    "level": bootstrap.level,
+                }
+            )
+    return pd.DataFrame(rows)

@@ -1,1 +1,0 @@
-"""Training of stance classifiers on labelled answers."""

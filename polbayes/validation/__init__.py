@@ -1,1 +1,0 @@
-"""How well coders read: their codes compared with labels that humans gave."""

@@ -1,0 +1,56 @@
+import subprocess
+import sys
+
+import pytest
+
+from polbayes.data.files import one_writer, replacing
+from polbayes.errors import UserError
+
+ELSEWHERE = (
+    "import sys; from pathlib import Path; from polbayes.data.files import one_writer\n"
+    "from polbayes.errors import UserError\n"
+    "try:\n    with one_writer(Path(sys.argv[1])): {inside}\n"
+    "except UserError as error: sys.exit(str(error))"
+)
+
+
+def elsewhere(folder, inside="pass"):
+    code = ELSEWHERE.format(inside=inside)
+    ask = [sys.executable, "-c", code, str(folder)]
+    return subprocess.run(ask, capture_output=True, text=True, check=False)
+
+
+def test_a_folder_has_one_writer_at_a_time(tmp_path):
+    folder = tmp_path / "deep" / "run"
+    with one_writer(folder):
+        assert list(folder.iterdir()) == []
+        told = elsewhere(folder)
+        assert told.returncode == 1
+        assert "another process is working in this folder" in told.stderr
+        assert "Traceback" not in told.stderr
+    assert elsewhere(folder).returncode == 0
+
+
+def test_who_was_killed_has_the_folder_no_more(tmp_path):
+    killed = elsewhere(tmp_path, "import os; os.kill(os.getpid(), 9)")
+    assert killed.returncode == -9
+    with one_writer(tmp_path):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(UserError, match="file/run: cannot be written"),
+        one_writer(tmp_path / "file" / "run"),
+    ):
+        pass
+
+
+def test_a_file_that_fails_halfway_leaves_the_earlier_one(tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("old")
+    with pytest.raises(ZeroDivisionError), replacing(path) as temporary:
+        1 / (temporary.write_text("half") - len("half"))
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["data.txt"]

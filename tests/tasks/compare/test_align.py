@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+
+from polbayes.errors import UserError
+from polbayes.tasks.compare.align import align
+
+TWO = {"a": 1.0, "b": -1.0}
+
+
+def aligned(loaded, *parts):
+    labels = ("jan", "feb", "mar")[: len(parts)]
+    return align([loaded(label, data) for label, data in zip(labels, parts, strict=True)])
+
+
+def test_statements_in_common_link_models_of_different_runs(answers, loaded):
+    made = aligned(loaded, answers({"a": 1.0}), answers({"b": -1.0}, items=("q1", "q2")))
+    assert made.linked
+    assert made.data["model"].values.tolist() == ["a", "b"]
+    assert made.data["from_run"].values.tolist() == ["jan", "feb"]
+    assert made.data["item"].values.tolist() == ["q1", "q2", "q3", "q4"]
+    assert made.snapshots == ()
+    assert "On economic questions all runs have 1 statement and 0 respondents in common." in (
+        made.notes
+    )
+
+
+def test_a_model_that_answers_otherwise_is_a_snapshot(answers, loaded):
+    made = aligned(loaded, answers(TWO), answers({"a": 1.0}, seed=2))
+    assert made.data["model"].values.tolist() == ["a @ jan", "b", "a @ feb"]
+    assert made.snapshots == (("a @ jan", "a @ feb"),)
+    assert made.models["jan", "a"] == "a @ jan"
+    assert made.models["jan", "b"] == "b"
+    assert int((made.data["status"] == 1).sum()) == 3 * 4 * 2 * 4
+
+
+def test_a_model_that_answers_the_same_is_one_respondent_and_counted_once(answers, loaded):
+    made = aligned(loaded, answers(TWO), answers(TWO))
+    assert made.data["model"].values.tolist() == ["a", "b"]
+    assert made.data["from_run"].values.tolist() == ["jan, feb", "jan, feb"]
+    assert made.snapshots == ()
+    assert made.notes[0].startswith("The same respondent in jan and feb, because")
+    assert made.notes[0].endswith(": a, b.")
+
+
+def test_another_revision_is_a_snapshot_though_it_answers_the_same(answers, loaded):
+    made = aligned(loaded, answers(TWO), answers(TWO, revisions={"a": "v2"}))
+    assert made.snapshots == (("a @ jan", "a @ feb"),)
+
+
+def test_snapshots_of_several_runs_follow_each_other(answers, loaded):
+    parts = [answers({"a": 1.0}, seed=seed) for seed in (1, 2, 3)]
+    assert aligned(loaded, *parts).snapshots == (("a @ jan", "a @ feb"), ("a @ feb", "a @ mar"))
+
+
+def test_one_checkpoint_under_two_names_is_one_model(answers, loaded):
+    one = answers({"old": 1.0}, checkpoints={"old": "hub/x"}, revisions={"old": "v1"})
+    two = answers({"new": 1.0}, checkpoints={"new": "hub/x"}, revisions={"new": "v2"}, seed=2)
+    assert aligned(loaded, one, two).snapshots == (("old", "new"),)
+
+
+def test_a_model_with_other_questions_links_two_instruments(answers, loaded):
+    other = answers({"a": 1.0}, items=("w1", "w2"), instrument="other")
+    made = aligned(loaded, answers(TWO), other)
+    assert made.linked
+    assert made.data["model"].values.tolist() == ["a", "b"]
+    instruments = dict(zip(made.data["item"].values, made.data["instrument"].values, strict=True))
+    assert (instruments["q1"], instruments["w1"]) == ("tiny", "other")
+
+
+def test_runs_with_nothing_in_common_are_not_linked(answers, loaded):
+    made = aligned(loaded, answers(TWO), answers({"c": 0.0}, items=("w1", "w2")))
+    assert not made.linked
+
+
+def test_a_link_on_one_dimension_alone_is_none(answers, loaded):
+    """The second run has q1 (economic) of the first, and a cultural statement of its own."""
+    made = aligned(loaded, answers(TWO), answers({"c": 0.0}, items=("q1", "w2")))
+    assert not made.linked
+
+
+def test_a_chain_of_runs_is_linked(answers, loaded):
+    made = aligned(
+        loaded,
+        answers({"a": 1.0}, items=("q1", "q2")),
+        answers({"b": 1.0}, items=("q1", "q2", "q3", "q4")),
+        answers({"c": 1.0}, items=("q3", "q4")),
+    )
+    assert made.linked
+
+
+def test_a_statement_in_other_words_is_another_statement(answers, loaded):
+    made = aligned(
+        loaded, answers({"a": 1.0}), answers({"b": -1.0}, texts={"q2": "Quite another."})
+    )
+    assert made.data["item"].values.tolist() == ["q1", "q2 @ jan", "q3", "q4", "q2 @ feb"]
+    text = made.data["statement"].sel(item="q2 @ feb", variant="original").item()
+    assert text == "Quite another."
+    assert any("Statements that are not the same" in n and "q2" in n for n in made.notes)
+
+
+def test_a_prefix_in_other_words_is_another_prefix(answers, loaded):
+    made = aligned(
+        loaded,
+        answers({"a": 1.0}, prefixes={"baseline": "", "polite": "Please."}),
+        answers({"b": -1.0}, prefixes={"baseline": "", "polite": "Kindly."}),
+    )
+    assert made.data["prefix"].values.tolist() == ["baseline", "polite @ jan", "polite @ feb"]
+
+
+def test_kinds_of_answers_that_cannot_be_pooled_are_refused(answers, loaded):
+    words = answers({"a": 1.0})
+    probabilities = answers({"b": 1.0}).drop_vars("completion")
+    masses = probabilities["stance"].astype(np.float32)
+    probabilities = probabilities.assign(p_agree=masses, p_disagree=1 - masses)
+    with pytest.raises(UserError, match="jan holds answers in words and feb holds answer prob"):
+        aligned(loaded, words, probabilities)
+    scales = []
+    for model, points in (("a", "no; yes"), ("b", "never; always")):
+        rated = answers({model: 1.0})
+        rated["rating"] = rated["stance"].assign_attrs(rating_points=points)
+        scales.append(rated)
+    with pytest.raises(UserError, match="on the scale no, yes and feb holds ratings on the scale"):
+        aligned(loaded, *scales)
+
+
+def test_an_attribute_of_two_kinds_is_refused(answers, loaded):
+    one = answers({"a": 1.0}, attributes={"a": {"size": 7.0}})
+    other = answers({"b": 1.0}, attributes={"b": {"size": "big"}})
+    with pytest.raises(UserError, match="attribute 'size' of the models is text in one of jan"):
+        aligned(loaded, one, other)

@@ -1,0 +1,1 @@
+"""Tools of this checkout, which are not in the wheel."""

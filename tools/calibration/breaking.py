@@ -1,0 +1,45 @@
+"""Errors put in on purpose, to see whether the calibration would notice such an error.
+
+Each changes the parameters that answers are drawn from, so that the model is wrong about them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tools.calibration.prior import Parameters
+from tools.calibration.sbc import Breaking
+
+
+def _scaled(part: str, by: float) -> Breaking:
+    def broken(p: Parameters) -> Parameters:
+        return replace(p, parts={**p.parts, part: p.parts[part] * by})
+
+    return broken
+
+
+def _gaps(p: Parameters) -> Parameters:
+    return replace(p, gaps=p.gaps * 1.2)
+
+
+def _unconstrained(p: Parameters) -> Parameters:
+    """Let steering by prefixes have a mean, the same one for every prefix."""
+    spread = np.std(p.parts["steer"])
+    return replace(p, parts={**p.parts, "steer": p.parts["steer"] + spread})
+
+
+def _unkeyed(p: Parameters) -> Parameters:
+    """Let prefixes steer agreement instead of belief."""
+    asked = p.parts["acquiescence"] + p.parts["steer"]
+    still = np.zeros_like(p.parts["steer"])
+    return replace(p, parts={**p.parts, "acquiescence": asked, "steer": still})
+
+
+BREAKS: Mapping[str, Breaking] = {
+    "theta_20_percent": _scaled("theta", 1.2),
+    "difficulty_20_percent": _scaled("difficulty", 1.2),
+    "gaps_20_percent": _gaps,
+    "steer_mean": _unconstrained,
+    "steer_unkeyed": _unkeyed,
+}

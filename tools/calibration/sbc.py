@@ -1,0 +1,272 @@
+"""The ranks of true values among the draws of the posterior, over many simulated data sets."""
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.fit.cells import Cells, gather_cells
+from polbayes.fit.imputation import with_integrated
+from polbayes.fit.model import Built, build
+from polbayes.fit.spec import Spec
+from polbayes.fit.terms import BoundPart, bind
+from tools.calibration.answers import Answers, draw_answers, estimands, log_likelihood
+from tools.calibration.prior import Parameters, draw_parameters
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from polbayes.config.schema import SamplerConfig
+
+# A fit whose chains disagree by more than this is repeated with twice the warm-up.
+_R_HAT = 1.1
+
+# Draws that a true value is ranked among: few enough for them to be nearly independent.
+KEPT = 99
+
+Breaking = Callable[[Parameters], Parameters]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A spec bound to a design.
+
+    Parameters
+    ----------
+    spec, cells, parts
+        The spec, the cells of the design (their answers do not matter) and the bound parts.
+    runs
+        Answers a cell.
+    """
+
+    spec: Spec
+    cells: Cells
+    parts: Mapping[str, BoundPart]
+    runs: int
+
+    def simulate(
+        self, rng: np.random.Generator, *, broken: Breaking | None = None
+    ) -> tuple[Parameters, Answers]:
+        """Draw parameters, and answers from them (from what `broken` makes of them)."""
+        parameters = draw_parameters(self.spec, self.parts, len(self.cells.points), rng)
+        used = broken(parameters) if broken else parameters
+        return parameters, draw_answers(used, self.cells.frame, self.spec, self.runs, rng)
+
+    def with_answers(self, answers: Answers) -> Cells:
+        """Return the cells with these answers."""
+        # Neither 0 nor 1 to the last digit, which no density allows.
+        value, mass = (
+            np.clip(np.exp(logs[:, 0]), np.finfo(float).tiny, np.nextafter(1, 0))
+            for logs in (answers.logs, answers.mass)
+        )
+        return replace(
+            self.cells,
+            counts=answers.counts,
+            value=value,
+            asked=answers.asked,
+            mass=mass,
+            copies=(),
+        )
+
+
+def pose(spec: Spec, data: "xr.Dataset", runs: int) -> Problem:
+    """Bind a spec to a design.
+
+    Parameters
+    ----------
+    spec
+        The spec.
+    data
+        A coded dataset in which every cell has some answer.
+    runs
+        Answers a cell.
+    """
+    cells = gather_cells(data, spec)
+    return Problem(spec, cells, bind(spec, cells), runs)
+
+
+def _sample(
+    problem: Problem, answers: Answers, config: "SamplerConfig", seed: int
+) -> tuple[Built, "xr.Dataset"]:
+    """Sample as `polbayes.fit.fit.fit` does; return the model and the draws."""
+    from polbayes.fit.sample import sample
+
+    built = build(problem.spec, problem.with_answers(answers), problem.parts)
+    return built, with_integrated(built, sample(built, config, seed=seed)[0], seed=seed)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One simulated data set, fitted.
+
+    Parameters
+    ----------
+    number
+        Which one.
+    ranks
+        How many of the kept draws lie below the true value, by quantity.
+    r_hat, ess
+        The largest and the smallest of all quantities.
+    repeated
+        Whether the chains disagreed at first and were sampled anew.
+    """
+
+    number: int
+    ranks: Mapping[str, int]
+    r_hat: float
+    ess: float
+    repeated: bool
+
+
+def simulate_ranks(
+    problem: Problem,
+    config: "SamplerConfig",
+    numbers: Iterable[int],
+    *,
+    seed: int,
+    keep: int = KEPT,
+    broken: Breaking | None = None,
+) -> Iterator[Ranked]:
+    """Simulate, fit and rank.
+
+    Parameters
+    ----------
+    problem
+        Spec and design.
+    config
+        How each data set is fitted.
+    numbers
+        Which data sets: each is fixed by its number and `seed`.
+    seed
+        Fixes data and draws.
+    keep
+        Evenly spaced draws that the true value is ranked among.
+    broken
+        Changes the parameters that answers are drawn from, to see whether that is noticed.
+    """
+    frame, spec = problem.cells.frame, problem.spec
+    for number in numbers:
+        rng = np.random.default_rng([seed, number])
+        parameters, answers = problem.simulate(rng, broken=broken)
+        true = dict(estimands(parameters, frame, spec))
+        true["log_likelihood"] = log_likelihood(parameters, frame, spec, answers)
+        built, drawn = _sample(problem, answers, config, int(rng.integers(2**31)))
+        found = posterior_quantities(built, drawn)
+        r_hat, ess = _convergence(found)
+        repeated = not r_hat <= _R_HAT
+        if repeated:
+            longer = replace(config, tune=2 * config.tune)
+            built, drawn = _sample(problem, answers, longer, int(rng.integers(2**31)))
+            found = posterior_quantities(built, drawn)
+            r_hat, ess = _convergence(found)
+        yield Ranked(number, _rank(true, found, keep, rng), r_hat, ess, repeated)
+
+
+def simulate_in_parallel(
+    problem: Problem,
+    config: "SamplerConfig",
+    numbers: Iterable[int],
+    *,
+    jobs: int,
+    seed: int,
+    broken: Breaking | None = None,
+) -> Iterator[Ranked]:
+    """Do what `simulate_ranks` does in several processes.
+
+    Parameters
+    ----------
+    problem, config, numbers, seed, broken
+        See `simulate_ranks`.
+    jobs
+        Processes; with one, all is done in this one.
+    """
+    work = partial(_one, problem, config, seed, broken)
+    if jobs == 1:
+        yield from map(work, numbers)
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        yield from pool.imap_unordered(work, numbers)
+
+
+def _one(
+    problem: Problem, config: "SamplerConfig", seed: int, broken: Breaking | None, number: int
+) -> Ranked:
+    return next(simulate_ranks(problem, config, [number], seed=seed, broken=broken))
+
+
+def _convergence(quantities: Mapping[str, np.ndarray]) -> tuple[float, float]:
+    import arviz as az
+
+    moving = [draws for draws in quantities.values() if not _fixed(draws)]
+    return max(float(az.rhat(d)) for d in moving), min(float(az.ess(d)) for d in moving)
+
+
+def _fixed(draws: np.ndarray) -> bool:
+    """Whether a quantity is fixed by a constraint."""
+    return bool(np.ptp(draws) < 1e-10)
+
+
+def _rank(
+    true: Mapping[str, float],
+    quantities: Mapping[str, np.ndarray],
+    keep: int,
+    rng: np.random.Generator,
+) -> dict[str, int]:
+    if set(true) != set(quantities):
+        raise AssertionError(f"not the same quantities: {set(true) ^ set(quantities)}")
+    ranks = {}
+    for name, value in true.items():
+        if not _fixed(quantities[name]):
+            draws = quantities[name].ravel()
+            kept = draws[np.linspace(0, len(draws) - 1, keep).round().astype(int)]
+            # Ties are broken at random.
+            ranks[name] = int((kept < value).sum() + rng.integers((kept == value).sum() + 1))
+    return ranks
+
+
+def posterior_quantities(built: Built, drawn: "xr.Dataset") -> dict[str, np.ndarray]:
+    """Return ``[chain, draw]`` of every quantity, named as `estimands` names them.
+
+    Parameters
+    ----------
+    built, drawn
+        Model and draws.
+    """
+    from polbayes.fit.readout import read_off
+
+    posterior = read_off(built, drawn)
+    out: dict[str, np.ndarray] = {}
+    for name in posterior.data_vars:
+        if name in ("wording_scale", "prompt_scale", "prefix_scale"):  # these are among the scales
+            continue
+        values = posterior[name]
+        for at in np.ndindex(*values.shape[2:]):
+            draws = values.to_numpy()[(slice(None), slice(None), *at)]
+            if np.isnan(draws).all():
+                continue
+            labels = [str(values[d].values[k]) for d, k in zip(values.dims[2:], at, strict=True)]
+            if name == "gap":
+                labels = [str(at[0])]
+            out[f"{name}[{', '.join(labels)}]" if labels else str(name)] = draws
+    out["log_likelihood"] = _log_likelihoods(built, drawn)
+    return out
+
+
+def _log_likelihoods(built: Built, drawn: "xr.Dataset") -> np.ndarray:
+    """Return ``[chain, draw]`` the kernel's log-likelihood of the draws."""
+    from polbayes.fit import kernel
+    from polbayes.fit.observed import likelihood_parts
+    from polbayes.fit.pointwise import draws_of
+
+    draws = draws_of(drawn)
+    terms = likelihood_parts(built.layout, built.spec, built.cells)
+    total = np.zeros(len(draws.effects))
+    for number, (of_kind, data, g) in enumerate(terms):
+        for k, row in enumerate(draws.effects):
+            distances = draws.gaps[k] if number == 0 else np.empty(0)
+            rest = of_kind, data, *g.arrays.values()
+            total[k] += kernel.evaluate(row, distances, np.empty(0), *rest)[0]
+    return total.reshape(drawn.sizes["chain"], drawn.sizes["draw"])

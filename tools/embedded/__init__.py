@@ -1,0 +1,1 @@
+"""Training of the embedded checkpoints, whose leaning is planted."""
