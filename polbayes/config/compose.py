@@ -85,7 +85,7 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
             composed = hydra_compose("config", overrides=[*overrides, *searched])
         merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
         if OmegaConf.is_missing(composed, "name"):
-            works_on = TASKS[composed.task].works_on if composed.task in TASKS else "config"
+            works_on = TASKS.chosen(str(composed.task), where="task").works_on
             if works_on == "runs":
                 composed.name = merged.name = comparison_name(composed.runs)
             elif works_on == "run":
