@@ -6,7 +6,7 @@ told apart from the one that the folder was made with.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -35,9 +35,6 @@ from polbayes.errors import UserError
 CONCLUDING = ("level", "rope", "precision")
 
 
-# How the keys of the stages are made. The first way hashed every key of the config, so that a key
-# that came with a later version changed all of them.
-_KEYS = 2
 # Keys without a meaning where no role is played; runs of before they existed have none.
 _OF_ROLEPLAY = ("roleplay", "judges", "judging")
 
@@ -55,12 +52,10 @@ class Manifest:
         self.folder = folder
         self.path = folder / "manifest.json"
         self.stages: dict[str, dict[str, Any]] = {}
-        self._made = _KEYS
         if self.path.is_file():
             try:
                 content = json.loads(self.path.read_text(encoding="utf-8"))
                 self.stages = _stages(content)
-                self._made = int(content.get("keys", 1))
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise UserError(
                     f"{self.path}: cannot be read ({error}); move it away to start over."
@@ -73,24 +68,6 @@ class Manifest:
             return False
         return all((self.folder / output).exists() for output in record["outputs"])
 
-    def renew(self, keys: Callable[[Mapping[str, Any], bool], Mapping[str, str]]) -> None:
-        """Take over the stages of a run that an earlier version made, which made keys otherwise.
-
-        Parameters
-        ----------
-        keys
-            From a config, and whether keys are to be made in the first way, to the keys.
-        """
-        path = self.folder / ".hydra" / "config.yaml"
-        if self._made == _KEYS or not path.is_file():
-            return
-        config = _config_at(path)
-        before, now = keys(config, True), keys(config, False)
-        for stage, record in self.stages.items():
-            if record["key"] == before.get(stage):
-                record["key"] = now[stage]
-        self._made = _KEYS
-
     def finish(self, stage: str, key: str, outputs: Sequence[str], **about: Any) -> None:
         """Record that a stage was finished."""
         self.stages[stage] = {
@@ -99,7 +76,7 @@ class Manifest:
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             **about,
         }
-        content = {"keys": _KEYS, "stages": self.stages, "versions": versions()}
+        content = {"stages": self.stages, "versions": versions()}
         text = json.dumps(content, indent=2)
         write_text(self.path, text + "\n")
 
@@ -231,7 +208,6 @@ def stage_keys(
     code_inputs: Mapping[str, str] = {},
     fit_inputs: Mapping[str, str] = {},
     report_inputs: Mapping[str, str] = {},
-    first_way: bool = False,
 ) -> dict[str, str]:
     """Return for every stage a hash of what determines its result.
 
@@ -250,17 +226,13 @@ def stage_keys(
         Hashes of those that only the analysis reads.
     report_inputs
         Hashes of those that only the report reads.
-    first_way
-        Whether every key of the config is hashed, as earlier versions did.
 
     Returns
     -------
     dict
         By stage, and by ``draws`` that of the sampler's draws (`draws_key`).
     """
-    answering = _without_means(config)
-    if not first_way:
-        answering = departures(answering)
+    answering = departures(_without_means(config))
     seed = config.get("seed", RunConfig.seed)
     own = {
         stage: {k: v for k, v in answering.items() if STAGE_OF_KEY.get(k) == stage}

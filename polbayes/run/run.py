@@ -60,7 +60,7 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
     folder = Path(config.run_dir).expanduser()
     if folder.exists() and not folder.is_dir():
         raise UserError(f"run_dir: {folder} is a file; name a folder.")
-    manifest, added = manifest_of(config, text), []
+    manifest, added = Manifest(folder), []
     if manifest.stages or any((folder / "journal").glob("*.jsonl")):
         # Before anything was answered there is nothing that another config could spoil.
         added = check_config(folder, text, config.stages, adding="probe" in config.stages)
@@ -84,7 +84,14 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         check_judges_ready(config.coding, _coded_before(config, folder))
     with one_writer(folder):
         # Who had the folder until now may have done some of it.
-        job = Job(planned, folder, manifest_of(config, text), keys, text, shlex.join(command))
+        job = Job(
+            planned,
+            folder,
+            Manifest(folder),
+            keys,
+            text,
+            shlex.join(command),
+        )
         for one in added:
             say(f"{folder}: is added to: {one}")
         _do(job, pipeline, _left(config, job.manifest, keys), command)
@@ -129,7 +136,7 @@ def report_again(config: RunConfig, text: str) -> Path | None:
         The report; None where the run has none yet.
     """
     folder, keys = Path(config.run_dir).expanduser(), keys_of(config, text)
-    manifest = manifest_of(config, text)
+    manifest = Manifest(folder)
     if not manifest.is_done("report", keys["report"]):
         return None
     command = yaml.safe_load((folder / ".hydra" / "overrides.yaml").read_text(encoding="utf-8"))
@@ -138,30 +145,13 @@ def report_again(config: RunConfig, text: str) -> Path | None:
     return folder / "report" / "index.html"
 
 
-def manifest_of(config: RunConfig, text: str) -> Manifest:
-    """Return the record of a run's folder, whichever version of polbayes made it.
-
-    Parameters
-    ----------
-    config, text
-        The checked config, and the same as YAML.
-    """
-    manifest = Manifest(Path(config.run_dir).expanduser())
-    manifest.renew(
-        lambda then, first_way: keys_of(config, yaml.safe_dump(then), first_way=first_way)
-    )
-    return manifest
-
-
-def keys_of(config: RunConfig, text: str, *, first_way: bool = False) -> dict[str, str]:
+def keys_of(config: RunConfig, text: str) -> dict[str, str]:
     """Return for every stage of a config a hash of what determines its result.
 
     Parameters
     ----------
     config, text
         The checked config, and the same as YAML.
-    first_way
-        Whether keys are made as earlier versions did (`polbayes.run.manifest.stage_keys`).
     """
     from polbayes.report.assemble import study_inputs
     from polbayes.report.coder_errors import KEYING
@@ -175,7 +165,6 @@ def keys_of(config: RunConfig, text: str, *, first_way: bool = False) -> dict[st
         code_inputs=pipeline.code_inputs(config),
         fit_inputs=fit_inputs(config),
         report_inputs=_digests([validated] if validated.is_file() else []) | shown,
-        first_way=first_way,
     )
 
 

@@ -291,45 +291,6 @@ def test_a_key_that_is_left_out_later_is_at_its_default_too(tmp_path):
         check_config(tmp_path, changed(), STAGES)
 
 
-# Of `CONFIG` and the file below, as version 0.1 made them.
-FIRST_KEYS = {
-    "probe": "beb6a554236936af",
-    "code": "82a6e98baa74c1b8",
-    "measure": "5270df922d41139e",
-    "fit": "d79306ebc696b254",
-    "report": "1f39dd55e51cef90",
-}
-FILES = {"wvs.yaml": "1"}
-
-
-def keys(config, first_way):
-    return stage_keys(config, FILES, first_way=first_way)
-
-
-def test_what_an_earlier_version_finished_is_finished(made):
-    stages = {stage: {"key": key, "outputs": []} for stage, key in FIRST_KEYS.items()}
-    write_text(made / "manifest.json", json.dumps({"stages": stages, "versions": {}}))
-    now = stage_keys({**CONFIG, "journal": {"sync_seconds": 1.0, "cache": None}}, FILES)
-    manifest = Manifest(made)
-    assert not any(manifest.is_done(stage, key) for stage, key in now.items() if stage in stages)
-    manifest.renew(keys)
-    assert all(manifest.is_done(stage, now[stage]) for stage in STAGES)
-    manifest.finish("report", now["report"], [])
-    again = Manifest(made)
-    again.renew(keys)
-    assert all(again.is_done(stage, now[stage]) for stage in STAGES)
-
-
-def test_what_an_earlier_version_made_of_something_else_is_not(made):
-    stages = {stage: {"key": key, "outputs": []} for stage, key in FIRST_KEYS.items()}
-    stages["fit"]["key"] = "of another config"
-    write_text(made / "manifest.json", json.dumps({"stages": stages, "versions": {}}))
-    manifest = Manifest(made)
-    manifest.renew(keys)
-    now = stage_keys(CONFIG, FILES)
-    assert [s for s in STAGES if not manifest.is_done(s, now[s])] == ["fit"]
-
-
 def test_more_is_an_addition_only_where_it_may_be(tmp_path):
     before = {**CONFIG, "elicitation": {"runs": 3}, "respondents": {"a": {"checkpoint": "x"}}}
     more = {"a": {"checkpoint": "x"}, "b": {"checkpoint": "y"}}

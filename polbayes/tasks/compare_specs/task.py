@@ -17,7 +17,7 @@ from polbayes.fit.spec import Spec
 from polbayes.probing.terminal import say
 from polbayes.report.assemble import SPECS_TABLE
 from polbayes.run.manifest import Manifest, check_config
-from polbayes.run.run import fit_into, keys_of, manifest_of, report_again
+from polbayes.run.run import fit_into, keys_of, report_again
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -79,7 +79,7 @@ def compare_specs_of_run(
     import pandas as pd
 
     folder = Path(config.run_dir).expanduser()
-    manifest = manifest_of(config, text)
+    manifest = Manifest(folder)
     check_config(folder, text, ["fit", "report"])
     coded = keys_of(config, text)["code"]
     if not manifest.is_done("code", coded):
