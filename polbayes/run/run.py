@@ -198,9 +198,10 @@ def _check_stages(
     if missing:
         stages = [s for s in STAGES if s in todo or s in missing]
         was = "were" if len(missing) > 1 else "was"
+        needing = next(s for s in todo if set(pipeline.stages[s].needs) & {*missing})
         raise UserError(
             f"stages: {' and '.join(s for s in STAGES if s in missing)} {was} not done with this "
-            f"config in {manifest.folder}, and {todo[0]} needs it; use stages=[{','.join(stages)}]."
+            f"config in {manifest.folder}, and {needing} needs it; use stages=[{','.join(stages)}]."
         )
 
 

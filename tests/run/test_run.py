@@ -321,6 +321,13 @@ def test_a_stage_whose_input_is_not_there_is_refused(tmp_path, called):
     assert not (tmp_path / "new").exists()
 
 
+def test_the_stage_that_needs_another_is_named(tmp_path, called):
+    status, said = called(tmp_path, "stages=[probe,code,measure,report]")
+    assert status == 2
+    assert "fit was not done with this config" in said
+    assert "and report needs it; use stages=[probe,code,measure,fit,report]." in said
+
+
 def test_stages_are_done_in_their_order_whatever_order_they_are_named_in(tmp_path, called):
     code, said = called(tmp_path / "new", "stages=[measure,code,probe,code]")
     assert code == 0, said
