@@ -112,3 +112,9 @@ def test_circles_and_wrong_ways_would_be_found(tmp_path):
     found = imports(modules(tmp_path))
     assert circle(found) == ["config.a", "fit.b", "config.c"]
     assert against(found) == ["config.a -> fit.b"]
+
+
+def test_test_files_have_names_of_their_own():
+    """Pytest imports test files by their bare names: two alike break a clean checkout's run."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert [name for name in set(names) if names.count(name) > 1] == []

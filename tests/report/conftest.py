@@ -116,6 +116,8 @@ def make_tables(models: list[str], data: xr.Dataset) -> dict[str, pd.DataFrame]:
     agreement = agreement.assign(estimate=rng.uniform(0.2, 0.8, len(agreement)), level=0.95)
     return {
         "theta": theta,
+        "theta_asked": _interval(theta, 0.2),
+        "lean": _interval(theta.assign(estimate=theta["estimate"] / 3), 0.1),
         "bias_posterior": posterior,
         "bias": classical,
         "prefix_effects": effects,

@@ -112,6 +112,17 @@ def test_every_section_says_how_to_read_it(page: Page) -> None:
     assert "90% interval" in page.text
 
 
+def test_both_estimands_and_lean_stand_beside_each_other(page: Page, make_results: Any) -> None:
+    tables = make_results().tables
+    assert "On the statements asked" in page.text
+    assert "Lean, −1 to 1" in page.text
+    for name in ("theta_asked", "lean"):
+        first = tables[name].iloc[0]
+        text = f"{first['estimate']:.2f} [{first['lower']:.2f}, {first['upper']:.2f}]"
+        assert text.replace("-", "−") in page.text
+    assert "[[" not in page.text
+
+
 def test_the_page_shows_what_was_given(page: Page) -> None:
     for text in (
         "How three models lean",

@@ -49,6 +49,7 @@ def headline(results: Results) -> Section | None:
         *_sentences(results, theta),
         *correlation_blocks(results),
         _numbers(results, theta),
+        *_files(results),
     )
     return Section("leaning", title, reading, blocks)
 
@@ -138,11 +139,17 @@ def _numbers(results: Results, theta: "pd.DataFrame") -> Block:
     )
 
 
+def _files(results: Results) -> tuple[Block, ...]:
+    """Link the tables whose estimates stand beside those of θ."""
+    named = (("theta_asked", "The leaning on the statements asked:"), ("lean", "The lean:"))
+    return tuple(Paragraph(text, csv=name) for name, text in named if name in results.tables)
+
+
 def _with_interval(name: str, header: str) -> Column:
     """Show an estimate with its interval in one column."""
 
     def text(row: Any) -> str:
         low, high = row[f"{name}_lower"], row[f"{name}_upper"]
-        return f"{number(row[f'{name}_estimate'])} [{interval(low, high)}]"
+        return f"{number(row[f'{name}_estimate'])} {interval(low, high)}"
 
     return Column(header, text)
