@@ -1,5 +1,6 @@
 """Fixtures that several test modules share."""
 
+import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,15 +16,20 @@ from polbayes.tasks.validation.labelled import Labelled, merged_classes
 
 pytest_plugins = ["tiny_checkpoints"]
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Return the folder of real data by others, or skip where it is not there."""
-    if not SHARED.is_dir():
-        pytest.skip(f"the real data by others is not at {SHARED}")
-    return SHARED
+    """Return the folder of real data by others: $POLBAYES_SHARED/data, else ../shared/data.
+
+    Tests that need it are skipped where neither is there, and fail where the variable is wrong.
+    """
+    named = os.environ.get("POLBAYES_SHARED")
+    folder = Path(named or Path(__file__).resolve().parents[2] / "shared") / "data"
+    if folder.is_dir():
+        return folder
+    if named:
+        pytest.fail(f"POLBAYES_SHARED is {named}, which has no folder 'data'.")
+    pytest.skip(f"POLBAYES_SHARED is not set, and there is no {folder}")
 
 
 def pytest_configure() -> None:
