@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeVar
 
 from polbayes.config.schema import RespondentConfig
@@ -101,7 +102,7 @@ class Judge:
         tasks: Callable[[str, Sequence[_T], int], Iterable[Task]],
         verdict: Callable[[Task, Record], _T],
         *,
-        journal: Path,
+        journal: Path | None,
         attempts: int = 1,
         show: Literal[True, "bar"] = True,
     ) -> dict[str, list[_T]]:
@@ -117,7 +118,7 @@ class Judge:
         verdict
             Reads the record of a reply (`polbayes.probing.journal`).
         journal
-            The file of the replies.
+            The file of the replies; None to keep nothing.
         attempts
             How often the judge is asked at most.
         show
@@ -149,10 +150,12 @@ class Judge:
 class _Session(ExitStack):
     """A judge with its journal open; it is opened itself when there is something to ask."""
 
-    def __init__(self, judge: Judge, path: Path, show: Literal[True, "bar"]) -> None:
+    def __init__(self, judge: Judge, path: Path | None, show: Literal[True, "bar"]) -> None:
         super().__init__()
         self._judge, self._show = judge, show
         self._respondent: Respondent | None = None
+        if path is None:
+            path = Path(self.enter_context(TemporaryDirectory())) / "replies.jsonl"
         self._journal = judge.asking.open_journal(path, judge.journal_settings)
         self.push(self._journal)
 

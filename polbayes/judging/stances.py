@@ -7,11 +7,9 @@ answer is not coded, and what the judge said stays in the journal.
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -155,21 +153,20 @@ class JudgeCoder:
     ) -> dict[str, list[Verdict]]:
         from polbayes.respondents.chat_api import RequestRejectedError
 
-        with self._folder() as folder:
-            try:
-                with self.asked.named():
-                    return self._verdicts(wanted, folder)
-            except RequestRejectedError:
-                if not self.asked.schema:
-                    raise
-            # Whether it was the schema shows when it is left out.
-            self.asked = replace(self.asked, schema=False)
+        try:
             with self.asked.named():
-                found = self._verdicts(wanted, folder)
-            _log.warning("%s: the server takes no JSON schema; it was left out.", self.asked.name)
-            return found
+                return self._verdicts(wanted)
+        except RequestRejectedError:
+            if not self.asked.schema:
+                raise
+        # Whether it was the schema shows when it is left out.
+        self.asked = replace(self.asked, schema=False)
+        with self.asked.named():
+            found = self._verdicts(wanted)
+        _log.warning("%s: the server takes no JSON schema; it was left out.", self.asked.name)
+        return found
 
-    def _verdicts(self, wanted: Mapping[str, Pair], folder: Path) -> dict[str, list[Verdict]]:
+    def _verdicts(self, wanted: Mapping[str, Pair]) -> dict[str, list[Verdict]]:
         """Ask until each pair has judgements enough, or there were as many attempts as may be."""
         asked, pairs = self.asked, {_PRACTICE: _PRACTICE_PAIR, **wanted}
 
@@ -184,18 +181,10 @@ class JudgeCoder:
             pairs,
             tasks,
             lambda task, record: _verdict(asked.way, record),
-            journal=journal_path(folder, asked.journal_name),
+            journal=self.journal,
             attempts=asked.how.attempts,
         )
         return {key: verdicts[key] for key in wanted}
-
-    @contextmanager
-    def _folder(self) -> Iterator[Path]:
-        if self._journal_dir is not None:
-            yield self._journal_dir
-            return
-        with TemporaryDirectory() as folder:
-            yield Path(folder)
 
 
 def _verdict(way: str, record: Record) -> Verdict:
