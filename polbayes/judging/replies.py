@@ -60,6 +60,16 @@ class Judgement:
         return all(status == "ok" for status in self.statuses.values())
 
 
+def reply_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of a reply that has these properties, all of them, and no other."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
 def read_label(output: str, labels: Iterable[str], *, key: str) -> tuple[str, str]:
     """Read a label from the output of a judge.
 

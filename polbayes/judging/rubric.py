@@ -20,6 +20,7 @@ from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.errors import UserError
 from polbayes.huggingface.encoding import without_markup
 from polbayes.instrument.prompts import Template
+from polbayes.judging.replies import reply_schema
 
 # Where the probabilities come from, and which part of the rubric asks for that.
 WAYS = ("stated", "votes", "token")
@@ -161,12 +162,6 @@ def response_format(way: str) -> dict[str, Any]:
     share = {"type": "integer"}
     label = {"type": "string", "enum": sorted(STANCE_CLASSES)}
     asked = dict.fromkeys(sorted(STANCE_CLASSES), share) if way == "stated" else {STANCE_KEY: label}
-    properties = {"reason": {"type": "string"}, **asked}
-    schema = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    schema = reply_schema({"reason": {"type": "string"}, **asked})
     named = {"name": "judgement", "strict": True, "schema": schema}
     return {"response_format": {"type": "json_schema", "json_schema": named}}

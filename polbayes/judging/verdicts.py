@@ -67,9 +67,9 @@ def vote(output: str) -> Verdict:
     return Verdict(tuple(float(name == label) for name in STANCE_CLASSES))
 
 
-def token(mass: Sequence[float]) -> Verdict:
+def token(mass: Sequence[float | None]) -> Verdict:
     """Read the mass of the labels, in the order of `polbayes.data.dataset.STANCE_CLASSES`."""
-    values = np.nan_to_num(np.asarray(mass, dtype=float))
+    values = np.nan_to_num(np.asarray(mass, dtype=np.float32)).astype(float)
     total = float(values.sum())
     if total < _LEAST_MASS:
         return Verdict(None, NO_LABEL)

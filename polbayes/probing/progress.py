@@ -129,7 +129,8 @@ class Meter:
     stances
         Of the options whose mass is read.
     show
-        Whether to show anything; ``"always"`` for a bar even where there is no terminal.
+        Whether to show anything; ``"always"`` for a bar even where there is no terminal, ``"bar"``
+        for no lines where there is none.
     position
         Of the bar among others that are shown at the same time.
     clock
@@ -143,7 +144,7 @@ class Meter:
         done: int,
         *,
         stances: Sequence[int] = (),
-        show: bool | Literal["always"] = True,
+        show: bool | Literal["always", "bar"] = True,
         position: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -195,7 +196,7 @@ def _bar(model: str, total: int, done: int, show: bool | str, position: int | No
     from tqdm import tqdm
 
     # None leaves it to tqdm, which is silent where there is no terminal.
-    hide = {"True": None, "False": True, "always": False}[str(show)]
+    hide = {"True": None, "bar": None, "False": True, "always": False}[str(show)]
     return tqdm(
         total=total,
         initial=done,

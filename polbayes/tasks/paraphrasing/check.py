@@ -6,7 +6,6 @@ contradict it and be contradicted by it. The smaller of the two probabilities is
 statements and a fixed rubric (`data/instructions.yaml`) and answers with one word.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,13 +16,15 @@ import numpy as np
 
 from polbayes.coding.registry import get_coder, resolve
 from polbayes.config.schema import CoderConfig, ElicitationConfig, RespondentConfig
-from polbayes.data.dataset import STANCE_CLASSES, STATUS
+from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.errors import UserError, unknown
-from polbayes.instrument.design import design
-from polbayes.instrument.prompts import Prefix, Template
-from polbayes.instrument.questionnaires import Instrument, Item, Variant
+from polbayes.instrument.prompts import Template
 from polbayes.instrument.wordings import KINDS
-from polbayes.probing.probe import model_info, probe
+from polbayes.judging.engine import Judge, Task
+from polbayes.judging.rubric import pair_digest
+from polbayes.probing.dispatch import Asking
+from polbayes.probing.journal import journal_path
+from polbayes.respondents import describe
 from polbayes.tasks.paraphrasing.instructions import rubric
 
 if TYPE_CHECKING:
@@ -155,37 +156,26 @@ def judged(
     Raises
     ------
     UserError, KeyboardInterrupt
-        As `polbayes.probing.probe.probe` does.
+        As `polbayes.judging.engine.Judge.verdicts` does.
     """
-    name, config = judge
-    pairs = {_digest(pair): pair for pair in zip(originals, texts, strict=True)}
+    pairs = list(zip(originals, texts, strict=True))
     if not pairs:
         return []
-    prefix = Prefix("baseline", "", "open")
-    text = rubric()
+    (name, config), text = judge, rubric()
     template = Template("judge", "open_ended", {"base": f"{text}\n", "chat": text})
-    asked = design(
-        [Instrument("judge", "judge", "", tuple(_item(k, pair) for k, pair in pairs.items()))],
-        [prefix],
-        [model_info(name, config, template)],
-    )
-    answered = probe(
-        asked,
-        {name: config},
-        elicitation=replace(_JUDGING, batch_size=batch_size),
-        lexicon=None,
-        prefixes=[prefix],
-        seed=seed,
-        journal_dir=journal_dir,
-    ).squeeze(("model", "variant", "prefix", "run"))
-    ok = answered["status"].values == STATUS["ok"]
-    found = {
-        str(key): verdict(str(answer)) if fine else UNREAD
-        for key, answer, fine in zip(
-            answered["item"].values, answered["completion"].values, ok, strict=True
-        )
+    info = describe(name, config, template)
+    asking = Asking(replace(_JUDGING, batch_size=batch_size), None, seed)
+    tasks = {
+        pair_digest(*pair): Task(pair_digest(*pair), "First: {}\nSecond: {}".format(*pair))
+        for pair in pairs
     }
-    return [found[_digest(pair)] for pair in zip(originals, texts, strict=True)]
+    found = Judge("paraphrases", config, info, asking, {"options": None}).verdicts(
+        tasks,
+        lambda key, said, attempt: [tasks[key]],
+        lambda task, record: verdict(record["text"]) if record["status"] == "ok" else UNREAD,
+        journal=journal_path(journal_dir, name),
+    )
+    return [found[pair_digest(*pair)][0] for pair in pairs]
 
 
 def verdict(answer: str) -> str:
@@ -198,13 +188,3 @@ def verdict(answer: str) -> str:
     """
     named = set(_VERDICT.findall(answer.casefold()))
     return named.pop() if len(named) == 1 else UNREAD
-
-
-def _item(key: str, pair: tuple[str, str]) -> Item:
-    text = f"First: {pair[0]}\nSecond: {pair[1]}"
-    return Item(key, "", 0, "", (Variant("original", text, "original", 1),), {})
-
-
-def _digest(pair: tuple[str, str]) -> str:
-    text = "\0".join(pair).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=10).hexdigest()
