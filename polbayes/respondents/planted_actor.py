@@ -4,13 +4,13 @@ It takes of a question which scenario and unit it is, and on whose side the pers
 it makes of that is in `polbayes.planted.roleplay.Actor`.
 """
 
-import hashlib
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NoReturn
 
 from polbayes.config.schema import ROLEPLAY, ElicitationConfig, RespondentConfig
+from polbayes.data.provenance import text_digest
 from polbayes.errors import UserError
 from polbayes.huggingface.sampling import uniform
 from polbayes.instrument.design import ModelInfo
@@ -48,7 +48,7 @@ def digest(config: RespondentConfig) -> str:
     """
     from polbayes.planted.roleplay import as_text
 
-    return hashlib.blake2b(as_text(planted("actor", config)).encode(), digest_size=16).hexdigest()
+    return text_digest(as_text(planted("actor", config)))
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
@@ -151,8 +151,7 @@ def _normal(*keys: int) -> float:
 
 
 def _key(seed: int, text: str) -> int:
-    data = f"{seed}/{text}".encode()
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
+    return int(text_digest(f"{seed}/{text}", size=8), 16)
 
 
 BACKEND = Backend((ROLEPLAY,), describe, open_actor, digest)

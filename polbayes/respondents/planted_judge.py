@@ -4,7 +4,6 @@ All that it knows is the request that any judge is given (`polbayes.roleplay.rub
 the values, the direction of the scales, and the quoted text.
 """
 
-import hashlib
 import json
 import math
 import re
@@ -13,6 +12,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NoReturn
 
 from polbayes.config.schema import JUDGING, ElicitationConfig, RespondentConfig
+from polbayes.data.provenance import text_digest
 from polbayes.errors import UserError
 from polbayes.huggingface.sampling import uniform
 from polbayes.instrument.design import ModelInfo
@@ -52,7 +52,7 @@ def digest(config: RespondentConfig) -> str:
     """
     from polbayes.planted.roleplay import as_text
 
-    return hashlib.blake2b(as_text(planted("judge", config)).encode(), digest_size=16).hexdigest()
+    return text_digest(as_text(planted("judge", config)))
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
@@ -166,8 +166,7 @@ def _slipped(reply: str, judge: "Judge", seed: int) -> str:
 
 
 def _key(*texts: str) -> int:
-    data = "\0".join(texts).encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
+    return int(text_digest(*texts, size=8), 16)
 
 
 BACKEND = Backend((JUDGING,), describe, open_judge, digest)

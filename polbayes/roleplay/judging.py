@@ -6,8 +6,6 @@ again, with a word on what was wrong, up to a limit; ratings of different replie
 together. Another way of asking begins another journal, so that transcripts can be judged again.
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -15,9 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from polbayes.data.progress import progress_bar
+from polbayes.data.provenance import json_digest
 from polbayes.instrument.prompts import render
 from polbayes.judging.replies import Judgement
-from polbayes.probing.dispatch import TOO_LONG, Asking, ask_all, moves, note, progress_bar
+from polbayes.probing.dispatch import TOO_LONG, Asking, ask_all, moves, note
 from polbayes.probing.journal import Journal, Record, adopt, cell_of, journal_path, read
 from polbayes.respondents import Question, Respondent, answer_settings, check_ready, open_respondent
 from polbayes.respondents.questions import prompt_digest
@@ -112,7 +112,7 @@ def rate(
     answers_from
         That of another run, with whose journal this one begins.
     progress
-        See `polbayes.probing.dispatch.progress_bar`.
+        See `polbayes.data.progress.progress_bar`.
 
     Returns
     -------
@@ -222,9 +222,7 @@ def _journal(plan: RoleplayPlan, judge: str, folder: Path) -> tuple[Path, dict[s
         "schema": plan.config.judging.schema,
         **answer_settings(config, judging_elicitation(plan.config)),
     }
-    text = json.dumps(settings, sort_keys=True).encode()
-    way = hashlib.blake2b(text, digest_size=6).hexdigest()
-    return journal_path(folder, f"{judge}-{way}"), settings
+    return journal_path(folder, f"{judge}-{json_digest(settings, size=6)}"), settings
 
 
 def journals(plan: RoleplayPlan, folder: Path) -> dict[str, Path]:

@@ -6,7 +6,6 @@ contradict it and be contradicted by it. The smaller of the two probabilities is
 statements and a fixed rubric (`data/instructions.yaml`) and answers with one word.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ import numpy as np
 from polbayes.coding.registry import get_coder, resolve
 from polbayes.config.schema import CoderConfig, ElicitationConfig, RespondentConfig
 from polbayes.data.dataset import STANCE_CLASSES, STATUS
+from polbayes.data.provenance import text_digest
 from polbayes.errors import UserError, unknown
 from polbayes.instrument.design import design
 from polbayes.instrument.prompts import Prefix, Template
@@ -206,5 +206,4 @@ def _item(key: str, pair: tuple[str, str]) -> Item:
 
 
 def _digest(pair: tuple[str, str]) -> str:
-    text = "\0".join(pair).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=10).hexdigest()
+    return text_digest(*pair, size=10)
