@@ -28,9 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from polbayes.config.resources import find, read_yaml
-from polbayes.config.yaml_checks import check_keys, check_unique, folded, identifier, mapping, text
+from polbayes.config.yaml_checks import check_keys, check_unique, identifier, mapping, text
 from polbayes.errors import UserError, unknown
 from polbayes.instrument.covariates import checked_attributes
+from polbayes.instrument.folding import folded
 
 DIMENSIONS = ("economic", "cultural")
 DIRECTIONS = {"left": -1, "right": 1}

@@ -36,8 +36,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from polbayes.config.resources import find, folder, read_yaml
-from polbayes.config.yaml_checks import check_keys, check_unique, folded, identifier, mapping, text
+from polbayes.config.yaml_checks import check_keys, check_unique, identifier, mapping, text
 from polbayes.errors import UserError, unknown
+from polbayes.instrument.folding import folded
 from polbayes.instrument.questionnaires import DIMENSIONS, DIRECTIONS
 
 STAGES = (

@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 import yaml
 
-from polbayes.config.yaml_checks import folded
 from polbayes.errors import UserError
+from polbayes.instrument.folding import folded
 from polbayes.instrument.scenarios import (
     STAGES,
     TWINS,
