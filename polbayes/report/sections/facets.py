@@ -65,7 +65,9 @@ def freed_profiles(results: Tabled) -> Section | None:
     ranks = results.table("facet_ranks")
     if ranks is not None:
         blocks.append(_ranks(ranks))
-    return Section("freed-profiles", "Judge-adjusted profiles and alignment", reading, tuple(blocks))
+    return Section(
+        "freed-profiles", "Judge-adjusted profiles and alignment", reading, tuple(blocks)
+    )
 
 
 def _profile_picture(rows: "pd.DataFrame", stage: str, level: float) -> Picture:
