@@ -255,7 +255,7 @@ def _slots(frame: str, known: Sequence[str], place: str) -> set[str]:
             raise unknown("phrase", slot, known, where=place)
         names.add(slot.split(".", 1)[1])
     if "{" in _SLOT.sub("", frame) or "}" in _SLOT.sub("", frame):
-        raise UserError(f"{place}: a brace is opened and not closed, or closed and not opened.")
+        raise UserError(f"{place}: its braces are not balanced.")
     return names
 
 

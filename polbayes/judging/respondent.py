@@ -182,8 +182,8 @@ class AskedJudge:
             text = text.replace(f"{asked}.{key}", f"{own}.judge.{key}")
         text = text.replace(asked, own).replace(self.journal_name, self.name)
         return text.replace(
-            "which forced_choice reads; ask this respondent with elicitation=open_ended",
-            f"which {own}.judge.probabilities=token reads; use stated or votes",
+            "which forced_choice needs; ask this respondent with elicitation=open_ended",
+            f"which {own}.judge.probabilities=token needs; use stated or votes",
         )
 
 
