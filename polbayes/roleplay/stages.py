@@ -139,7 +139,7 @@ def _fit(job: _Job) -> tuple[list[str], dict[str, Any]]:
         said = f"The many-facet model is not identified: {error}"
         say(f"fit: {said}")
         return write_tables({}, job.folder / "estimates"), {"notes": [said]}
-    if fit.again:
+    if fit.from_cache:
         say("fit: the draws were there, and were not drawn again")
     fit.save(job.folder / "posterior.nc")
     tables = facet_tables(fit, level=config.measures.level)

@@ -7,7 +7,8 @@ import pytest
 
 from polbayes.config.schema import GridConfig, PrecisionConfig
 from polbayes.errors import UserError
-from polbayes.fit.d_study import (
+from polbayes.fit.families import FAMILIES
+from polbayes.fit.posterior.d_study import (
     MEASURES,
     check_precision,
     d_study,
@@ -15,8 +16,7 @@ from polbayes.fit.d_study import (
     reliability,
     varied,
 )
-from polbayes.fit.families import FAMILIES
-from polbayes.fit.generalizability import RUN, Plan, Scores, Source
+from polbayes.fit.posterior.generalizability import RUN, Plan, Scores, Source
 
 LEVELS = {"items": 8, "wordings": 2, "prefixes": 3}
 

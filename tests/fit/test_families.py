@@ -6,14 +6,14 @@ from scipy import special, stats
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
-from polbayes.fit import kernel
-from polbayes.fit.cells import gather_cells
-from polbayes.fit.equation import equation
+from polbayes.fit.density import kernel
 from polbayes.fit.families import FAMILIES
 from polbayes.fit.families.base import Family, scored
 from polbayes.fit.families.logit_normal import LogitNormal
 from polbayes.fit.fit import fit
-from polbayes.fit.spec import parse_spec
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.equation import equation
+from polbayes.fit.spec.spec import parse_spec
 
 DF = 4
 

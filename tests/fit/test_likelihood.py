@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from polbayes.fit.cells import Cells
+from polbayes.fit.density.kernel import BETA, LOGIT_NORMAL, ORDINAL, digamma, pointwise
+from polbayes.fit.density.observed import validity_answers
 from polbayes.fit.families import FAMILIES
 from polbayes.fit.families.ordinal import cutpoints, ordinal_probabilities
-from polbayes.fit.kernel import BETA, LOGIT_NORMAL, ORDINAL, digamma, pointwise
-from polbayes.fit.observed import validity_answers
+from polbayes.fit.spec.cells import Cells
 
 ETA = np.array([-3.1, -0.4, 0.0, 0.7, 2.9])
 GAPS = {2: [], 3: [1.2], 4: [0.7, 1.9], 5: [0.4, 1.1, 2.3]}

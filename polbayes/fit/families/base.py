@@ -48,11 +48,13 @@ class Family(ABC):
     responses
         The responses that it fits.
     parts
-        The parts of a spec that only some families have, of those of `polbayes.fit.spec.POSITIONS`.
+        The parts of a spec that only some families have, of those of
+        `polbayes.fit.spec.spec.POSITIONS`.
     spread
         Of these the one with the spread of the validity, where that is a number; empty otherwise.
     kind
-        Observation model of `polbayes.fit.kernel`, or the address of a function that `scored` made.
+        Observation model of `polbayes.fit.density.kernel`, or the address of a function that
+        `scored` made.
     counts
         Whether answers are counts at ordered points, and not a number each.
     widened
@@ -91,7 +93,7 @@ class Family(ABC):
         Parameters
         ----------
         counts, value
-            See `polbayes.fit.cells.Cells`.
+            See `polbayes.fit.spec.cells.Cells`.
         """
 
     @abstractmethod

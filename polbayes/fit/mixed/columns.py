@@ -7,8 +7,8 @@ import numpy as np
 
 from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE
 from polbayes.errors import UserError, unknown
-from polbayes.fit.cells import used_variables
 from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.spec.cells import used_variables
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.errors import UserError
-from polbayes.fit import priors
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.model import MixedModel
 from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.spec import priors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -93,7 +93,7 @@ def check_exact(spec: MixedSpec) -> None:
             "sampler.backend: 'exact' is for mixed models of family gaussian with at most one "
             "group-specific term, an intercept (1 | group); use sampler=nutpie."
         )
-    from polbayes.fit.spec import common_names
+    from polbayes.fit.spec.spec import common_names
 
     for name in common_names(spec.formula.common):
         prior = spec.prior(name)

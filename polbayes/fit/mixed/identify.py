@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.errors import UserError
-from polbayes.fit.formula import NAMESPACE, GroupTerm
 from polbayes.fit.mixed.rows import Rows, group_column
 from polbayes.fit.mixed.spec import PART, MixedSpec, refuse_correlated
+from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.errors import UserError
-from polbayes.fit.formula import NAMESPACE
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.rows import TRIALS, Rows, group_column
 from polbayes.fit.mixed.spec import MixedSpec
-from polbayes.fit.priors import Prior
+from polbayes.fit.spec.formula import NAMESPACE
+from polbayes.fit.spec.priors import Prior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,7 +196,7 @@ def bambi_prior(prior: Prior) -> Any:
 
 def _bambi_priors(spec: MixedSpec) -> Mapping[str, Any]:
     """Return the user's priors of the common coefficients and of the family's own scale."""
-    from polbayes.fit.spec import common_names
+    from polbayes.fit.spec.spec import common_names
 
     priors = {}
     for name in common_names(spec.formula.common):

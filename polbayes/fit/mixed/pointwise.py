@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.data.dataset import CELL_DIMS
-from polbayes.fit.loo import AT_ONCE, Loo, left_out
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.families import MixedFamily
 from polbayes.fit.mixed.fit import checked_strata
 from polbayes.fit.mixed.model import build
 from polbayes.fit.mixed.rows import TRIALS, Rows
 from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.posterior.loo import AT_ONCE, Loo, left_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ def pointwise(rows: Rows, spec: MixedSpec, posterior: "xr.Dataset") -> Pointwise
     spec
         The spec.
     posterior
-        Its posterior (`polbayes.fit.mixed.readout.read_off`), of this stratum.
+        Its posterior (`polbayes.fit.mixed.readout.name_posterior`), of this stratum.
     """
     model = build(rows, spec)
     draws = posterior.stack(sample=("chain", "draw")).transpose("sample", ...)

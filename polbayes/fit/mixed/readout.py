@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _OWN = {"sigma": "sigma", "kappa": "phi"}
 
 
-def read_off(model: MixedModel, drawn: "xr.Dataset") -> "xr.Dataset":
+def name_posterior(model: MixedModel, drawn: "xr.Dataset") -> "xr.Dataset":
     """Give the posterior of a mixed model its public names.
 
     Parameters

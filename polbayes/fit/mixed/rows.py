@@ -7,9 +7,9 @@ import numpy as np
 
 from polbayes.data.dataset import ANSWERED
 from polbayes.errors import UserError
-from polbayes.fit.cells import used_variables
 from polbayes.fit.mixed.columns import RESPONSE, column_frame
 from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.spec.cells import used_variables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TRIALS = "polbayes_trials"
 _STANCES = ("disagree", "neutral", "agree")
-# As for the ideology model, see `polbayes.fit.cells`.
+# As for the ideology model, see `polbayes.fit.spec.cells`.
 _SQUEEZE = 1000.0
 
 

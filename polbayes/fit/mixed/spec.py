@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from polbayes.config.schema import FeatureConfig
 from polbayes.errors import UserError, unknown
-from polbayes.fit.formula import Formula, GroupTerm, parse_formula
 from polbayes.fit.mixed.families import FAMILIES, MixedFamily
-from polbayes.fit.priors import Prior, flatten, parse_prior
-from polbayes.fit.spec import common_names
+from polbayes.fit.spec.formula import Formula, GroupTerm, parse_formula
+from polbayes.fit.spec.priors import Prior, flatten, parse_prior
+from polbayes.fit.spec.spec import common_names
 
 if TYPE_CHECKING:
     from polbayes.config.schema import AnalysisConfig

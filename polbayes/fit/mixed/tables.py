@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from polbayes.fit.intervals import interval_table
+from polbayes.fit.posterior.intervals import interval_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,7 +15,7 @@ def summarise(posterior: "xr.Dataset", *, level: float) -> dict[str, "pd.DataFra
     Parameters
     ----------
     posterior
-        As `polbayes.fit.mixed.readout.read_off` names it, with a further dimension where the
+        As `polbayes.fit.mixed.readout.name_posterior` names it, with a further dimension where the
         model was fitted separately for the levels of a variable.
     level
         Probability of the equal-tailed intervals, in (0, 1).

@@ -17,8 +17,8 @@ Where an effect has a known variance beside that of its term, s is the root of t
 
 Effects that sum to zero, n in a group, have n - 1 free ones x with the sum S, from which
 u_j = x_j - S / (n + sqrt(n)) and the last u_n = -S / sqrt(n): an isometry onto what sums to zero
-(`polbayes.fit.expansion`). Where effects sum to zero in two ways, over models and over scenarios
-say, one is done after the other.
+(`polbayes.fit.density.expansion`). Where effects sum to zero in two ways, over models and over
+scenarios say, one is done after the other.
 """
 
 import math

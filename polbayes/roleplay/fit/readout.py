@@ -33,7 +33,7 @@ ALL_STAGES = "stages"
 _DRAW = ("chain", "draw")
 
 
-def read_off(drawn: "xr.Dataset", model: FacetModel) -> "xr.Dataset":
+def name_posterior(drawn: "xr.Dataset", model: FacetModel) -> "xr.Dataset":
     """Name the draws.
 
     Parameters

@@ -98,7 +98,7 @@ def simulate(planted: Planted, seed: int) -> tuple["xr.Dataset", "xr.Dataset"]:
     ratings : xarray.Dataset
         As `polbayes.roleplay.measures.data` describes it.
     truth : xarray.Dataset
-        What `polbayes.roleplay.fit.readout.read_off` estimates, by the same names: ``fair``,
+        What `polbayes.roleplay.fit.readout.name_posterior` estimates, by the same names: ``fair``,
         ``severity``, ``tilt``, ``consistency``, ``range_use``, ``self_level``, ``self_tilt``.
     """
     import xarray as xr

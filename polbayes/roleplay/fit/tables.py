@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.data.files import write_text
-from polbayes.fit.intervals import interval_table
+from polbayes.fit.posterior.intervals import interval_table
 from polbayes.roleplay.fit.d_study import facet_d_study
 from polbayes.roleplay.fit.fit import FacetFit
 

@@ -94,7 +94,7 @@ def comparison_table(
 def _positions(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
     import pandas as pd
 
-    from polbayes.fit.intervals import interval_table
+    from polbayes.fit.posterior.intervals import interval_table
 
     found = {
         "bias": interval_table(posterior["bias"], level),
@@ -130,7 +130,7 @@ def drift_table(aligned: Aligned, posterior: "xr.Dataset", *, level: float) -> "
     """
     import pandas as pd
 
-    from polbayes.fit.intervals import interval_table
+    from polbayes.fit.posterior.intervals import interval_table
 
     quantities = {"theta": "theta", "bias": "bias", "bias_total": "bias"}
     quantities |= {"acquiescence": "acquiescence"} if "acquiescence" in posterior else {}
