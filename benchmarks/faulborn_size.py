@@ -195,7 +195,7 @@ def gradients(seed: int) -> None:
         cells = gather_cells(simulate(Size(runs=runs, missing=0.0), seed=seed), spec)
         layout = lay_out(bind(spec, cells), cells)
         effects = np.random.default_rng(seed).normal(0, 0.3, layout.blocks[-1].stop)
-        at, answers = layout.answers, answers_of(spec.family, cells)
+        at, answers = layout.answers, answers_of(spec, cells)
         rest = (kernel.ORDINAL, answers, *at.arrays.values())
         calls.append((runs, len(answers), effects, rest))
     seconds: dict[int, list[float]] = {runs: [] for runs, *_ in calls}

@@ -74,7 +74,7 @@ def _main(arguments: list[str]) -> int:
         return 2
     except KeyboardInterrupt:
         print(
-            "\ninterrupted: answers given so far are kept; the same command goes on from there.",
+            "\ninterrupted: answers given so far are kept; the same command resumes from there.",
             file=sys.stderr,
         )
         return 130

@@ -4,13 +4,10 @@ Answers that are too long for the model are read in overlapping windows, whose p
 averaged: where an answer says one thing first and another later, both count.
 """
 
-import hashlib
-import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +15,11 @@ from polbayes.coding.readings import Reading, reading
 from polbayes.coding.registry import passed_on
 from polbayes.config.schema import CoderConfig
 from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.data.progress import progress_bar
+from polbayes.data.provenance import json_digest, text_digest
 from polbayes.huggingface.encoding import Encoding, without_markup
 from polbayes.huggingface.sequence import SequenceClassifier
 from polbayes.probing.journal import Journal, Record
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 # To be raised when the same checkpoint and texts give other probabilities than before.
 _VERSION = 1
@@ -113,7 +109,7 @@ class CheckpointCoder:
         pairs = list(zip(statements, texts, strict=True))
         known = self._read([pair for pair in dict.fromkeys(pairs) if pair[1]])
         nothing = np.full(len(STANCE_CLASSES), np.nan)
-        rows = [known.get(_digest(pair), nothing) for pair in pairs]
+        rows = [known.get(text_digest(*pair), nothing) for pair in pairs]
         probs = np.array(rows, dtype=np.float32).reshape(len(pairs), len(STANCE_CLASSES))
         return passed_on(probs, self._config.threshold)
 
@@ -127,10 +123,13 @@ class CheckpointCoder:
                 path = self._journal_dir / _file(identity)
                 journal = stack.enter_context(Journal(path, identity))
                 known = {r["pair"]: _numbers(r) for r in journal.records if "pair" in r}
-            left = [pair for pair in pairs if _digest(pair) not in known]
+            left = [pair for pair in pairs if text_digest(*pair) not in known]
             if left:
                 stack.callback(self._classifier.close)
-                bar = stack.enter_context(_bar(self._name, len(pairs), len(left)))
+                done = len(pairs) - len(left)
+                bar = stack.enter_context(
+                    progress_bar(self._name, total=len(pairs), done=done, unit="answer")
+                )
                 for records in self._batches(left):
                     if journal is not None:
                         journal.extend(records)
@@ -166,7 +165,7 @@ class CheckpointCoder:
                 cube = own.reshape(-1, len(self._how.texts), own.shape[1])
                 # Nine digits are what it takes to write a 32-bit float down.
                 probs = [float(f"{x:.9g}") for x in self._how.of_answer(cube)]
-            records.append({"pair": _digest(pair), "probs": probs})
+            records.append({"pair": text_digest(*pair), "probs": probs})
         return records
 
 
@@ -175,26 +174,5 @@ def _numbers(record: Record) -> np.ndarray:
     return np.full(len(STANCE_CLASSES), np.nan) if probs is None else np.array(probs)
 
 
-def _digest(pair: Pair) -> str:
-    text = "\0".join(pair).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=16).hexdigest()
-
-
 def _file(identity: Mapping[str, Any]) -> str:
-    text = json.dumps(identity, sort_keys=True).encode()
-    return f"{identity['kind']}-{hashlib.blake2b(text, digest_size=8).hexdigest()}.jsonl"
-
-
-def _bar(name: str, total: int, left: int) -> "tqdm[Any]":
-    from tqdm import tqdm
-
-    return tqdm(
-        total=total,
-        initial=total - left,
-        desc=name,
-        unit="answer",
-        file=sys.stderr,
-        # None leaves it to tqdm, which is silent where there is no terminal.
-        disable=None,
-        dynamic_ncols=True,
-    )
+    return f"{identity['kind']}-{json_digest(identity, size=8)}.jsonl"

@@ -33,7 +33,9 @@ def open_ensemble(
                 "put it before the ensemble in coding.coders."
             )
         if member not in CODERS and resolve(member, models).kind == "ensemble":
-            raise UserError(f"{where}: weights: '{member}' is an ensemble, which cannot be one's.")
+            raise UserError(
+                f"{where}: weights: '{member}' is an ensemble; ensembles cannot be nested."
+            )
     members = [get_coder(m, models, journal_dir=journal_dir) for m in config.weights]
     return Ensemble(members, list(config.weights.values()), threshold=config.threshold)
 

@@ -99,8 +99,8 @@ def _check_keys(config: ImportConfig) -> None:
         checked_attributes(given, where=f"imported.{where}")
     if config.administration_attributes and _ADMINISTRATION not in config.columns:
         raise UserError(
-            "imported.administration_attributes: which answers are of one administration is not "
-            "known; map 'administration' under imported.columns."
+            "imported.administration_attributes: it is unknown which answers belong to one "
+            "administration; map 'administration' under imported.columns."
         )
     for key in config.constants:
         if key in config.columns:

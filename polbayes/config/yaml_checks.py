@@ -89,8 +89,3 @@ def text(value: Any, where: str) -> str:
 def kind_of(value: Any) -> str:
     """Say in words of what kind a value is."""
     return "nothing" if value is None else f"a {type(value).__name__}"
-
-
-def folded(wording: str) -> str:
-    """Reduce a wording to what counts when two are compared: its letters and digits."""
-    return " ".join(re.findall(r"\w+", wording.casefold()))

@@ -16,6 +16,17 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def json_digest(value: Any, *, size: int = 16) -> str:
+    """Return a hash, of `size` bytes, of anything that JSON can hold, and of mappings in it."""
+    return text_digest(json.dumps(value, sort_keys=True, default=dict), size=size)
+
+
+def text_digest(*texts: str, size: int = 16) -> str:
+    """Return a hash, of `size` bytes, that tells one text, or several in order, from all others."""
+    joined = "\0".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(joined, digest_size=size).hexdigest()
+
+
 def file_digest(path: Path) -> str:
     """Return a short hash of a file's content."""
     with path.open("rb") as stream:

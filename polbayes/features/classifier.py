@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from polbayes.config.schema import CoderConfig
+from polbayes.data.progress import progress_bar
 from polbayes.errors import UserError, unknown
 from polbayes.huggingface.encoding import Encoding
 from polbayes.huggingface.sequence import SequenceClassifier
@@ -50,14 +51,12 @@ def classify(
         If it cannot be had, or its labels are not known.
     """
     from scipy.special import softmax
-    from tqdm import tqdm
 
     classifier = _open(name, batch_size=batch_size, device=device)
     columns = _columns(name, classifier.labels, labels)
     encoder, step = classifier.encoder(), _BATCHES * batch_size
     found = np.empty((len(texts), 2))
-    # None leaves it to tqdm, which is silent where there is no terminal.
-    with tqdm(total=len(texts), desc="sentiment", unit="wordings", disable=None) as bar:
+    with progress_bar("sentiment", total=len(texts), unit="wordings") as bar:
         for start in range(0, len(texts), step):
             part = [_cut(encoder.encode(t, ""), encoder.limit) for t in texts[start : start + step]]
             shares = softmax(classifier.logits(part).astype(float), axis=1)

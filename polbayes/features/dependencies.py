@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from polbayes.data.progress import progress_bar
 from polbayes.errors import UserError
 
 RIGHT, LEFT, DISTANCE = "right_dependents", "left_dependents", "dependency_distance"
@@ -44,7 +45,6 @@ def dependencies(
         As `load_parser`.
     """
     from spacy.tokens import Doc
-    from tqdm import tqdm
 
     pipeline = load_parser(parser)
     words = [text.split() for text in texts]
@@ -52,10 +52,10 @@ def dependencies(
     docs = (Doc(pipeline.vocab, words=words[k]) for k in there)
     means = np.full((len(texts), 3), np.nan)
     parsed = pipeline.pipe(docs, batch_size=batch_size)
-    # None leaves it to tqdm, which is silent where there is no terminal.
-    bar = tqdm(parsed, total=len(there), desc="parsing", unit="wordings", disable=None)
-    for k, doc in zip(there, bar, strict=True):
-        means[k] = _means(doc)
+    with progress_bar("parsing", total=len(there), unit="wordings") as bar:
+        for k, doc in zip(there, parsed, strict=True):
+            means[k] = _means(doc)
+            bar.update()
     return dict(zip((RIGHT, LEFT, DISTANCE), means.T, strict=True))
 
 

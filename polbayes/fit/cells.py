@@ -122,7 +122,7 @@ def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
     copies: tuple[str, ...] = ()
     if spec.sampled_items:
         frame, copies = _first_of_copies(frame, notes)
-    if spec.family in ("logit_normal", "beta"):
+    if not spec.observation.counts:
         return _continuous(frame, spec, notes, data)
     return _with_copies(_ordinal(frame, spec, notes, data, coder), spec, copies)
 
@@ -401,7 +401,7 @@ def _squeezed(value: np.ndarray) -> np.ndarray:
 
 def _has_mass(spec: Spec) -> bool:
     """Whether the probability of all usable answers together is modelled."""
-    return spec.family in ("logit_normal", "beta") and "validity" in spec.parts
+    return not spec.observation.counts and "validity" in spec.parts
 
 
 def _with_mass(data: "xr.Dataset") -> "xr.Dataset":

@@ -6,7 +6,6 @@ import numpy as np
 
 from polbayes.fit.layout import Block, entries
 from polbayes.fit.model import Built
-from polbayes.fit.moments import answer_moments
 from polbayes.fit.readout import of_every_draw
 from polbayes.fit.spec import POSITIONS
 from polbayes.fit.study import Weights, average, weigh
@@ -32,9 +31,9 @@ def with_variances(posterior: "xr.Dataset", built: Built, drawn: "xr.Dataset") -
         ``effect_variance[component, model, dimension]``, the variance of the effects of each
         term but theta's, as they are in the draw (Gelman 2005), among a model's answers on a
         dimension; and ``answer_slope``, ``answer_variance`` and ``answer_noise[model,
-        dimension]``, the moments of `polbayes.fit.moments` averaged over the model's answers, slope
-        and noise in the unit of the predictor; and ``repetition[model]``, the probability that a
-        model gives the same answer again, averaged likewise.
+        dimension]``, `polbayes.fit.families.base.Moments` averaged over the model's answers,
+        slope and noise in the unit of the predictor; and ``repetition[model]``, the probability
+        that a model gives the same answer again, averaged likewise.
     """
     weights = weigh(built.cells)
     coords = {"model": list(weights.models), "dimension": list(weights.dimensions)}
@@ -92,7 +91,7 @@ def _answers(built: Built, drawn: "xr.Dataset", weights: Weights) -> dict[str, n
     def averaged(
         eta: np.ndarray, own: np.ndarray, gaps: np.ndarray, sharp: np.ndarray
     ) -> np.ndarray:
-        moments = answer_moments(built.spec.family, eta, own, gaps)
+        moments = built.spec.observation.moments(eta, own, gaps)
         values = (moments.slope * sharp, moments.variance, moments.noise / sharp**2, moments.same)
         return np.asarray(table @ np.stack(values, axis=1))
 

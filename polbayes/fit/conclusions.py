@@ -64,7 +64,7 @@ def conclude(
     scores = scores_of(
         posterior,
         design,
-        latent=spec.family == "logit_normal",
+        latent=spec.observation.latent,
         fixed_prefixes=spec.fixed_prefixes,
     )
     if scores is not None:

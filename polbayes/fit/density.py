@@ -14,6 +14,7 @@ import numpy as np
 from polbayes.fit import confusion, expansion, hyperpriors, kernel, pairs
 from polbayes.fit.compilation import compiled_with
 from polbayes.fit.coordinates import known_of, known_of_pairs, places_of, unit_of
+from polbayes.fit.families import kinds
 from polbayes.fit.hyperpriors import Scalars, correlation_prior, priors_of, scalars
 from polbayes.fit.layout import Block, Layout
 from polbayes.fit.model import Built, correlation_name
@@ -263,7 +264,7 @@ class Density:
         layout, spec, cells = self._layout, self.built.spec, self.built.cells
         parts = likelihood_parts(layout, spec, cells)
         if layout.validity is None:  # one without cells
-            parts.append((kernel.BINOMIAL, np.empty((0, 2)), layout.answers))
+            parts.append((kinds.BINOMIAL, np.empty((0, 2)), layout.answers))
         anchors = anchored(layout, spec, cells) if spec.signed else np.empty((0, 0))
         return (
             *self._expansion,

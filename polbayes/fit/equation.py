@@ -6,36 +6,8 @@ from polbayes.fit.formula import GroupTerm
 from polbayes.fit.spec import POSITIONS, Spec
 from polbayes.fit.terms import BoundGroup, BoundPart
 
-_LINK = {
-    "cumulative": "P({response} ≤ k) = logistic(c[k] − η), k = 1 … K − 1, the middle of c is 0",
-    "bernoulli": "P(agree) = logistic(η)",
-    "logit_normal": "logit({response}) ~ Normal(η, σ)",
-    "beta": "{response} ~ Beta(mean = logistic(η), precision = φ)",
-}
-# With a decisiveness κ, in units of the spread of what a model thinks of single statements.
-_SHARP_LINK = {
-    "cumulative": (
-        "P({response} ≤ k) = logistic(κ · (c[k] − η)), k = 1 … K − 1, the middle of c is 0"
-    ),
-    "bernoulli": "P(agree) = logistic(κ · η)",
-    "logit_normal": "logit({response}) ~ Normal(κ · η, κ · σ)",
-    "beta": "{response} ~ Beta(mean = logistic(κ · η), precision = φ)",
-}
-_OWN = {
-    "decisiveness": "κ = exp(decisiveness), the unit of η is the standard deviation of quirks",
-    "threshold": "log width: c[k] is multiplied with exp(threshold)",
-    "sigma": "σ = exp(sigma)",
-    "phi": "φ = exp(phi)",
-    "validity_sigma": "τ = exp(validity_sigma)",
-    "validity_phi": "κ = exp(validity_phi)",
-}
-_USABLE = "P(usable answer) = logistic(validity)"
-_VALIDITY = {
-    "cumulative": _USABLE,
-    "bernoulli": _USABLE,
-    "logit_normal": "logit(p_agree + p_disagree) ~ Normal(validity, τ)",
-    "beta": "p_agree + p_disagree ~ Beta(mean = logistic(validity), precision = κ)",
-}
+# What the parts mean that all families may have.
+_OWN = {"decisiveness": "κ = exp(decisiveness), the unit of η is the standard deviation of quirks"}
 
 
 def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
@@ -53,7 +25,8 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
     str
         One equation a line.
     """
-    link = (_SHARP_LINK if spec.sampled_items else _LINK)[spec.family]
+    family = spec.observation
+    link, texts = family.sharp_link if spec.sampled_items else family.link, {**_OWN, **family.texts}
     lines = [link.format(response=spec.response), f"η = {_predictor(spec)}"]
     if spec.misclassification is not None:
         lines.insert(
@@ -62,9 +35,9 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
     if any(POSITIONS[part] == "believed" for part in spec.parts):
         lines.append("s = +1 where agreeing is right-leaning, −1 where it is left-leaning")
     lines += [f"theta[{model}, {dimension}] > 0" for dimension, model in spec.anchors.items()]
-    lines += [_OWN[part] for part in spec.parts if part in _OWN]
+    lines += [texts[part] for part in spec.parts if part in texts]
     if "validity" in spec.parts:
-        lines.append(_VALIDITY[spec.family])
+        lines.append(family.validity)
     for name, formula in spec.parts.items():
         terms = [f"β[{formula.common}]"] if formula.common != "0" else []
         terms += [f"u[{_levels(group)}]" for group in formula.groups]
@@ -99,7 +72,7 @@ def prior_lines(spec: Spec) -> list[str]:
             if group.expr not in ("0", "1") and group.correlated:
                 cor = spec.prior(name, group.name, "cor")
                 lines.append(f"{name}: correlations of {group} ~ {cor}")
-    if spec.family == "cumulative":
+    if spec.observation.gaps(3):
         lines.append(f"distance of neighbouring cutpoints ~ {spec.cutpoint_prior}")
     errors = spec.misclassification
     if errors is not None:

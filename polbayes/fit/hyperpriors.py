@@ -65,12 +65,12 @@ def priors_of(layout: Layout, spec: Spec, cells: Cells) -> Priors:
         if not block.correlated:
             for k in range(block.scales[0], sum(block.scales)):
                 scales[k] = scales[k].unfolded() or scales[k]
-    gaps = len(cells.points) - 2 if spec.family == "cumulative" else 0
+    gaps = spec.observation.gaps(len(cells.points))
     shapes = cells.read.coder.prior.tolist() if cells.read else []
     return Priors(
         [spec.prior(part, term) for part, term, _ in layout.coefficients],
         scales,
-        [spec.cutpoint_prior] * max(gaps, 0),
+        [spec.cutpoint_prior] * gaps,
         [Prior("Gamma", (shape, 1.0)) for shape in shapes],
         [spec.prior(part, name, "nu") for part, name in layout.tails],
     )

@@ -13,8 +13,8 @@ import numpy as np
 
 from polbayes.fit import kernel
 from polbayes.fit.compilation import compiled, compiled_with
+from polbayes.fit.families.kinds import ORDINAL
 from polbayes.fit.kernel import (
-    ORDINAL,
     cell_logp,
     few_answers,
     lay_nodes,
@@ -158,7 +158,7 @@ def with_integrated(built: Built, drawn: "xr.Dataset", *, seed: int) -> "xr.Data
     block = whole.blocks[-1]
     assert block.group is not None
     g = sampled.answers
-    answers = answers_of(built.spec.family, built.cells)
+    answers = answers_of(built.spec, built.cells)
     effects = drawn["effects"].to_numpy()
     flat = np.ascontiguousarray(effects.reshape(-1, effects.shape[-1]))
     gaps = drawn["gap"].to_numpy().reshape(len(flat), -1) if "gap" in drawn else None

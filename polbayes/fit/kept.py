@@ -4,13 +4,12 @@ What is reported of a posterior can change without the posterior: the level of t
 region of practical equivalence, the study that is planned.
 """
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polbayes.data.files import replacing
+from polbayes.data.provenance import digest
 from polbayes.fit.layout import Layout
 
 if TYPE_CHECKING:
@@ -70,8 +69,7 @@ class Kept:
             for b in layout.sampled.blocks
         ]
         copies = [layout.sampled.copies] if layout.sampled.copies else []
-        text = json.dumps([self.key, places, layout.coefficients, layout.scales, *copies])
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return digest([self.key, places, layout.coefficients, layout.scales, *copies])
 
 
 def load_draws(path: Path, made_from: str) -> tuple["xr.Dataset", "xr.Dataset"] | None:

@@ -45,15 +45,13 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
 from polbayes.fit.compilation import compiled
+from polbayes.fit.families.kinds import BETA, BINOMIAL, LOGIT_NORMAL, ORDINAL, READ
 
 # How a term enters: see `forward`.
 ROLES = 8
 ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN, DECISIVENESS, SPREAD = (
     range(ROLES)
 )
-
-# Observation models.
-ORDINAL, LOGIT_NORMAL, BETA, BINOMIAL, READ = range(5)
 
 # Of the answers that were read, the first columns: which confusion matrix, and the odds of an
 # answer without a point.
@@ -127,7 +125,7 @@ def prepare(kind: int, own: float, gaps: np.ndarray, cuts: np.ndarray, ready: np
     Parameters
     ----------
     kind
-        One of the numbers above.
+        One of `polbayes.fit.families.kinds`, or the address of another package's function.
     own
         The log threshold width, log sigma or log phi.
     gaps, cuts
@@ -302,6 +300,26 @@ def _binomial(eta: float, answers: np.ndarray, cell: int, slopes: np.ndarray) ->
     return answers[cell, 1] * eta - asked * (max(eta, 0.0) + math.log1p(small))
 
 
+@intrinsic
+def _called(
+    context: Any, address: Any, eta: Any, own: Any, log_y: Any, log_rest: Any, slopes: Any
+) -> Any:
+    """Call the function of another package's family (`polbayes.fit.families.base.scored`)."""
+    real = numba.types.float64
+    signature = real(numba.types.int64, real, real, real, real, slopes)
+
+    def call(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        from llvmlite import ir
+
+        number, pointer = ir.DoubleType(), ir.DoubleType().as_pointer()
+        types = (*[number] * 4, pointer)
+        function = builder.inttoptr(args[0], ir.FunctionType(number, types).as_pointer())
+        array = context.make_array(signature.args[-1])(context, builder, args[-1])
+        return builder.call(function, [*args[1:-1], array.data])
+
+    return signature, call
+
+
 @compiled
 def cell_logp(
     kind: int,
@@ -327,7 +345,7 @@ def cell_logp(
     confusion
         See `evaluate`.
     answers, cell
-        Answers of all cells (`polbayes.fit.observed.answers_of`), and which cell is meant.
+        Answers of all cells (`polbayes.fit.families.base.Family.answers`), and which cell is meant.
     slopes
         Written to: the first three places are replaced, the others added to.
     """
@@ -342,7 +360,11 @@ def cell_logp(
         return _beta(eta, ready, answers, cell, slopes)
     if kind == READ:
         return _read(eta, ready, gaps, cuts, confusion, answers, cell, slopes)
-    return _binomial(eta, answers, cell, slopes)
+    if kind == BINOMIAL:
+        return _binomial(eta, answers, cell, slopes)
+    if math.isnan(answers[cell, 0]):
+        return 0.0
+    return _called(kind, eta, ready[0], answers[cell, 0], answers[cell, 1], slopes)
 
 
 @compiled
@@ -851,7 +873,7 @@ def sharpness(
 
 @compiled
 def _unit_cuts(gaps: np.ndarray) -> np.ndarray:
-    """Return the cutpoints at width 1 (`polbayes.fit.likelihood.cutpoints`)."""
+    """Return the cutpoints at width 1 (`polbayes.fit.families.ordinal.cutpoints`)."""
     cuts = np.zeros(gaps.shape[0] + 1)
     cuts[1:] = np.cumsum(gaps)
     return cuts - (cuts[gaps.shape[0] // 2] + cuts[cuts.shape[0] // 2]) / 2.0
@@ -910,7 +932,8 @@ def evaluate(
         Confusion matrices of answers that were read, ``[table, point, reading]`` as one vector, the
         last of the points being none; empty for other answers.
     kind, answers
-        Observation model and ``[cell, column]`` answers (`polbayes.fit.observed.answers_of`).
+        Observation model and ``[cell, column]`` answers
+        (`polbayes.fit.families.base.Family.answers`).
     index, weight, roles, keying, steady, fresh
         See `polbayes.fit.layout.Gathering`.
     """

@@ -23,7 +23,6 @@ import numpy as np
 
 from polbayes.fit import kernel
 from polbayes.fit.cells import levels
-from polbayes.fit.compilation import compiled
 from polbayes.fit.layout import Block, Gathering, entries
 from polbayes.fit.model import Built
 from polbayes.fit.pointwise import draws_of
@@ -32,46 +31,11 @@ from polbayes.fit.study import ANEW
 if TYPE_CHECKING:
     import xarray as xr
 
-# Nodes of the trapezoidal rules below: the error is less than 1e-6.
-_STEP, _REACH, _LOGISTIC_REACH = 0.85, 5.5, 18.0
 # Nodes and weights of Gauss and Hermite for what differs by item on a logarithmic scale.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 # Nodes of the mixture that a t distribution is.
 _MIXED = 24
-
-
-@compiled
-def mean_logistic(t: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return the expectation of logistic(t + sqrt(v) z), z standard normal.
-
-    Parameters
-    ----------
-    t, v
-        ``[number]``; v at least 0.
-    """
-    out = np.empty(t.shape[0])
-    for k in range(t.shape[0]):
-        root, total, whole = math.sqrt(v[k]), 0.0, 0.0
-        if v[k] < 1.0:  # over z
-            z = -_REACH
-            while z <= _REACH:
-                weight = math.exp(-0.5 * z * z)
-                x = t[k] + root * z
-                small = math.exp(-abs(x))
-                total += weight * (1.0 if x > 0.0 else small) / (1.0 + small)
-                whole += weight
-                z += _STEP
-        else:  # over the logistic variable that an answer compares with its predictor
-            e = -_LOGISTIC_REACH
-            while e <= _LOGISTIC_REACH:
-                small = math.exp(-abs(e))
-                weight = small / (1.0 + small) ** 2
-                total += weight * 0.5 * math.erfc((e - t[k]) / (root * math.sqrt(2.0)))
-                whole += weight
-                e += _STEP
-        out[k] = total / whole
-    return out
 
 
 def lean(built: Built, drawn: "xr.Dataset") -> Any:
@@ -230,23 +194,8 @@ class _Expected:
 
         `own` is the family's own parameter with the decisiveness in it, if that widens it.
         """
-        family = self.built.spec.family
-        t, around = sharp * mean, sharp**2 * v
-        if family == "beta":
-            return 2.0 * mean_logistic(t, around) - 1.0
-        if family == "logit_normal":
-            return 2.0 * mean_logistic(t, around + np.exp(2.0 * own)) - 1.0
-        below, above = self._middle_cuts()
-        width = np.exp(own)
-        agree = mean_logistic(t - above * width, around)
-        return np.asarray(agree - mean_logistic(below * width - t, around))
-
-    def _middle_cuts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``[draw]`` the cutpoints next to the middle, at width 1."""
-        gaps = self.draws.gaps
-        raw = np.concatenate([np.zeros((len(gaps), 1)), np.cumsum(gaps, axis=1)], axis=1)
-        low, high = raw[:, (raw.shape[1] - 1) // 2], raw[:, raw.shape[1] // 2]
-        return (low - high) / 2.0, (high - low) / 2.0
+        family = self.built.spec.observation
+        return family.mean_net(sharp * mean, sharp**2 * v, own, self.draws.gaps)
 
 
 def _divided(nu: np.ndarray) -> np.ndarray:

@@ -12,6 +12,8 @@ import numpy as np
 
 from polbayes.fit import kernel
 from polbayes.fit.confusion import expand
+from polbayes.fit.families import kinds
+from polbayes.fit.families.ordinal import multinomial
 from polbayes.fit.layout import Gathering
 from polbayes.fit.misclassification import Coder
 from polbayes.fit.model import Built
@@ -131,7 +133,7 @@ def _likelihood(
     integrate: bool,
 ) -> Likelihood:
     own_scale = np.zeros((len(at), len(built.layout.scales)))
-    if integrate and kind in (kernel.ORDINAL, kernel.BINOMIAL):
+    if integrate and kind in (kinds.ORDINAL, kinds.BINOMIAL):
         gathering, own_scale = _without_own(gathering, built)
     read = built.cells.read
     return Likelihood(
@@ -139,23 +141,19 @@ def _likelihood(
         kind,
         at,
         answers,
-        _constant(kind, answers),
+        _constant(kind, answers, built),
         gathering,
         own_scale,
-        read.coder if read is not None and kind == kernel.READ else None,
+        read.coder if read is not None and kind == kinds.READ else None,
     )
 
 
-def _constant(kind: int, answers: np.ndarray) -> np.ndarray:
-    from scipy.special import gammaln
-
-    if kind == kernel.READ:
-        answers = answers[:, kernel.READINGS :]
-    if kind in (kernel.ORDINAL, kernel.BINOMIAL, kernel.READ):
-        return gammaln(answers.sum(axis=1) + 1) - gammaln(answers + 1).sum(axis=1)
-    if kind == kernel.LOGIT_NORMAL:
-        return -answers.sum(axis=1)  # the derivative of logit(y) is 1 / (y (1 - y))
-    return np.zeros(len(answers))
+def _constant(kind: int, answers: np.ndarray, built: Built) -> np.ndarray:
+    if kind == kinds.READ:
+        return multinomial(answers[:, kernel.READINGS :])
+    return (
+        multinomial(answers) if kind == kinds.BINOMIAL else built.spec.observation.constant(answers)
+    )
 
 
 # Groups that sum to zero must have this many effects for one of them to be integrated out.
@@ -217,7 +215,7 @@ def log_likelihood(part: Likelihood, draws: Draws, cells: slice | np.ndarray) ->
     for k, effects in enumerate(draws.effects):
         eta, own = kernel.forward(effects, *g.plain)
         sharp, _ = kernel.sharpness(effects, *g.plain)
-        gaps = draws.gaps[k] if part.kind in (kernel.ORDINAL, kernel.READ) else np.empty(0)
+        gaps = draws.gaps[k] if part.kind in (kinds.ORDINAL, kinds.READ) else np.empty(0)
         if whole:
             tables = expand(draws.readings[k], *part.coder.sizes) if part.coder else np.empty(0)
             out[k] = kernel.pointwise(eta, own, gaps, tables, part.kind, answers)

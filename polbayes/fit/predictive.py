@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.fit.cells import Cells, levels
-from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
 from polbayes.fit.model import Built
 from polbayes.fit.pointwise import Draws, draws_of
 
@@ -93,7 +92,7 @@ class Statistic:
 
 def statistics(built: Built) -> list[Statistic]:
     """List the statistics that a model's answers can be checked by."""
-    frame, family = built.cells.frame, built.spec.family
+    frame = built.cells.frame
     wanted: list[tuple[str, str, tuple[str, ...]]] = [
         ("agreement_by_keying", "agree", ("model", "keying")),
         ("agreement_by_prefix", "agree", ("model", "prefix")),
@@ -104,7 +103,7 @@ def statistics(built: Built) -> list[Statistic]:
         wanted.append(("neutral_by_item", "neutral", ("item",)))
     if built.cells.counts.size and (built.cells.answered > 1).any():
         wanted.append(("repeated", "repeated", ("model",)))
-    if family in ("logit_normal", "beta"):
+    if not built.spec.observation.counts:
         wanted.append(("extreme", "extreme", ("model",)))
     if built.layout.validity is not None:
         wanted.append(("usable", "usable", ("model",)))
@@ -209,37 +208,25 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
 
     from polbayes.fit.kernel import forward
 
-    rng, cells, family = np.random.default_rng(seed), built.cells, built.spec.family
+    rng, cells, family = np.random.default_rng(seed), built.cells, built.spec.observation
     g, validity = built.layout.answers, built.layout.validity
     for effects, gaps, readings in zip(draws.effects, draws.gaps, draws.readings, strict=True):
         eta, own = forward(effects, *g.plain)
         n, mass = cells.answered.astype(int), cells.mass
         if validity is not None and mass.size:
             valid, spread = forward(effects, *validity.plain)
-            mass = _continuous(family, valid, spread, rng)
+            mass = family.simulate(valid, spread, gaps, rng)
         elif validity is not None:
             usable = expit(forward(effects, *validity.plain)[0])
             n = rng.binomial(cells.asked.astype(int), usable)
-        if family in ("cumulative", "bernoulli"):
-            p = ordinal_probabilities(eta, cutpoints(gaps, np.exp(own)))
-            p = p if cells.read is None else cells.read.as_coded(p, readings)
+        answers = family.simulate(eta, own, gaps, rng)
+        if family.counts:
+            p = answers if cells.read is None else cells.read.as_coded(answers, readings)
             counts = rng.multinomial(n, p / p.sum(axis=1, keepdims=True))
             yield _of_counts(counts.astype(float), cells.asked)
         else:
             # Where nothing was answered nothing is compared.
-            value = np.where(n > 0, _continuous(family, eta, own, rng), np.nan)
-            yield _of_values(value, mass)
-
-
-def _continuous(
-    family: str, eta: np.ndarray, own: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    from scipy.special import expit
-
-    if family == "logit_normal":
-        return np.asarray(expit(rng.normal(eta, np.exp(own))))
-    phi = np.exp(own)
-    return rng.beta(np.maximum(phi * expit(eta), 1e-9), np.maximum(phi * expit(-eta), 1e-9))
+            yield _of_values(np.where(n > 0, answers, np.nan), mass)
 
 
 def replicated(

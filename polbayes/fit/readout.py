@@ -14,12 +14,12 @@ import numpy as np
 from polbayes.fit.cells import Cells, levels
 from polbayes.fit.centring import part_variables
 from polbayes.fit.coefficients import read_coefficients
+from polbayes.fit.families import FAMILIES
 from polbayes.fit.kernel import DECISIVENESS
 from polbayes.fit.layout import Gathering
 from polbayes.fit.lean import lean
 from polbayes.fit.misclassification import Coder
 from polbayes.fit.model import Built
-from polbayes.fit.moments import net_agreement
 from polbayes.fit.pointwise import draws_of
 from polbayes.fit.spec import POSITIONS
 
@@ -285,19 +285,15 @@ def _share_usable(built: Built, reader: _Reader) -> Any:
     g, cells = built.layout.validity, built.cells
     assert g is not None
     model, table = levels(cells.frame, ("model",))
-    family = built.spec.family if cells.mass.size else "bernoulli"
+    family = built.spec.observation if cells.mass.size else FAMILIES["bernoulli"]
     weight = cells.asked / np.bincount(model, weights=cells.asked)[model]
     shape = reader.effects.shape
     shares = [
-        np.bincount(model, weights=weight * _usable(family, *forward(row, *g.plain)))
+        np.bincount(model, weights=weight * (1.0 + family.net(eta, own, np.empty(0))) / 2.0)
         for row in draws_of(reader.drawn).effects
+        for eta, own in [forward(row, *g.plain)]
     ]
     return reader.unstack(np.stack(shares).reshape(*shape[:2], -1), table)
-
-
-def _usable(family: str, eta: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return ``[cell]`` the expected share of usable answers, or of their probability."""
-    return (1.0 + net_agreement(family, eta, own, np.empty(0))) / 2.0
 
 
 def of_every_draw(
@@ -364,7 +360,7 @@ def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
     values = of_every_draw(
         built,
         drawn,
-        lambda eta, own, gaps, _: table @ net_agreement(built.spec.family, eta, own, gaps),
+        lambda eta, own, gaps, _: table @ built.spec.observation.net(eta, own, gaps),
     )
     values = values.reshape(*shape, len(models), 1 + len(instruments), len(dims) + 1)
     import xarray as xr

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from polbayes.fit import kernel
+from polbayes.fit.families import kinds
 from polbayes.fit.layout import Block, Gathering, Layout
 
 # Step of second differences of a cell's log-likelihood.
@@ -70,7 +71,7 @@ def curvature(
     )
     total = sparse.csr_array((columns, columns))
     for kind, answers, at in terms:
-        widths = gaps if kind == kernel.ORDINAL else np.empty(0)
+        widths = gaps if kind == kinds.ORDINAL else np.empty(0)
         eta, own = kernel.forward(effects, *at.plain)
         sharp, spread = kernel.sharpness(effects, *at.plain)
         entering = effects[at.index] * at.weight

@@ -10,6 +10,7 @@ import numpy as np
 
 from polbayes.errors import UserError, unknown
 from polbayes.fit.density import Density
+from polbayes.fit.families.kinds import COMPILED
 from polbayes.fit.interruption import postponed
 from polbayes.fit.model import Built
 
@@ -203,6 +204,12 @@ def _compiled_model(built: Built) -> Any:
 def _pymc(built: Built, config: "SamplerConfig", seed: int) -> Any:
     import pymc as pm
 
+    if built.spec.observation.kind > max(COMPILED):
+        # Its function is known by an address, which other processes need not share.
+        raise UserError(
+            f"sampler.backend: pymc cannot sample family {built.spec.family}, which comes from "
+            "another package; use sampler=nutpie."
+        )
     logging.getLogger("pymc").setLevel(logging.WARNING)
     with built.model:
         trace = pm.sample(

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError, unknown
+from polbayes.fit.families import FAMILIES
+from polbayes.fit.families.base import Family
 from polbayes.fit.formula import Formula, parse_formula
 from polbayes.fit.priors import Prior, flatten, parse_prior
 
@@ -52,17 +54,8 @@ IN_UNITS = {part for part, where in POSITIONS.items() if where in ("asked", "bel
 # and discriminations have a mean of their own.
 _SIGNED: Mapping[str, str] = {"theta": "multiplied", "discrimination": "multiplier"}
 
-# Family -> (the parts only it has, the responses it fits).
-FAMILIES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "cumulative": (("threshold", "validity"), ("stance", "rating")),
-    "bernoulli": (("validity",), ("agree",)),
-    "binomial": (("validity",), ("agree",)),
-    "logit_normal": (("sigma", "validity", "validity_sigma"), ("r_plus",)),
-    "beta": (("phi", "validity", "validity_phi"), ("r_plus",)),
-}
-_OWN_PARTS = {"threshold", "sigma", "phi", "validity", "validity_sigma", "validity_phi"}
-# Family of answers that are numbers -> the part with the spread of their validity, a number too.
-_SPREAD = {"logit_normal": "validity_sigma", "beta": "validity_phi"}
+# Where the parts enter that only some families have.
+_OF_FAMILIES = ("threshold", "sigma", "phi", "validity")
 
 _DEFAULT_PRIORS = {
     "common": "Normal(0, 1)",
@@ -129,6 +122,11 @@ class Spec:
     fixed_prefixes: bool = False
 
     @property
+    def observation(self) -> Family:
+        """The observation family."""
+        return FAMILIES[self.family]
+
+    @property
     def signed(self) -> bool:
         """Whether discriminations may have either sign."""
         return bool(self.anchors)
@@ -186,17 +184,15 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
     UserError
         Naming the key that is unknown or does not fit, and what would be right.
     """
-    if config.family not in FAMILIES:
-        raise unknown("family", config.family, FAMILIES, where="analysis.family")
-    own, responses = FAMILIES[config.family]
-    if config.response not in responses:
+    family = FAMILIES.chosen(config.family, where="analysis.family")
+    if config.response not in family.responses:
         raise unknown(
             f"response for family {config.family}",
             config.response,
-            responses,
+            family.responses,
             where="analysis.response",
         )
-    known = [p for p in POSITIONS if p not in _OWN_PARTS or p in own]
+    known = [p for p, at in POSITIONS.items() if at not in _OF_FAMILIES or p in family.parts]
     parts = {}
     for part, text in config.parts.items():
         if text is None:  # a part that an override switched off
@@ -206,7 +202,7 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         parts[part] = parse_formula(str(text), where=f"analysis.parts.{part}")
     if "theta" not in parts:
         raise UserError("analysis.parts: the part 'theta' is missing; it is what is estimated.")
-    _check_spread(parts, config.family)
+    _check_spread(parts, family.spread)
     given = flatten(config.priors)
     _check_unit(parts, given)
     if config.anchor and "discrimination" not in parts:
@@ -226,8 +222,6 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
         for name, value in config.select.items()
     }
-    # Identical cells are added up to counts whatever the family, so the two are one.
-    family = "bernoulli" if config.family == "binomial" else config.family
     defaults = _DEFAULT_PRIORS | (_SIGNED_PRIORS if config.anchor else {})
     defaults |= _UNIT_DEFAULTS if "decisiveness" in parts else {}
     anchors = {str(dimension): str(model) for dimension, model in config.anchor.items()}
@@ -239,7 +233,7 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         )
     return Spec(
         response=config.response,
-        family=family,
+        family=family.name,
         parts=parts,
         priors={**defaults, **given},
         select=select,
@@ -280,10 +274,9 @@ def without_errors(spec: Spec) -> Spec:
     return replace(spec, misclassification=None)
 
 
-def _check_spread(parts: dict[str, Formula], family: str) -> None:
+def _check_spread(parts: dict[str, Formula], spread: str) -> None:
     """Give the validity of answers that are numbers a spread, and refuse one without it."""
-    spread = _SPREAD.get(family)
-    if spread is None:
+    if not spread:
         return
     if spread in parts and "validity" not in parts:
         raise UserError(

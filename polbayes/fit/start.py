@@ -14,6 +14,7 @@ import numpy as np
 from polbayes.errors import UserError
 from polbayes.fit import kernel
 from polbayes.fit.cells import Cells, levels
+from polbayes.fit.families import kinds
 from polbayes.fit.layout import Block, Gathering, Layout
 from polbayes.fit.observed import likelihood_parts
 from polbayes.fit.orientation import anchored, first_discriminations
@@ -122,8 +123,7 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
         Distinct cells and their answers.
     """
     rows, coefficients = layout.matrix.shape
-    ordinal = spec.family == "cumulative" and len(cells.points) > 2
-    gaps = len(cells.points) - 2 if ordinal else 0
+    gaps = spec.observation.gaps(len(cells.points))
     inner_stop = coefficients + layout.blocks[-1].stop - rows
     scale_of = _scale_of_effects(layout)
     held = np.array([part == "discrimination" for part, _, _ in layout.scales], dtype=bool)
@@ -371,7 +371,7 @@ def _mode(
         )
         value, gradient = precision @ (x - middle) ** 2 / 2, precision * (x - middle)
         for kind, answers, at in terms:
-            widths = np.exp(x[inner : inner + gaps]) if kind == kernel.ORDINAL else np.empty(0)
+            widths = np.exp(x[inner : inner + gaps]) if kind == kinds.ORDINAL else np.empty(0)
             total, slopes, of_gaps, _ = kernel.evaluate(
                 effects, widths, np.empty(0), kind, answers, *at.arrays.values()
             )

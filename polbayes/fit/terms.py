@@ -122,7 +122,7 @@ def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
     _check_anchors(spec, cells.frame)
     parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
     _check_aliases(spec, parts, cells.frame)
-    if spec.family in ("logit_normal", "beta"):
+    if not spec.observation.counts:
         _check_residual(parts, cells.frame)
     return parts
 
@@ -137,7 +137,7 @@ def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
         for group in (_bind_group(name, term, common, spec, cells) for term in formula.groups)
         if not _unrepeated(name, group, cells)
     )
-    widens = name == "decisiveness" and spec.family != "beta"
+    widens = name == "decisiveness" and spec.observation.widened
     return BoundPart(name, common, groups, spec.position(name) == "multiplier", widens)
 
 
@@ -223,7 +223,7 @@ def _bind_group(
         scales=scales,
         answers=np.bincount(index, weights=cells.answered, minlength=len(table)),
         integrated=spec.sampled_items
-        and spec.family in ("cumulative", "bernoulli")
+        and spec.observation.counts
         and cells.read is None
         and spec.position(part) in ("asked", "believed")
         and matrix is None

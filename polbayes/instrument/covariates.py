@@ -68,7 +68,7 @@ def checked_attributes(given: Mapping[Any, Any], *, where: str) -> dict[str, Any
                 "digits and underscores, and begin with a letter."
             )
         if name in OWN_KEYS:
-            raise UserError(f"{where}: {name} has a key of its own; write it beside attributes.")
+            raise UserError(f"{where}: {name} has a key of its own; move it out of attributes.")
         if name in _TAKEN:
             raise UserError(f"{where}: '{name}' means something else in the data; choose another.")
         if value is None or value == "":

@@ -182,7 +182,7 @@ def load_lexicon(name: str) -> Lexicon:
                 # YAML reads a bare yes as true.
                 raise UserError(f"{path}: '{key}': '{option}' is not text; put it in quotes.")
             if pairs.setdefault(option, stance) != stance:
-                raise UserError(f"{path}: '{option}' stands under two stances.")
+                raise UserError(f"{path}: '{option}' is listed under two stances.")
     return Lexicon(name, tuple(pairs), tuple(pairs.values()))
 
 

@@ -36,8 +36,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from polbayes.config.resources import find, folder, read_yaml
-from polbayes.config.yaml_checks import check_keys, check_unique, folded, identifier, mapping, text
+from polbayes.config.yaml_checks import check_keys, check_unique, identifier, mapping, text
 from polbayes.errors import UserError, unknown
+from polbayes.instrument.folding import folded
 from polbayes.instrument.questionnaires import DIMENSIONS, DIRECTIONS
 
 STAGES = (
@@ -254,7 +255,7 @@ def _slots(frame: str, known: Sequence[str], place: str) -> set[str]:
             raise unknown("phrase", slot, known, where=place)
         names.add(slot.split(".", 1)[1])
     if "{" in _SLOT.sub("", frame) or "}" in _SLOT.sub("", frame):
-        raise UserError(f"{place}: a brace is opened and not closed, or closed and not opened.")
+        raise UserError(f"{place}: its braces are not balanced.")
     return names
 
 

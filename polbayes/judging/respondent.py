@@ -1,7 +1,5 @@
 """Who a judge is as a respondent: what is declared, how it is asked, and where that is kept."""
 
-import hashlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -15,6 +13,7 @@ from polbayes.config.schema import (
     RespondentConfig,
 )
 from polbayes.data.dataset import STANCE, STANCE_CLASSES
+from polbayes.data.provenance import json_digest
 from polbayes.errors import UserError, unknown
 from polbayes.instrument.prompts import Lexicon, Template, render
 from polbayes.judging.engine import Judge
@@ -137,8 +136,7 @@ class AskedJudge:
             "rubric": asdict(self.rubric),
             **answer_settings(self.respondent, self.elicitation),
         }
-        text = json.dumps(identity, sort_keys=True).encode()
-        return f"judge-{hashlib.blake2b(text, digest_size=8).hexdigest()}"
+        return f"judge-{json_digest(identity, size=8)}"
 
     def prompt(self, statement: str, response: str) -> str:
         """Return what the judge is told about an answer (the user's turn, for a chat model)."""
@@ -184,8 +182,8 @@ class AskedJudge:
             text = text.replace(f"{asked}.{key}", f"{own}.judge.{key}")
         text = text.replace(asked, own).replace(self.journal_name, self.name)
         return text.replace(
-            "which forced_choice reads; ask this respondent with elicitation=open_ended",
-            f"which {own}.judge.probabilities=token reads; use stated or votes",
+            "which forced_choice needs; ask this respondent with elicitation=open_ended",
+            f"which {own}.judge.probabilities=token needs; use stated or votes",
         )
 
 

@@ -6,7 +6,6 @@ would end it, and it is rid of chat markup and of the angle brackets that every 
 token of a chat has.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from polbayes.config.resources import find, read_yaml
 from polbayes.config.schema import CoderConfig, JudgeConfig
 from polbayes.config.yaml_checks import check_keys, identifier, mapping, text
 from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.data.provenance import file_digest, text_digest
 from polbayes.errors import UserError
 from polbayes.huggingface.encoding import without_markup
 from polbayes.instrument.prompts import Template
@@ -108,7 +108,7 @@ def rubric_digests(models: Mapping[str, CoderConfig]) -> dict[str, str]:
         if (model.kind or name) == "judge":
             rubric = (model.judge or JudgeConfig()).rubric
             path = rubric_path(rubric, where=f"coding.models.{name}.judge.rubric")
-            found[f"rubric of {name}"] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+            found[f"rubric of {name}"] = file_digest(path)
     return found
 
 
@@ -139,8 +139,7 @@ def load_rubric(name: str, *, where: str) -> Rubric:
 
 def pair_digest(statement: str, response: str) -> str:
     """Return what tells a pair of statement and answer from all others."""
-    pair = "\0".join((statement, response)).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(pair, digest_size=10).hexdigest()
+    return text_digest(statement, response, size=10)
 
 
 def defused(written: str) -> str:

@@ -8,11 +8,11 @@ naive way at a small part of its cost.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from statistics import NormalDist
 
 import numpy as np
 
+from polbayes.data.provenance import text_digest
 from polbayes.errors import UserError
 
 
@@ -58,8 +58,8 @@ def generator(seed: int, *labels: object) -> np.random.Generator:
 
     The draws of a group so depend on its own labels and on nothing else in the data.
     """
-    digest = blake2b("\x1f".join(map(str, labels)).encode(), digest_size=16).digest()
-    return np.random.default_rng([seed, int.from_bytes(digest)])
+    digest = text_digest("\x1f".join(map(str, labels)))
+    return np.random.default_rng([seed, int(digest, 16)])
 
 
 def resample_answers(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -179,6 +179,8 @@ def wilson(count: float, n: float, level: float) -> tuple[float, float]:
     """
     if n == 0:
         return np.nan, np.nan
+    # SciPy has this interval behind `binomtest` only, which searches for an exact p-value first;
+    # tables have thousands of shares, and no use for one.
     z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
     share = count / n
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)

@@ -6,7 +6,6 @@ run, for answers that are drawn the cell's seed, and the version of polbayes. It
 which several processes can use at a time.
 """
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from polbayes.data.json_lines import Record, line_of, record_of
+from polbayes.data.provenance import json_digest
 from polbayes.errors import UserError
 from polbayes.respondents.base import Question
 from polbayes.respondents.questions import cell_seed
@@ -70,7 +70,7 @@ class AnswerCache:
         if not self._by_prompt:
             parts += [question.item, question.variant, question.prefix]
             parts += [question.keying, question.dimension, question.answer]
-        return hashlib.blake2b(json.dumps(parts).encode("ascii"), digest_size=16).digest()
+        return bytes.fromhex(json_digest(parts))
 
     def find(self, questions: Sequence[Question]) -> dict[int, Record]:
         """Return the answers that are there, by the place of the question.

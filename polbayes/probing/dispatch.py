@@ -1,7 +1,6 @@
 """Asking: questions are put to a respondent, and what came of them is written down as it comes."""
 
 import logging
-import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -119,37 +118,6 @@ def before(journal: Journal) -> Before:
         if "tokens" in record:
             found.spent += Usage(*record["tokens"])
     return found
-
-
-def progress_bar(
-    name: str, *, total: int, done: int, progress: bool | str, unit: str = "question"
-) -> "tqdm[Any]":
-    """Make a bar on the standard error.
-
-    Parameters
-    ----------
-    name
-        What stands before it.
-    total, done
-        How many there are, and how many of them were done before.
-    progress
-        Whether to show it if that is a terminal; ``"always"`` shows it anyway.
-    unit
-        What is counted.
-    """
-    from tqdm import tqdm
-
-    # None leaves it to tqdm, which is silent where there is no terminal.
-    hide = {"True": None, "False": True, "always": False}[str(progress)]
-    return tqdm(
-        total=total,
-        initial=done,
-        desc=name,
-        unit=unit,
-        file=sys.stderr,
-        disable=hide,
-        dynamic_ncols=True,
-    )
 
 
 def moves(bar: "tqdm[Any]") -> Callable[[Sequence[Record]], object]:

@@ -8,7 +8,6 @@ without which nobody could tell what the others answer, is copied to a file besi
 """
 
 import fcntl
-import hashlib
 import json
 import os
 import re
@@ -31,6 +30,7 @@ from polbayes.data.json_lines import (
     record_of,
     tail,
 )
+from polbayes.data.provenance import json_digest, text_digest
 from polbayes.errors import UserError
 
 __all__ = [
@@ -60,7 +60,7 @@ def journal_path(folder: Path, name: str) -> Path:
     """Return the file of a respondent's journal: its name, made safe for any file system."""
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:80]
     if safe != name or safe.startswith(".") or not safe:
-        safe = f"{safe.lstrip('.')}-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
+        safe = f"{safe.lstrip('.')}-{text_digest(name, size=4)}"
     return folder / f"{safe}.jsonl"
 
 
@@ -181,8 +181,8 @@ class Journal:
             return 0
         if header is None or header.get("journal") != _VERSION:
             raise UserError(
-                f"{self.path}: its first line is damaged or is not of this version of polbayes, "
-                "so that nobody can tell what it answers; move the file away."
+                f"{self.path}: its first line is damaged or from another version of polbayes, "
+                "so its answers cannot be identified; move the file away."
             )
         if changed := _difference(header, settings, self._defaults):
             raise UserError(
@@ -217,7 +217,7 @@ class Journal:
     def _begin(self) -> bytes:
         """Return the first line, of which a copy is on the disk by then."""
         settings = self._settings
-        line = line_of({"journal": _VERSION, "hash": _hash(settings), "settings": settings})
+        line = line_of({"journal": _VERSION, "hash": json_digest(settings), "settings": settings})
         with replacing(_settings_path(self.path)) as temporary:
             temporary.write_bytes(line)
         synced_folder(self.path.parent)
@@ -316,11 +316,6 @@ def adopt(
         )
     with replacing(path) as temporary:
         shutil.copyfile(source, temporary)
-
-
-def _hash(settings: Record) -> str:
-    text = json.dumps(settings, sort_keys=True).encode()
-    return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
 def _difference(header: Record, settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:

@@ -1,16 +1,13 @@
 """How far the asking has come: counts of answers, and what is said of them while it goes on."""
 
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from polbayes.data.progress import progress_bar
 from polbayes.probing.terminal import say
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 # Seconds between two lines where there is no terminal for a bar.
 _BETWEEN_LINES = 30.0
@@ -150,7 +147,7 @@ class Meter:
     ) -> None:
         self.counts = Counts()
         self._model, self._total, self._done, self._stances = model, total, done, stances
-        self._bar = _bar(model, total, done, show, position)
+        self._bar = progress_bar(model, total=total, done=done, progress=show, position=position)
         self._lines = show is True and bool(self._bar.disable)
         self._clock = clock
         self._begun = self._said = clock()
@@ -190,20 +187,3 @@ class Meter:
         self._bar.close()
         if self._lines and self.counts.answered:
             self._say()
-
-
-def _bar(model: str, total: int, done: int, show: bool | str, position: int | None) -> "tqdm[Any]":
-    from tqdm import tqdm
-
-    # None leaves it to tqdm, which is silent where there is no terminal.
-    hide = {"True": None, "bar": None, "False": True, "always": False}[str(show)]
-    return tqdm(
-        total=total,
-        initial=done,
-        desc=model,
-        unit="question",
-        file=sys.stderr,
-        disable=hide,
-        dynamic_ncols=True,
-        position=position,
-    )

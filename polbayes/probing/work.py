@@ -201,7 +201,7 @@ def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> boo
     if cell in answered and answered[cell] != question_digest(question):
         raise UserError(
             f"{path}: item '{question.item}', wording '{question.variant}', prefix "
-            f"'{question.prefix}' was asked with another text than it has now; "
+            f"'{question.prefix}' was asked with a different text; "
             "choose another run_dir, or restore the text."
         )
     return cell not in answered

@@ -7,7 +7,6 @@ import unicodedata
 _KEPT = {"\n", "\t", "\u200c", "\u200d"}
 _SHOWN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _CANDIDATE = re.compile(r"[^\x20-\x7e\n\t]")
-_FORMULA = re.compile(r"[=+\-@\t\r]")
 
 
 def visible(text: str) -> str:
@@ -33,16 +32,3 @@ def _picture(match: re.Match[str]) -> str:
     if character in _KEPT or unicodedata.category(character) not in _SHOWN:
         return character
     return f"⟨U+{ord(character):04X}⟩"
-
-
-def spreadsheet_safe(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would take for a formula."""
-    return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polbayes.data.spreadsheets import defused_value
 from polbayes.errors import UserError
 from polbayes.report.blocks import Section
 from polbayes.report.page import Front, front_of, pictures, render_page, sections
 from polbayes.report.results import POSTERIOR, Results
-from polbayes.report.visible import spreadsheet_safe
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,8 +128,7 @@ def _write_table(table: "pd.DataFrame", path: Path, *, verdict: str | None) -> N
     safe = table.copy()
     for column in safe.columns:
         if not is_numeric_dtype(safe[column]):
-            values = [spreadsheet_safe(v) if isinstance(v, str) else v for v in safe[column]]
-            safe[column] = values
+            safe[column] = [defused_value(value) for value in safe[column]]
     if verdict is not None:
         safe["verdict"] = verdict
     path.parent.mkdir(exist_ok=True)

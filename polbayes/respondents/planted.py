@@ -6,7 +6,6 @@ request that any judge is given (`polbayes.roleplay.rubric`): the order of the v
 of the scales, and the quoted text.
 """
 
-import hashlib
 import json
 import math
 import re
@@ -15,6 +14,7 @@ from statistics import NormalDist
 from typing import NoReturn, TypeVar
 
 from polbayes.config.schema import JUDGING, ROLEPLAY, ElicitationConfig, RespondentConfig
+from polbayes.data.provenance import text_digest
 from polbayes.errors import UserError
 from polbayes.huggingface.sampling import uniform
 from polbayes.instrument.design import ModelInfo
@@ -191,8 +191,7 @@ def _normal(*keys: int) -> float:
 
 
 def _key(text: str) -> int:
-    data = text.encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
+    return int(text_digest(text, size=8), 16)
 
 
 def _backend(
@@ -216,8 +215,7 @@ def _backend(
         return made(describe(name, config, template), planted(name, config))
 
     def digest(config: RespondentConfig) -> str:
-        text = as_text(planted(kind, config))
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return text_digest(as_text(planted(kind, config)))
 
     return Backend((elicitation,), describe, opened, digest)
 

@@ -1,6 +1,5 @@
 """The questions that a design stands for, and the seed that belongs to each."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ import numpy as np
 
 from polbayes.data.dataset import CELL_DIMS, STATUS
 from polbayes.data.json_lines import Cell
+from polbayes.data.provenance import json_digest, text_digest
 from polbayes.instrument.prompts import render
 from polbayes.respondents.base import Question
 
@@ -112,13 +112,12 @@ def cell_seed(seed: int, model: str, question: Question) -> int:
         Its item, variant, prefix and run count.
     """
     labels = [seed, model, question.item, question.variant, question.prefix, question.run]
-    digest = hashlib.blake2b(json.dumps(labels).encode(), digest_size=8)
-    return int.from_bytes(digest.digest(), "big")
+    return int(json_digest(labels, size=8), 16)
 
 
 def prompt_digest(prompt: str) -> str:
     """Return what tells one prompt from another in a journal."""
-    return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return text_digest(prompt, size=8)
 
 
 def question_digest(question: Question) -> str:

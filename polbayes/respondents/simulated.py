@@ -1,12 +1,12 @@
 """A respondent that is the ideology model itself, with planted parameters."""
 
-import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from polbayes.config.schema import QUESTIONNAIRES, ElicitationConfig, RespondentConfig
+from polbayes.data.provenance import text_digest
 from polbayes.errors import UserError, unknown
 from polbayes.huggingface.sampling import uniform
 from polbayes.instrument.design import ModelInfo
@@ -59,8 +59,7 @@ def parameters_digest(config: RespondentConfig) -> str:
     UserError
         If there are no such planted parameters.
     """
-    text = repr(planted("checkpoint", config))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return text_digest(repr(planted("checkpoint", config)))
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:

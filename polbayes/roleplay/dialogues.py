@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from polbayes.config.schema import RespondentConfig
+from polbayes.data.progress import progress_bar
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import render
 from polbayes.instrument.scenarios import STAGES, UNITS
-from polbayes.probing.dispatch import TOO_LONG, Asking, ask_all, moves, note, progress_bar
+from polbayes.probing.dispatch import TOO_LONG, Asking, ask_all, moves, note
 from polbayes.probing.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
 from polbayes.respondents import Question, answer_settings, check_ready, open_respondent
 from polbayes.respondents.questions import question_digest
@@ -53,7 +54,7 @@ def play(
     answers_from
         The journals of another run, with which those of this one begin.
     progress
-        See `polbayes.probing.dispatch.progress_bar`.
+        See `polbayes.data.progress.progress_bar`.
 
     Raises
     ------

@@ -6,12 +6,11 @@ again, with a word on what was wrong, up to a limit; ratings of different replie
 together. Another way of asking begins another journal, so that transcripts can be judged again.
 """
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from polbayes.data.provenance import json_digest
 from polbayes.judging.engine import Judge, Task
 from polbayes.judging.replies import Judgement
 from polbayes.probing.dispatch import TOO_LONG, Asking
@@ -154,8 +153,7 @@ def _judge(plan: RoleplayPlan, name: str) -> Judge:
 
 def _journal(judge: Judge, folder: Path) -> Path:
     """Return a judge's journal, whose name says how it was asked."""
-    text = json.dumps(judge.journal_settings, sort_keys=True).encode()
-    way = hashlib.blake2b(text, digest_size=6).hexdigest()
+    way = json_digest(judge.journal_settings, size=6)
     return journal_path(folder, f"{judge.info.model}-{way}")
 
 

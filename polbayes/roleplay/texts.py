@@ -1,13 +1,12 @@
 """What is put around a scenario in every turn, and what judges are asked (`data/roleplay.yaml`)."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
 from polbayes.config.resources import folder, read_yaml
+from polbayes.data.provenance import json_digest
 from polbayes.instrument.scenarios import STAGES
 
 
@@ -37,12 +36,12 @@ class Texts:
     @property
     def digest_of_turns(self) -> str:
         """A hash of what is put to respondents."""
-        return _digest(dict(self.turns))
+        return json_digest(self.turns, size=8)
 
     @property
     def digest_of_request(self) -> str:
         """A hash of what judges are asked."""
-        return _digest({**asdict(self), "turns": None})
+        return json_digest({**asdict(self), "turns": None}, size=8)
 
 
 def file() -> Path:
@@ -80,8 +79,3 @@ def turn(unit: str, text: str, texts: Texts) -> str:
     kind = "first" if unit == STAGES[0] else "next" if unit in STAGES else unit
     # Not str.format: a scenario may hold braces.
     return texts.turns[kind].replace("{text}", text)
-
-
-def _digest(content: Mapping[str, object]) -> str:
-    text = json.dumps(content, sort_keys=True, default=dict)
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

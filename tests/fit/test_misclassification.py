@@ -273,8 +273,8 @@ def test_a_fit_from_end_to_end(coded, full_parts, validated, bound):
 def test_replicates_are_as_coded(case):
     """Shares of replicated answers are those of the latent ones put through the confusion."""
     from polbayes.fit.confusion import expand
+    from polbayes.fit.families.ordinal import cutpoints, ordinal_probabilities
     from polbayes.fit.kernel import forward
-    from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
 
     _, (spec, cells, parts) = case
     built = build(spec, cells, parts)

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from scipy import integrate, special, stats
 
-from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
+from polbayes.fit.families.ordinal import cutpoints, ordinal_probabilities
 from polbayes.fit.model import build
 from polbayes.fit.pointwise import draws_of, likelihoods, log_likelihood
 

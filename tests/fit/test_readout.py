@@ -8,9 +8,9 @@ import xarray as xr
 from scipy import integrate, special, stats
 
 from polbayes.data.dataset import NOT_ASKED
+from polbayes.fit.families import FAMILIES
 from polbayes.fit.kept import Kept
 from polbayes.fit.model import build
-from polbayes.fit.moments import net_agreement
 from polbayes.fit.readout import read_off
 
 CHAINS, DRAWS = 2, 3
@@ -336,7 +336,7 @@ OWN = np.array([0.2, -0.4, 0.1, 0.0, 0.3])
 def test_net_agreement_of_three_points():
     half = 0.8 / 2 * np.exp(OWN)
     expected = special.expit(ETA - half) - special.expit(-half - ETA)
-    found = net_agreement("cumulative", ETA, OWN, np.array([0.8]))
+    found = FAMILIES["cumulative"].net(ETA, OWN, np.array([0.8]))
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -352,12 +352,12 @@ def test_net_agreement_of_three_points():
 def test_net_agreement_of_four_and_five_points(gaps, cuts):
     below = special.expit(np.array(cuts)[:, None] * np.exp(OWN) - ETA)
     disagree, agree = (below[1], 1 - below[1]) if len(cuts) == 3 else (below[1], 1 - below[2])
-    found = net_agreement("cumulative", ETA, OWN, np.array(gaps))
+    found = FAMILIES["cumulative"].net(ETA, OWN, np.array(gaps))
     np.testing.assert_allclose(found, agree - disagree, atol=1e-12)
 
 
 def test_net_agreement_of_two_points():
-    found = net_agreement("bernoulli", ETA, np.zeros(5), np.empty(0))
+    found = FAMILIES["bernoulli"].net(ETA, np.zeros(5), np.empty(0))
     np.testing.assert_allclose(found, 2 * special.expit(ETA) - 1)
 
 
@@ -371,7 +371,7 @@ def test_net_agreement_of_a_logit_normal_answer(sigma, tolerance):
 
         return integrate.quad(integrand, eta - 10 * sigma, eta + 10 * sigma)[0]
 
-    found = net_agreement("logit_normal", ETA, np.full(5, np.log(sigma)), np.empty(0))
+    found = FAMILIES["logit_normal"].net(ETA, np.full(5, np.log(sigma)), np.empty(0))
     np.testing.assert_allclose(found, [mean(eta) for eta in ETA], atol=tolerance)
 
 
@@ -379,7 +379,7 @@ def test_net_agreement_of_a_beta_answer_is_that_of_its_mean():
     phi = 3.0
     mean = special.expit(ETA)
     expected = 2 * stats.beta(mean * phi, (1 - mean) * phi).mean() - 1
-    found = net_agreement("beta", ETA, np.full(5, np.log(phi)), np.empty(0))
+    found = FAMILIES["beta"].net(ETA, np.full(5, np.log(phi)), np.empty(0))
     np.testing.assert_allclose(found, expected)
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polbayes.fit.components import with_variances
+from polbayes.fit.families import FAMILIES
 from polbayes.fit.kernel import forward
 from polbayes.fit.model import build
-from polbayes.fit.moments import answer_moments
 from polbayes.fit.readout import read_off
 from polbayes.fit.shares import variance_shares
 from polbayes.fit.study import study, weigh
@@ -176,7 +176,7 @@ def test_moments_of_answers_are_averaged_over_what_a_model_was_asked(full):
     effects = full.drawn["effects"].values.reshape(len(gaps), -1)
     for draw, row in enumerate(effects):
         eta, own = forward(row, *full.built.layout.answers.plain)
-        moments = answer_moments("cumulative", eta, own, gaps[draw])
+        moments = FAMILIES["cumulative"].moments(eta, own, gaps[draw])
         for name in ("slope", "variance", "noise"):
             expected = (getattr(moments, name) * weights.weight)[of].sum()
             found = full.posterior[f"answer_{name}"].sel(model="m1", dimension="economic")

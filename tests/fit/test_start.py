@@ -5,7 +5,7 @@ import pytest
 
 from polbayes.fit.layout import lay_out
 from polbayes.fit.model import build
-from polbayes.fit.observed import KINDS, answers_of
+from polbayes.fit.observed import answers_of
 from polbayes.fit.reliability import curvature, known
 from polbayes.fit.start import centre, find_start
 
@@ -27,7 +27,7 @@ def everything(coded, bound, parts, stance, **settings):
 
 
 def curved(layout, start, spec, cells):
-    terms = [(KINDS[spec.family], answers_of(spec.family, cells), layout.answers)]
+    terms = [(spec.observation.kind, answers_of(spec, cells), layout.answers)]
     effects = start.effects.copy()
     effects[: len(layout.matrix)] = layout.matrix @ start.coefficients
     return curvature(layout, terms, effects, start.gaps)

@@ -3,9 +3,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from statsmodels.stats import inter_rater
 
 from polbayes.errors import UserError
-from polbayes.measures.kappa import annotator_agreement, cohen_kappa, fleiss_kappa
+from polbayes.measures.kappa import annotator_agreement, cohen_kappa, fleiss_kappa, quadratic_kappa
 
 
 def test_cohen_by_hand():
@@ -26,6 +28,25 @@ def test_fleiss_by_hand():
     twice = fleiss_kappa(counts, np.array([[1, 1], [2, 2], [1, 0]]))
     assert twice[:2] == pytest.approx([1 / 4, 1 / 4])
     assert np.isnan(twice[2])
+
+
+TABLES = arrays(int, (4, 4), elements=st.integers(0, 9))
+
+
+@settings(max_examples=60, deadline=None)
+@given(TABLES.filter(lambda table: ((table.sum(axis=0) + table.sum(axis=1)) > 0).sum() > 1))
+def test_cohen_in_another_implementation(table):
+    plain = inter_rater.cohens_kappa(table, return_results=False)
+    assert cohen_kappa(table) == pytest.approx(plain)
+    weighted = inter_rater.cohens_kappa(table, wt="quadratic", return_results=False)
+    assert quadratic_kappa(table) == pytest.approx(weighted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(arrays(int, (9, 5), elements=st.integers(0, 3)).filter(lambda labels: np.ptp(labels) > 0))
+def test_fleiss_in_another_implementation(labels):
+    counts, _ = inter_rater.aggregate_raters(labels)
+    assert fleiss_kappa(counts) == pytest.approx(inter_rater.fleiss_kappa(counts))
 
 
 def test_table_counts_what_is_left_out():

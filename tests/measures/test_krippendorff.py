@@ -1,8 +1,10 @@
+import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from polbayes.errors import UserError
 from polbayes.measures.kappa import fleiss_kappa
@@ -66,6 +68,17 @@ def test_ordinal_by_hand():
     counts = np.array([[2, 0, 0], [0, 0, 2], [1, 0, 1], [0, 2, 0]])
     assert krippendorff_alpha(counts, metric="ordinal") == pytest.approx(5 / 12)
     assert krippendorff_alpha(counts) == pytest.approx(2 / 3)
+
+
+COUNTS = arrays(int, (8, 4), elements=st.integers(0, 3))
+
+
+@pytest.mark.parametrize("metric", ["nominal", "ordinal"])
+@settings(max_examples=60, deadline=None)
+@given(COUNTS.filter(lambda counts: (counts[counts.sum(axis=1) > 1].sum(axis=0) > 0).sum() > 1))
+def test_the_same_in_another_implementation(metric, counts):
+    expected = krippendorff.alpha(value_counts=counts, level_of_measurement=metric)
+    assert krippendorff_alpha(counts, metric=metric) == pytest.approx(expected)
 
 
 def test_table_says_what_is_left_out():

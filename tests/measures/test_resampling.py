@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from polbayes.errors import UserError
 from polbayes.measures.resampling import (
@@ -26,6 +27,13 @@ from polbayes.measures.resampling import (
 )
 def test_wilson_gives_the_published_examples(count, n, lower, upper):
     assert wilson(count, n, 0.95) == pytest.approx((lower, upper), abs=5e-5)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize(("count", "n"), [(0, 3), (1, 3), (3, 3), (17, 40), (999, 1000)])
+def test_wilson_is_that_of_scipy(count, n, level):
+    expected = binomtest(count, n).proportion_ci(level, method="wilson")
+    assert wilson(count, n, level) == pytest.approx(tuple(expected), abs=1e-12)
 
 
 def test_wilson_at_the_ends_and_without_trials():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polbayes.report.figures.style import label, labels, wrapped
 from polbayes.report.numbers import chance, count, interval, number, share
 from polbayes.report.prose import leaning, listed, summary
-from polbayes.report.visible import spreadsheet_safe, visible
+from polbayes.report.visible import visible
 
 NAN = float("nan")
 
@@ -65,21 +65,6 @@ def test_nothing_visible_is_hidden_or_unwritable(text: str) -> None:
     assert visible(shown) == shown
     left = {unicodedata.category(c) for c in shown if c not in "\n\t\u200c\u200d"}
     assert not left & {"Cc", "Cf", "Cs", "Zl", "Zp"}
-
-
-@pytest.mark.parametrize(
-    ("text", "safe"),
-    [
-        ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
-        ("@x", "'@x"),
-        ("- no", "'- no"),
-        ("-1.5", "-1.5"),
-        ("plain = text", "plain = text"),
-        ("", ""),
-    ],
-)
-def test_no_text_is_a_formula(text: str, safe: str) -> None:
-    assert spreadsheet_safe(text) == safe
 
 
 def test_a_long_label_keeps_both_ends() -> None:

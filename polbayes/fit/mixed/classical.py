@@ -54,7 +54,7 @@ def has_classical(spec: MixedSpec) -> bool:
     """Tell whether a spec has a classical fit here: Gaussian, with at most one ``(1 | group)``."""
     groups = spec.formula.groups
     simple = len(groups) <= 1 and all(group.expr == "1" for group in groups)
-    return spec.family == "gaussian" and simple and spec.formula.common != "0"
+    return spec.distribution.normal and simple and spec.formula.common != "0"
 
 
 def classical_table(rows: Rows, spec: MixedSpec, *, level: float) -> "pd.DataFrame":

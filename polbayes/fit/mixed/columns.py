@@ -8,7 +8,7 @@ import numpy as np
 from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE
 from polbayes.errors import UserError, unknown
 from polbayes.fit.cells import used_variables
-from polbayes.fit.mixed.spec import FAMILIES, MixedSpec
+from polbayes.fit.mixed.spec import MixedSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +152,7 @@ def _is_number(frame: "pd.DataFrame", name: str) -> bool:
 
 def _unknown_response(frame: "pd.DataFrame", spec: MixedSpec, numeric: set[str]) -> UserError:
     known = {name for name, sources in _SOURCES.items() if set(sources) <= numeric}
-    allowed = FAMILIES[spec.family]
+    allowed = spec.distribution.responses
     if allowed is None:
         known |= {str(n) for n in frame.columns if _is_number(frame, n)} - {"status", "run"}
     else:

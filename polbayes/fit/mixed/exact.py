@@ -87,7 +87,7 @@ def check_exact(spec: MixedSpec) -> None:
         Naming what is in the way.
     """
     groups = spec.formula.groups
-    fits = spec.family == "gaussian" and len(groups) <= 1 and all(g.expr == "1" for g in groups)
+    fits = spec.distribution.normal and len(groups) <= 1 and all(g.expr == "1" for g in groups)
     if not fits:
         raise UserError(
             "sampler.backend: 'exact' is for mixed models of family gaussian with at most one "

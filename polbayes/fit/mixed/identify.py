@@ -36,11 +36,11 @@ def check_rows(rows: Rows, spec: MixedSpec, *, stratum: str = "") -> None:
     at = f"{_WHERE} ({spec.by} = {stratum})" if stratum else _WHERE
     _check_factors(rows.frame, spec, at)
     names, matrix = design_matrix(rows.frame, spec.formula.common, at)
-    if spec.family == "cumulative" and matrix.shape[1] > 1:
+    if spec.distribution.ordinal and matrix.shape[1] > 1:
         _check_rank(names, matrix, at, " (the thresholds take the place of the intercept)")
     elif matrix.shape[1]:
         _check_rank(names, matrix, at)
-    if spec.family in ("gaussian", "beta") and len(rows.frame) <= matrix.shape[1]:
+    if spec.distribution.scale and len(rows.frame) <= matrix.shape[1]:
         raise UserError(
             f"{at}: there are {len(rows.frame)} rows for {matrix.shape[1]} coefficients."
         )
@@ -121,7 +121,7 @@ def _check_levels(
             f"{where}: '{group.name}' has only one level, from which no standard deviation can be "
             f"learned; leave out {group}."
         )
-    if spec.family in ("gaussian", "beta") and levels == len(frame) and names == ["Intercept"]:
+    if spec.distribution.scale and levels == len(frame) and names == ["Intercept"]:
         raise UserError(
             f"{where}: every row is a level of its own of '{group.name}', so that {group} cannot "
             "be told from the residual; leave it out."

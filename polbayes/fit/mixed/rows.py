@@ -85,9 +85,9 @@ def gather_rows(data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True) -
         for factor in group.factors[1:]:
             levels = levels + "|" + frame[factor].astype(str)
         frame = frame.assign(**{group_column(k): levels})
-    if spec.family == "binomial":
+    if spec.distribution.counted:
         frame = _counted(frame.drop(columns=["status"]), spec)
-    if answered and spec.family == "beta":
+    if answered and spec.distribution.inside:
         frame = _inside(frame, spec, notes)
     return Rows(_occurring(frame), _points(data, spec), tuple(notes))
 
@@ -114,13 +114,7 @@ def _usable(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.Dat
 
 
 def _made_up(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
-    turn = np.arange(len(frame)) % 2
-    made = {
-        "gaussian": 2.0 * turn - 1,
-        "beta": 0.25 + 0.5 * turn,
-        "cumulative": np.arange(len(frame)) % 3 - 1.0,
-    }
-    return frame.assign(**{RESPONSE: made.get(spec.family, turn.astype(float))})
+    return frame.assign(**{RESPONSE: np.resize(spec.distribution.made_up, len(frame))})
 
 
 def _counted(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
@@ -149,7 +143,7 @@ def _inside(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.Dat
 
 
 def _points(data: "xr.Dataset", spec: MixedSpec) -> tuple[str, ...]:
-    if spec.family != "cumulative":
+    if not spec.distribution.ordinal:
         return ()
     if spec.response == "rating" and "rating" in data:
         return tuple(str(data["rating"].attrs["rating_points"]).split("; "))

@@ -23,8 +23,8 @@ def rerun(results: Results) -> Section:
     blocks.append(
         Paragraph(
             "Every number of this page is also in the folder tables/, every figure in figures/ "
-            "as PNG and SVG. In the CSV files, a text that begins like a formula has an "
-            "apostrophe before it, so that no spreadsheet computes it."
+            "as PNG and SVG. In the CSV files, an apostrophe or an invisible joiner (U+2060) "
+            "stands before what a spreadsheet would take for a formula."
         )
     )
     return Section("rerun", "Cite and rerun", reading, tuple(blocks))

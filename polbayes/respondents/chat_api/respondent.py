@@ -118,8 +118,8 @@ class ChatApiRespondent:
         top = len(reply.positions[0].top) if reply.positions else 0
         if not top:
             raise UserError(
-                f"respondents.{self.info.model}: the server at {self._api.base_url} gives no log "
-                f"probabilities of tokens, which {self._elicitation.kind} reads; ask this "
+                f"respondents.{self.info.model}: the server at {self._api.base_url} returns no "
+                f"log probabilities of tokens, which {self._elicitation.kind} needs; ask this "
                 "respondent with elicitation=open_ended."
             )
         if top >= self._api.top_logprobs:
@@ -198,7 +198,7 @@ class ChatApiRespondent:
     def _silent(self, message: str) -> UserError:
         return UserError(
             f"respondents.{self.info.model}: the server at {self._api.base_url} no longer answers "
-            f"({message}); what was answered is kept, and the same command goes on from there."
+            f"({message}); what was answered is kept, and the same command resumes from there."
         )
 
     def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":

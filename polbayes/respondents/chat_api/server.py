@@ -197,7 +197,7 @@ class Server:
         return OverBudgetError(
             f"respondents.{self._info.model}.api.{which}: the next question might exceed "
             f"{getattr(self._api, which)} ({tokens:,} tokens were used{paid}); what was answered "
-            "is kept, and with a larger budget the same command goes on from there."
+            "is kept, and with a larger budget the same command resumes from there."
         )
 
 

@@ -31,12 +31,12 @@ from polbayes.run.pipeline import Job
 # In the order of the page.
 SECTIONS: Mapping[str, Callable[[RatingsResults], Section | None]] = {
     "Where the models stand": alignment,
-    "Freed of the judges": freed_profiles,
+    "Judge-adjusted": freed_profiles,
     "Profiles of ten values": profiles,
     "What pressure does": pressure,
     "Mirrored twins": symmetry,
     "The judges": judges,
-    "What judges add": judge_effects,
+    "Rater effects": judge_effects,
     "How many judges are enough": judge_precision,
     "Agreement between judges": agreement,
     "Wordings and weights": robustness,

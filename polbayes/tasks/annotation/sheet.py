@@ -1,40 +1,17 @@
-"""Sheets for annotators: CSV files that open safely in a spreadsheet, and their reading.
-
-Answers are untrusted text. One that begins like a formula gets an apostrophe before it; so does
-one that begins with an apostrophe, lest a text be changed. A spreadsheet that expects semicolons
-takes a comma-separated file apart within its texts, so that a sign after a separator or a line
-break could begin a formula too: it gets an invisible joiner before it. Reading takes both away.
-"""
+"""Sheets for annotators: CSV files that open safely in a spreadsheet, and their reading."""
 
 import csv
 import io
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from polbayes.data.files import replacing
+from polbayes.data.spreadsheets import defused, restored
 from polbayes.errors import UserError
 
-# What spreadsheets compute, in full width too, and what they may skip before it.
-_SIGNS = r"=+\-@＝＋－＠"
-_ACTS = re.compile(rf"['{_SIGNS}\t\r\n ;|%]")
-_JOINER = "\u2060"
-_WITHIN = re.compile(rf"(?<=[;,|\t\r\n])({_JOINER}*)(?=[{_SIGNS}])")
-_JOINED = re.compile(rf"(?<=[;,|\t\r\n]){_JOINER}({_JOINER}*)(?=[{_SIGNS}])")
 _MOST_IN_A_FIELD = 2**31 - 1
-
-
-def defused(text: str) -> str:
-    """Change a text so that no spreadsheet computes anything in it; `restored` undoes it."""
-    within = _WITHIN.sub(rf"{_JOINER}\1", text)
-    return f"'{within}" if _ACTS.match(within) else within
-
-
-def restored(text: str) -> str:
-    """Undo `defused`."""
-    return _JOINED.sub(r"\1", text[1:] if text.startswith("'") else text)
 
 
 def write_sheet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:

@@ -140,7 +140,7 @@ def _check_kinds(candidates: Sequence[Candidate]) -> None:
             "an ideology model, which predicts cells; compare specs of one kind."
         )
     for one in candidates:
-        if isinstance(one.spec, MixedSpec) and one.spec.family == "binomial":
+        if isinstance(one.spec, MixedSpec) and one.spec.distribution.counted:
             raise UserError(
                 f"specs: {one.name} has family binomial, which adds up answers with the same "
                 "predictors, so that other specs have other rows; use family bernoulli, which is "

@@ -5,7 +5,8 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from polbayes.report.visible import spreadsheet_safe, visible
+from polbayes.data.spreadsheets import defused_value
+from polbayes.report.visible import visible
 from polbayes.tasks.inspection.answers import Found, Row
 
 _COLUMNS = (
@@ -78,7 +79,7 @@ def as_csv(rows: Sequence[Row]) -> Iterator[str]:
 def _csv_line(values: Sequence[object]) -> str:
     out = io.StringIO()
     shown = ["" if v is None else int(v) if isinstance(v, bool) else v for v in values]
-    safe = [spreadsheet_safe(visible(v)) if isinstance(v, str) else v for v in shown]
+    safe = [defused_value(visible(v)) if isinstance(v, str) else v for v in shown]
     csv.writer(out, lineterminator="\n").writerow(safe)
     return out.getvalue()
 

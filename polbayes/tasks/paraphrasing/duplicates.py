@@ -5,43 +5,16 @@ has (w-shingling; Broder 1997, On the resemblance and containment of documents):
 all in common, 0 where nothing.
 """
 
-import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polbayes.instrument.folding import folded
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-class _Folding(dict[int, str]):
-    """Separators, controls and punctuation as spaces, found out sign by sign."""
-
-    def __missing__(self, code: int) -> str:
-        sign = chr(code)
-        # Letters, marks (which are vowels in some scripts), numbers and symbols count.
-        self[code] = sign if unicodedata.category(sign)[0] in "LMNS" else " "
-        return self[code]
-
-
-_FOLDING = _Folding()
-
-
-def folded(text: str) -> str:
-    """Reduce a wording to what counts when two are compared: no case, spacing or punctuation.
-
-    Examples
-    --------
-    >>> folded("“Land  shouldn’t be SOLD!”")
-    'land shouldn t be sold'
-    """
-    before = ""
-    while text != before:
-        before = text
-        text = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(text.translate(_FOLDING).split())
 
 
 def duplicates(texts: Sequence[str]) -> "NDArray[np.bool_]":

@@ -10,7 +10,8 @@ import numpy as np
 from polbayes.coding.refusals import refusals
 from polbayes.coding.text import clean, sentences, words
 from polbayes.errors import UserError, unknown
-from polbayes.tasks.paraphrasing.duplicates import duplicates, folded, near_duplicates
+from polbayes.instrument.folding import folded
+from polbayes.tasks.paraphrasing.duplicates import duplicates, near_duplicates
 
 if TYPE_CHECKING:
     import pandas as pd

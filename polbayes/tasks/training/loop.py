@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.config.schema import TrainingConfig
+from polbayes.data.progress import progress_bar
 from polbayes.errors import UserError
 from polbayes.fit.interruption import postponed
 from polbayes.huggingface.encoding import Encoder
@@ -25,7 +26,6 @@ from polbayes.tasks.training.state import Look, State
 
 if TYPE_CHECKING:
     import torch
-    from tqdm import tqdm
 
 _LOOK_BATCH = 16
 
@@ -118,7 +118,8 @@ class Training:
         import torch
 
         at_rest = True
-        with torch.random.fork_rng(devices=[]), self._bar() as bar:
+        bar = progress_bar("train_coder", total=self.total, done=self.state.step, unit="step")
+        with torch.random.fork_rng(devices=[]), bar:
             try:
                 while not self.is_over:
                     at_rest = False
@@ -234,20 +235,6 @@ class Training:
             self.state.optimiser = self._optimiser.state_dict()
             keep(self.state)
             self.state.network = self.state.optimiser = None
-
-    def _bar(self) -> "tqdm[Any]":
-        from tqdm import tqdm
-
-        return tqdm(
-            total=self.total,
-            initial=self.state.step,
-            desc="train_coder",
-            unit="step",
-            file=sys.stderr,
-            # None leaves it to tqdm, which is silent where there is no terminal.
-            disable=None,
-            dynamic_ncols=True,
-        )
 
 
 def _copied(network: Any) -> dict[str, Any]:

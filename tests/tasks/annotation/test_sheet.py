@@ -1,13 +1,10 @@
 import csv
 import io
-import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from polbayes.errors import UserError
-from polbayes.tasks.annotation.sheet import defused, read_sheet, restored, write_sheet
+from polbayes.tasks.annotation.sheet import read_sheet, write_sheet
 
 HARD = [
     "=1+1",
@@ -50,18 +47,6 @@ def test_no_field_begins_like_a_formula(tmp_path):
         f for row in fields for f in row if f.lstrip(" \t\r\n")[:1] in tuple("=+-@＝＋－＠")
     ]
     assert path.read_bytes().startswith(b"\xef\xbb\xbf")
-
-
-TRICKY = st.text(st.sampled_from(";,|\t\r\n=+-@'＝ a\u2060"))
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.one_of(st.text(), TRICKY))
-def test_defusing_is_undone_exactly(text):
-    assert restored(defused(text)) == text
-    assert defused(text)[:1] not in set("=+-@\t\r\n")
-    # Whatever a spreadsheet takes for the separator, no part begins like a formula.
-    assert not re.search(r"[;,|\t\r\n][=+\-@＝＋－＠]", defused(text))
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

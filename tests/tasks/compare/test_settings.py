@@ -5,6 +5,7 @@ import pytest
 from polbayes.config.schema import AnalysisConfig, RunConfig, SamplerConfig
 from polbayes.errors import UserError
 from polbayes.tasks.compare.settings import for_several, settle
+from polbayes.tasks.compare.task import _keys
 
 FIRST = RunConfig(
     seed=7,
@@ -30,6 +31,11 @@ def test_keys_of_it_can_be_changed():
     settled = settle(OWN, FIRST, ["analysis.parts.quirk=null", "sampler.draws=60"])
     assert settled.analysis.parts == {"theta": "~ 0 + dimension", "quirk": None}
     assert settled.sampler.draws == 60
+
+
+def test_another_seed_has_draws_of_its_own():
+    assert _keys(FIRST, {})["draws"] == _keys(replace(FIRST, title="Another"), {})["draws"]
+    assert _keys(FIRST, {})["draws"] != _keys(replace(FIRST, seed=8), {})["draws"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,47 @@
+"""The progress bar of everything that takes long."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+
+def progress_bar(
+    name: str,
+    *,
+    total: int,
+    done: int = 0,
+    unit: str = "question",
+    progress: bool | str = True,
+    position: int | None = None,
+) -> "tqdm[Any]":
+    """Make a bar on the standard error.
+
+    Parameters
+    ----------
+    name
+        What stands before it.
+    total, done
+        How many there are, and how many of them were done before.
+    unit
+        What is counted.
+    progress
+        Whether to show it if that is a terminal, as ``"bar"`` does; ``"always"`` shows it anyway.
+    position
+        Of the bar among others that are shown at the same time.
+    """
+    from tqdm import tqdm
+
+    # None leaves it to tqdm, which is silent where there is no terminal.
+    hide = {"True": None, "bar": None, "False": True, "always": False}[str(progress)]
+    return tqdm(
+        total=total,
+        initial=done,
+        desc=name,
+        unit=unit,
+        file=sys.stderr,
+        disable=hide,
+        dynamic_ncols=True,
+        position=position,
+    )

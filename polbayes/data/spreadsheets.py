@@ -1,0 +1,40 @@
+"""Text that a spreadsheet shows and does not compute.
+
+A text that begins like a formula gets an apostrophe before it, and so does one that begins with
+an apostrophe, so that `restored` knows which to take away. A spreadsheet that expects semicolons
+splits a comma-separated file within its texts, so a sign right after a separator or a line break
+could begin a formula too: it gets an invisible joiner before it.
+"""
+
+import re
+from typing import Any
+
+# What begins a formula, and every character whose compatibility form (NFKC) does.
+_SIGNS = r"=+\-@%⁺₊⁼₌⩵⩶﬩﹢﹣﹦﹪﹫％＋－＝＠"
+# Spaces, control characters and a byte order mark may be skipped before it.
+_BEGINS = re.compile(rf"[\t\r\n';|]|[\s\x00-\x1f\x7f-\x9f\ufeff]*[{_SIGNS}]")
+_JOINER = "\u2060"
+_WITHIN = re.compile(rf"(?<=[;,|\t\r\n])({_JOINER}*)(?=[{_SIGNS}])")
+_JOINED = re.compile(rf"(?<=[;,|\t\r\n]){_JOINER}({_JOINER}*)(?=[{_SIGNS}])")
+
+
+def defused(text: str) -> str:
+    """Change a text so that no spreadsheet computes anything in it; `restored` undoes it."""
+    within = _WITHIN.sub(rf"{_JOINER}\1", text)
+    return f"'{within}" if _BEGINS.match(within) else within
+
+
+def restored(text: str) -> str:
+    """Undo `defused`."""
+    return _JOINED.sub(r"\1", text[1:] if text.startswith("'") else text)
+
+
+def defused_value(value: Any) -> Any:
+    """Defuse a table's value if it is text; a number written as text, such as -1.5, is kept."""
+    if not isinstance(value, str):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return defused(value)
+    return value
