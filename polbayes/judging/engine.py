@@ -161,35 +161,30 @@ class _Session(ExitStack):
 
     def replies(self, tasks: Sequence[Task]) -> list[Record]:
         """Return the record of the reply to each task; what is the same to the letter is one."""
-        asked = [self._question(task) for task in tasks]
-        questions = {question.cell: question for question in asked}
-        said = self._said(questions)
+        cells = [self._cell(task) for task in tasks]
+        wanted = dict(zip(cells, tasks, strict=True))
+        said = self._said(wanted)
         # Neighbours begin alike for as long as they can.
-        new = sorted(questions.keys() - said.keys(), key=lambda c: (questions[c].prompt, c))
+        new = sorted(wanted.keys() - said.keys(), key=lambda cell: (wanted[cell].text, cell))
         if new:
-            judge, respondent = self._judge, self._opened()
-            with Meter(
-                judge.info.model,
-                len(questions),
-                len(said),
-                stances=judge.asking.stances,
-                show=self._show,
-            ) as meter:
-                put = (questions[cell] for cell in new)
-                ask_all(respondent, put, judge.asking, self._journal, shown=meter.add)
-            said = self._said(questions)
-        return [said[question.cell] for question in asked]
+            respondent, asking = self._opened(), self._judge.asking
+            name, total, stances = self._judge.info.model, len(wanted), asking.stances
+            with Meter(name, total, len(said), stances=stances, show=self._show) as meter:
+                put = (self._question(cell, wanted[cell]) for cell in new)
+                ask_all(respondent, put, asking, self._journal, shown=meter.add)
+            said = self._said(wanted)
+        return [said[cell] for cell in cells]
 
-    def _question(self, task: Task) -> Question:
-        judge = self._judge
-        prompt = render(judge.info.template, prefix="", statement=task.text)
+    def _prompt(self, task: Task) -> str:
+        return render(self._judge.info.template, prefix="", statement=task.text)
+
+    def _cell(self, task: Task) -> Cell:
+        return _LABELS[self._judge.use](task, self._prompt(task))
+
+    def _question(self, cell: Cell, task: Task) -> Question:
+        prompt = self._prompt(task)
         return Question(
-            *_LABELS[judge.use](task, prompt),
-            statement=task.text,
-            keying=0,
-            dimension="",
-            prompt=prompt,
-            schema=task.schema,
+            *(*cell, task.text), keying=0, dimension="", prompt=prompt, schema=task.schema
         )
 
     def _said(self, wanted: Container[Cell]) -> dict[Cell, Record]:
@@ -198,13 +193,13 @@ class _Session(ExitStack):
 
     def _opened(self) -> Respondent:
         if self._respondent is None:
-            judge, name = self._judge, self._judge.info.model
+            name, config = self._judge.info.model, self._judge.respondent
+            asking = self._judge.asking
             note_damage(self._journal, before(self._journal))
-            check_ready(name, judge.respondent)
-            elicitation = judge.asking.elicitation
-            self._respondent = open_respondent(name, judge.respondent, elicitation=elicitation)
+            check_ready(name, config)
+            self._respondent = open_respondent(name, config, elicitation=asking.elicitation)
             self.callback(self._respondent.close)
-            for text in self._respondent.warnings(judge.asking.lexicon):
+            for text in self._respondent.warnings(asking.lexicon):
                 note(self._journal, text)
         return self._respondent
 

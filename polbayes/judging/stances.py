@@ -20,17 +20,8 @@ from polbayes.huggingface.encoding import without_markup
 from polbayes.judging.engine import Task
 from polbayes.judging.respondent import AskedJudge, declared_judge
 from polbayes.judging.rubric import pair_digest
-from polbayes.judging.verdicts import (
-    DECLINED,
-    FAILED,
-    Verdict,
-    stated,
-    together,
-    token,
-    vote,
-    why_not,
-)
-from polbayes.probing.journal import Record, journal_path
+from polbayes.judging.verdicts import Verdict, together, verdict, why_not
+from polbayes.probing.journal import journal_path
 
 _log = logging.getLogger("polbayes")
 
@@ -171,7 +162,7 @@ class JudgeCoder:
         asked, pairs = self.asked, {_PRACTICE: _PRACTICE_PAIR, **wanted}
 
         def tasks(key: str, said: Sequence[Verdict], attempt: int) -> list[Task]:
-            missing = asked.needed - sum(verdict.probs is not None for verdict in said)
+            missing = asked.needed - sum(one.probs is not None for one in said)
             if key == _PRACTICE:
                 missing = int(attempt == 1)
             text = asked.rubric.material(*pairs[key], again=attempt > 1)
@@ -180,19 +171,8 @@ class JudgeCoder:
         verdicts = asked.judge.verdicts(
             pairs,
             tasks,
-            lambda task, record: _verdict(asked.way, record),
+            lambda task, record: verdict(asked.way, record),
             journal=self.journal,
             attempts=asked.how.attempts,
         )
         return {key: verdicts[key] for key in wanted}
-
-
-def _verdict(way: str, record: Record) -> Verdict:
-    """Return what one reply says."""
-    status = record["status"]
-    if status != "ok":
-        nothing = {"refused": DECLINED, "invalid": "no_object", "empty": "no_object"}
-        return Verdict(None, nothing.get(status, FAILED))
-    if way == "token":
-        return token(record["mass"])
-    return stated(record["text"]) if way == "stated" else vote(record["text"])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.data.json_lines import Record
 from polbayes.judging.replies import read_judgement, read_label
 from polbayes.judging.rubric import STANCE_KEY
 
@@ -39,6 +40,17 @@ class Verdict:
 
     probs: tuple[float, ...] | None
     status: str = "ok"
+
+
+def verdict(way: str, record: Record) -> Verdict:
+    """Read a reply in one of `polbayes.judging.rubric.WAYS` from its record in a journal."""
+    status = record["status"]
+    if status != "ok":
+        nothing = {"refused": DECLINED, "invalid": "no_object", "empty": "no_object"}
+        return Verdict(None, nothing.get(status, FAILED))
+    if way == "token":
+        return token(record["mass"])
+    return stated(record["text"]) if way == "stated" else vote(record["text"])
 
 
 def stated(output: str) -> Verdict:

@@ -233,13 +233,34 @@ def chat_info(name: str, config: RespondentConfig, template: Template) -> ModelI
     UserError
         If the template has neither.
     """
+    text = template_text(template, ("chat", "base"), name)
+    return model_info(name, config, text, instruct=True, chat=True)
+
+
+def model_info(
+    name: str, config: RespondentConfig, text: str, *, instruct: bool, chat: bool = False
+) -> ModelInfo:
+    """Return what the design says about a respondent.
+
+    Parameters
+    ----------
+    name, config
+        The respondent.
+    text
+        Of its template.
+    instruct
+        Whether it is tuned to follow instructions, where its declaration does not say.
+    chat
+        Whether it is put turns of a chat.
+    """
     return ModelInfo(
         model=name,
-        template=template_text(template, ("chat", "base"), name),
-        chat=True,
+        template=text,
+        chat=chat,
         family=config.family,
-        instruct=True if config.instruct is None else config.instruct,
+        instruct=instruct if config.instruct is None else config.instruct,
         checkpoint=config.checkpoint,
+        revision=config.revision or "",
     )
 
 

@@ -29,6 +29,7 @@ from polbayes.respondents.base import (
     TooLongError,
     left_out,
     messages,
+    model_info,
     template_text,
 )
 
@@ -58,15 +59,8 @@ def _describe(name: str, config: RespondentConfig, template: Template, tokenizer
             f"respondents.{name}: chat: the checkpoint has no chat template; leave chat out."
         )
     chat = can_chat if config.chat is None else config.chat
-    return ModelInfo(
-        model=name,
-        template=template_text(template, ("chat",) if chat else ("base",), name),
-        chat=chat,
-        family=config.family,
-        instruct=can_chat if config.instruct is None else config.instruct,
-        checkpoint=config.checkpoint,
-        revision=config.revision or "",
-    )
+    text = template_text(template, ("chat",) if chat else ("base",), name)
+    return model_info(name, config, text, instruct=can_chat, chat=chat)
 
 
 def open_causal(

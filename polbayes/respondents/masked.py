@@ -15,7 +15,14 @@ from polbayes.huggingface.padded import tolerance
 from polbayes.huggingface.portions import Portion, fitting, release, step_bytes
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon, Template, claim, surfaces
-from polbayes.respondents.base import Backend, Completion, Question, left_out, template_text
+from polbayes.respondents.base import (
+    Backend,
+    Completion,
+    Question,
+    left_out,
+    model_info,
+    template_text,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,15 +55,8 @@ def _describe(name: str, config: RespondentConfig, template: Template, tokenizer
             f"respondents.{name}: the tokenizer of '{config.checkpoint}' has no mask token; "
             "use backend: causal for a model that continues text."
         )
-    text = template_text(template, ("masked",), name)
-    return ModelInfo(
-        model=name,
-        template=text.replace("{mask}", tokenizer.mask_token),
-        family=config.family,
-        instruct=bool(config.instruct),
-        checkpoint=config.checkpoint,
-        revision=config.revision or "",
-    )
+    text = template_text(template, ("masked",), name).replace("{mask}", tokenizer.mask_token)
+    return model_info(name, config, text, instruct=False)
 
 
 def open_masked(

@@ -11,7 +11,7 @@ from polbayes.errors import UserError, unknown
 from polbayes.huggingface.sampling import uniform
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon, Template
-from polbayes.respondents.base import Backend, Completion, Question, template_text
+from polbayes.respondents.base import Backend, Completion, Question, model_info, template_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,15 +71,8 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
         If there are no such planted parameters.
     """
     truth = planted(name, config)
-    text = template_text(template, ("base", "chat", "masked"), name)
-    return ModelInfo(
-        model=name,
-        template=text.replace("{mask}", "[MASK]"),
-        family=config.family,
-        instruct=truth.instruct if config.instruct is None else config.instruct,
-        checkpoint=config.checkpoint,
-        revision=config.revision or "",
-    )
+    text = template_text(template, ("base", "chat", "masked"), name).replace("{mask}", "[MASK]")
+    return model_info(name, config, text, instruct=truth.instruct)
 
 
 def open_simulated(
