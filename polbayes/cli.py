@@ -48,13 +48,7 @@ _COLUMN = 28
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit.
-
-    Parameters
-    ----------
-    arguments
-        Without the program's name; those of the process by default.
-    """
+    """Run the command line and exit."""
     sys.exit(_main(list(sys.argv[1:] if arguments is None else arguments)))
 
 

@@ -113,20 +113,7 @@ def _check_conclusions(config: "AnalysisConfig") -> None:
 
 
 def check_analysis(spec: Spec | MixedSpec, design: "xr.Dataset") -> None:
-    """Check that a design could identify a spec if every question were answered.
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    design
-        With made-up answers.
-
-    Raises
-    ------
-    UserError
-        If some term could not be told from another or from nothing.
-    """
+    """Check that a design could identify a spec if every question were answered."""
     if isinstance(spec, MixedSpec):
         from polbayes.fit.mixed.fit import checked_strata
 
@@ -143,17 +130,7 @@ def check_analysis(spec: Spec | MixedSpec, design: "xr.Dataset") -> None:
 
 
 def explain_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, answered: bool) -> str:
-    """Return the equation and the priors of a spec, bound to data.
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    data
-        A coded dataset, or a design with made-up answers.
-    answered
-        Which of the two.
-    """
+    """Return the equation and the priors of a spec, bound to data."""
     if isinstance(spec, MixedSpec):
         from polbayes.fit.mixed.fit import explain
 
@@ -170,24 +147,7 @@ def explain_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, answered: bo
 
 
 def prior_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, level: float, seed: int) -> str:
-    """Say what the priors of a spec imply for the answers (`polbayes.fit.posterior.prior_check`).
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    data
-        A coded dataset, or a design with made-up answers.
-    level
-        Probability of the intervals, in (0, 1).
-    seed
-        Fixes the draws.
-
-    Raises
-    ------
-    UserError
-        If the spec is that of a mixed model, or the data cannot identify it.
-    """
+    """Return what the priors of a spec imply for the answers."""
     if isinstance(spec, MixedSpec):
         raise UserError(
             "task: prior is for the ideology model; task=explain prints the priors of a mixed one."
@@ -214,30 +174,7 @@ def fit_analysis(
     precision: "PrecisionConfig | None" = None,
     cache: "DrawsCache | None" = None,
 ) -> Fitted:
-    """Fit a spec to a coded dataset, diagnose and summarise.
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    data
-        A coded response dataset.
-    sampler
-        How to sample.
-    level
-        Probability of the intervals, in (0, 1).
-    seed
-        Fixes the draws.
-    rope, precision
-        For `polbayes.fit.posterior.derived_quantities.derived_quantities`, of the ideology model.
-    cache
-        Where the draws are kept.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify the spec.
-    """
+    """Fit a spec to a coded dataset, diagnose and summarise."""
     if isinstance(spec, MixedSpec):
         return _fit_mixed(spec, data, sampler, level=level, seed=seed, cache=cache)
     from polbayes.config.schema import PrecisionConfig

@@ -67,26 +67,7 @@ def fit(
     seed: int,
     cache: DrawsCache | None = None,
 ) -> Fit:
-    """Fit a spec to cells.
-
-    Parameters
-    ----------
-    spec
-        The analysis spec.
-    cells
-        What `polbayes.fit.spec.cells.gather_cells` makes of a coded dataset.
-    config
-        The sampler.
-    seed
-        Fixes the draws.
-    cache
-        Where draws are kept, to be loaded where they are there.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify the spec.
-    """
+    """Fit a spec to cells."""
     parts = bind(spec, cells)
     with postponed():
         built = build(spec, cells, parts)

@@ -13,17 +13,7 @@ def quiet() -> None:
 
 
 def unusable(source: Source, error: Exception, part: str) -> UserError:
-    """Turn what transformers raised into one sentence.
-
-    Parameters
-    ----------
-    source
-        Where the checkpoint is.
-    error
-        What was raised.
-    part
-        What was being loaded: ``tokenizer``, ``configuration`` or ``weights``.
-    """
+    """Turn what transformers raised into one sentence."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:

@@ -130,18 +130,7 @@ def load_scenarios(names: Sequence[str] = ()) -> tuple[Scenario, ...]:
 
 
 def load_scenario(name: str) -> Scenario:
-    """Load and check one scenario.
-
-    Parameters
-    ----------
-    name
-        Name of a shipped scenario or a path to a YAML file.
-
-    Raises
-    ------
-    UserError
-        Naming the file, the scenario and the key of the first thing that is wrong.
-    """
+    """Load and check one scenario."""
     path = find("scenarios", name)
     content = mapping(read_yaml(path), f"{path}")
     where = f"{path}: scenario '{content['id']}'" if "id" in content else f"{path}"

@@ -70,25 +70,7 @@ def write_judges_usage(
 def estimate_judges(
     data: "xr.Dataset", coding: CodingConfig, *, longest: int, journal_dir: Path
 ) -> "pd.DataFrame":
-    """Estimate what judging the answers of a run takes.
-
-    Parameters
-    ----------
-    data
-        A response dataset: with answers those are counted that the rules before a judge leave, each
-        different one once; without any, all that are going to be there.
-    coding
-        The coders.
-    longest
-        Tokens that an answer has at most, where there are none yet.
-    journal_dir
-        Of the coders; what was judged before is not judged again.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As of `estimate`, one row a judge.
-    """
+    """Estimate what judging the answers of a run takes."""
     import pandas as pd
 
     rows = []

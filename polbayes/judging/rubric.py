@@ -57,15 +57,7 @@ class Rubric:
         return Template(self.rubric, "open_ended", {"base": f"{whole}\n{begun}", "chat": whole})
 
     def material(self, statement: str, response: str, *, again: bool = False) -> str:
-        """Return what a judge is to label, between marks.
-
-        Parameters
-        ----------
-        statement, response
-            As put, and as received.
-        again
-            Whether an earlier output could not be read.
-        """
+        """Return what a judge is to label, between marks."""
         code = pair_digest(statement, response)
         parts = [
             f"<statement {code}>\n{defused(statement)}\n</statement {code}>",
@@ -75,20 +67,7 @@ class Rubric:
 
 
 def rubric_path(name: str, *, where: str) -> Path:
-    """Return the file of a rubric, shipped or the user's own.
-
-    Parameters
-    ----------
-    name
-        Of a file in `data/rubrics`, or a path.
-    where
-        The key of the config that names it, for errors.
-
-    Raises
-    ------
-    UserError
-        If there is none.
-    """
+    """Return the file of a rubric, shipped or the user's own."""
     try:
         return find("rubrics", name)
     except UserError as error:
@@ -96,13 +75,7 @@ def rubric_path(name: str, *, where: str) -> Path:
 
 
 def rubric_digests(models: Mapping[str, CoderConfig]) -> dict[str, str]:
-    """Return digests of the judges' rubrics, under names that no coder can have.
-
-    Raises
-    ------
-    UserError
-        If there is no such rubric.
-    """
+    """Return digests of the judges' rubrics, under names that no coder can have."""
     found = {}
     for name, model in models.items():
         if (model.kind or name) == "judge":
@@ -113,18 +86,7 @@ def rubric_digests(models: Mapping[str, CoderConfig]) -> dict[str, str]:
 
 
 def load_rubric(name: str, *, where: str) -> Rubric:
-    """Load a rubric by name, or from a YAML file of the user's own.
-
-    Parameters
-    ----------
-    name, where
-        As of `rubric_path`.
-
-    Raises
-    ------
-    UserError
-        If there is none, or it is malformed.
-    """
+    """Load a rubric by name, or from a YAML file of the user's own."""
     path = rubric_path(name, where=where)
     content = mapping(read_yaml(path), f"{path}")
     check_keys(content, {"rubric", "version", *_PARTS}, set(), f"{path}")

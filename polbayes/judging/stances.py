@@ -35,31 +35,12 @@ Pair = tuple[str, str]
 def open_judge(
     name: str, config: CoderConfig, models: Mapping[str, CoderConfig], journal_dir: Path | None
 ) -> "JudgeCoder":
-    """Make a coder of a language model; it is asked when there is something to judge.
-
-    Raises
-    ------
-    UserError
-        If it cannot be used as a judge. Whether its key is there is not looked at.
-    """
+    """Make a coder of a language model; it is asked when there is something to judge."""
     return JudgeCoder(declared_judge(name, config), journal_dir)
 
 
 def check_judges_ready(coding: CodingConfig, folders: Sequence[Path]) -> None:
-    """Refuse judges in use that miss something outside of the config, such as a key.
-
-    Parameters
-    ----------
-    coding
-        The coders.
-    folders
-        Of journals; a judge that has judged before may have nothing left to be asked.
-
-    Raises
-    ------
-    UserError
-        Saying what is missing.
-    """
+    """Refuse judges in use that miss something outside of the config, such as a key."""
     for name, config in judges(coding.coders, coding.models).items():
         opened = [open_judge(name, config, coding.models, folder) for folder in folders]
         if not any(judge.journal and judge.journal.is_file() for judge in opened):
@@ -97,27 +78,7 @@ class JudgeCoder:
         return self._journal_dir and journal_path(self._journal_dir, self.asked.journal_name)
 
     def __call__(self, statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
-        """Code answers; one that is empty or whose judgement cannot be read is passed on.
-
-        Parameters
-        ----------
-        statements
-            For each response the statement that was put.
-        responses
-            Raw answers.
-
-        Returns
-        -------
-        numpy.ndarray
-            float32 of shape (response, stance_class), or rows of NaN.
-
-        Raises
-        ------
-        UserError
-            If the judge cannot be asked, or its budget is used up; what it said is kept.
-        KeyboardInterrupt
-            When interrupted; what it said is kept.
-        """
+        """Code answers; one that is empty or whose judgement cannot be read is passed on."""
         pairs = list(zip(statements, responses, strict=True))
         wanted = {pair_digest(*pair): pair for pair in pairs if without_markup(pair[1])}
         known = self._judged(wanted) if wanted else {}

@@ -96,17 +96,7 @@ def duration(seconds: float) -> str:
 
 
 def progress_line(done: int, total: int, rate: float | None, counts: Counts) -> str:
-    """Say in one line how far a respondent is.
-
-    Parameters
-    ----------
-    done, total
-        Questions.
-    rate
-        Answers in a second; None where it is not known.
-    counts
-        Of the answers.
-    """
+    """Say in one line how far a respondent is."""
     share = 100 * done / total if total else 100.0
     parts = [f"{done:,} of {total:,} ({share:.0f} %)"]
     if done < total and rate:

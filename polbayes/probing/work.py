@@ -190,13 +190,7 @@ def ask_left(
 
 
 def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> bool:
-    """Return whether a question is still to be asked.
-
-    Raises
-    ------
-    UserError
-        If it was answered, but put in other words.
-    """
+    """Return whether a question is still to be asked."""
     cell = question.cell
     if cell in answered and answered[cell] != question_digest(question):
         raise UserError(

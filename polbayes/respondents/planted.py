@@ -51,13 +51,7 @@ class _Writer:
         return ()
 
     def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> NoReturn:
-        """Refuse: it answers in words.
-
-        Raises
-        ------
-        UserError
-            Always.
-        """
+        """Refuse: it answers in words."""
         raise UserError(f"respondents.{self.info.model}: an embedded {self._only}.")
 
     def close(self) -> None:

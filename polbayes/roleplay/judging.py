@@ -72,33 +72,7 @@ def rate(
     folder: Path,
     answers_from: Path | None = None,
 ) -> list[Rating]:
-    """Have one judge rate texts, what it has rated before left out.
-
-    Parameters
-    ----------
-    plan
-        Who judges, and how.
-    judge
-        The judge's name.
-    readings
-        The texts, each with the way of asking (`polbayes.roleplay.rubric`).
-    folder
-        Of the judges' journals.
-    answers_from
-        That of another run, with whose journal this one begins.
-
-    Returns
-    -------
-    list of Rating
-        One for each text.
-
-    Raises
-    ------
-    UserError
-        If the judge cannot be had or asked, or does nothing but fail.
-    KeyboardInterrupt
-        When interrupted; what was replied is in the journal.
-    """
+    """Have one judge rate texts, what it has rated before left out."""
     asked, texts = _judge(plan, judge), {str(n): text for n, text in enumerate(readings)}
     path = _journal(asked, folder)
     if answers_from is not None:

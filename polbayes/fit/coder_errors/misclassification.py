@@ -124,22 +124,7 @@ class Readings:
 def load_coder(
     settings: "MisclassificationConfig", points: tuple[str, ...], models: Sequence[str]
 ) -> Coder:
-    """Read what a validation counted.
-
-    Parameters
-    ----------
-    settings
-        Where the counts are, and how they are used.
-    points
-        Labels of the points that are latent.
-    models
-        That were asked.
-
-    Raises
-    ------
-    UserError
-        If there are no such counts, or the labels do not tell the points apart.
-    """
+    """Read what a validation counted."""
     data = read_dataset(_file(settings))
     path = settings.confusion
     for name in ("confusion", "confidence", "bin_start"):
@@ -235,27 +220,7 @@ def _confidences(counts: np.ndarray, into: np.ndarray, points: int) -> np.ndarra
 
 
 def readings(data: "xr.Dataset", coder: Coder) -> "xr.Dataset":
-    """Say of every answer how it was read, and whose confusion matrix holds for it.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset.
-    coder
-        Who read it.
-
-    Returns
-    -------
-    xarray.Dataset
-        With ``reading``, int16 over the cells: place of the class and the bin of confidence, -1
-        where the answer was not read as one of the points; and ``table``, int16: which confusion
-        matrix, the one after the last where a rule read the answer that does not err.
-
-    Raises
-    ------
-    UserError
-        If the dataset does not say how sure the coder was.
-    """
+    """Say of every answer how it was read, and whose confusion matrix holds for it."""
     for name in ("stance_prob", "coder"):
         if name not in data:
             raise UserError(f"{WHERE}: the answers have no '{name}'; code them again.")
@@ -304,15 +269,7 @@ def odds_of_none(counts: np.ndarray, table: np.ndarray) -> float:
 
 
 def odds_by_model(frame: "pd.DataFrame", coder: Coder) -> dict[str, float]:
-    """Return for every model the odds of an answer without a point; 0 where none is labelled so.
-
-    Parameters
-    ----------
-    frame
-        One row an answer, whatever came back: ``model``, ``reading`` and ``table``.
-    coder
-        Who read them.
-    """
+    """Return for every model the odds of an answer without a point; 0 where none is labelled so."""
     tables, points, bins = coder.sizes
     mean, out = coder.confusion(), {}
     for model, rows in frame.groupby("model", observed=True):

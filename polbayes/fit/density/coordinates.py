@@ -56,13 +56,6 @@ def known_of(layout: Layout, start: Start) -> dict[str, np.ndarray]:
 def known_of_pairs(block: Block, start: Start) -> np.ndarray:
     """Return what the answers know of correlated effects.
 
-    Parameters
-    ----------
-    block
-        A term with two correlated coefficients.
-    start
-        The mode, and what the answers know there.
-
     Returns
     -------
     numpy.ndarray
@@ -129,15 +122,6 @@ def unit_of(
     and effects that the predictor has are therefore drawn in the unit that they have at the mode:
     as they are, times exp(d - d at the mode).
 
-    Parameters
-    ----------
-    layout
-        Where the effects are.
-    start
-        The mode.
-    known
-        See `known_of`.
-
     Returns
     -------
     coefficients, deviates, mode, numbers, effects
@@ -197,15 +181,6 @@ def draw(
     tail: np.ndarray,
 ) -> np.ndarray:
     """Draw coordinates from their prior, given coefficients and scales.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    b, sd, others, nu
-        Coefficients, scales, correlated effects, and degrees of freedom.
-    known, scale, tail
-        See `known_of` and `places_of`.
 
     Returns
     -------

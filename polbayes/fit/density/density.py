@@ -37,31 +37,7 @@ def expand(
     places: tuple,
     unit: tuple,
 ) -> tuple[np.ndarray, ...]:
-    """Compute what a point stands for.
-
-    Parameters
-    ----------
-    x
-        Coordinates: of the numbers with priors, of effects that are drawn one by one, and of pairs.
-    prior
-        Arrays of the numbers with priors (`polbayes.fit.density.prior_densities.Scalars`).
-    sizes
-        How many of these are coefficients, scales, distances of cutpoints, numbers from which
-        confusion matrices are made, and degrees of freedom.
-    correlated
-        The terms of `polbayes.fit.density.pairs`, and what is known of their effects.
-    known, places, unit
-        See `polbayes.fit.density.coordinates`.
-
-    Returns
-    -------
-    values, held, effects, others, slopes, of_prior, grown, logp
-        Values of the numbers with priors, and the same in the unit that is held
-        (`polbayes.fit.density.coordinates.unit_of`); all effects; the correlated effects that are
-        free, in the unit that is held; slopes of the values and of their density
-        (`polbayes.fit.density.prior_densities.evaluate`); how many held units a unit is, and the
-        log-density of all coordinates, arrays without dimensions.
-    """
+    """Compute what a point stands for."""
     _, _, positive, at = prior
     _, _, place, correlated_place, _, _, _, _ = places
     coefficients, deviates, mode, numbers, whole = unit
@@ -113,25 +89,7 @@ def log_density(
     anchors: np.ndarray,
     coder: tuple,
 ) -> tuple[float, np.ndarray]:
-    """Compute the log-posterior, up to a constant, and its gradient.
-
-    Parameters
-    ----------
-    x, prior, sizes, correlated, known, places, unit
-        See `expand`.
-    answers, validity
-        The last arguments of `polbayes.fit.density.kernel.evaluate`; validity without cells if
-        there is no such part.
-    anchors
-        See `polbayes.fit.density.orientation.anchored`.
-    coder
-        Numbers of confusion matrices, points and bins (`polbayes.fit.coder_errors.confusion`).
-
-    Returns
-    -------
-    logp, gradient
-        Minus infinity where an anchor is on the wrong side.
-    """
+    """Compute the log-posterior, up to a constant, and its gradient."""
     values, held, effects, others, slopes, of_prior, growth, density = expand(
         x, prior, sizes, correlated, known, places, unit
     )
@@ -296,13 +254,7 @@ class Density:
         return self._scalars.sampled + effects
 
     def start(self, seed: int) -> np.ndarray:
-        """Draw a point near the mode.
-
-        Parameters
-        ----------
-        seed
-            Fixes it.
-        """
+        """Draw a point near the mode."""
         rng, start = np.random.default_rng(seed), self.built.start
         sizes = np.array([*self.sizes, len(self._pairs)])
         known = start.coefficients, start.scales, start.gaps, start.readings

@@ -120,19 +120,7 @@ def digamma(x: float) -> float:
 
 @compiled
 def prepare(kind: int, own: float, gaps: np.ndarray, cuts: np.ndarray, ready: np.ndarray) -> None:
-    """Write into `ready` what the cells with one value of the family's own parameter share.
-
-    Parameters
-    ----------
-    kind
-        One of `polbayes.fit.families.kinds`, or the address of another package's function.
-    own
-        The log threshold width, log sigma or log phi.
-    gaps, cuts
-        Distances of the cutpoints, and the cutpoints at width 1 (ordinal families).
-    ready
-        As `workspace` makes it.
-    """
+    """Write into `ready` what the cells with one value of the family's own parameter share."""
     ready[0] = math.exp(own)
     if kind in (ORDINAL, READ):
         for gap in range(gaps.shape[0]):
@@ -332,23 +320,7 @@ def cell_logp(
     cell: int,
     slopes: np.ndarray,
 ) -> float:
-    """Return the log-likelihood of one cell, without the multinomial coefficient.
-
-    Parameters
-    ----------
-    kind, ready, gaps
-        See `prepare`.
-    eta
-        The predictor.
-    cuts
-        The cutpoints at width 1 (ordinal families).
-    confusion
-        See `evaluate`.
-    answers, cell
-        Answers of all cells (`polbayes.fit.families.base.Family.answers`), and which cell is meant.
-    slopes
-        Written to: the first three places are replaced, the others added to.
-    """
+    """Return the log-likelihood of one cell, without the multinomial coefficient."""
     slopes[_ETA] = 0.0
     slopes[_OWN] = 0.0
     slopes[_SPREAD] = 0.0

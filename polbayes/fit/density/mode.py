@@ -111,17 +111,7 @@ class Start:
 
 
 def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
-    """Maximise the likelihood with a normal penalty on every effect.
-
-    Parameters
-    ----------
-    layout
-        Where the effects are.
-    spec
-        The analysis spec.
-    cells
-        Distinct cells and their answers.
-    """
+    """Maximise the likelihood with a normal penalty on every effect."""
     rows, coefficients = layout.matrix.shape
     gaps = spec.observation.gaps(len(cells.points))
     inner_stop = coefficients + layout.blocks[-1].stop - rows
@@ -277,11 +267,6 @@ def leads(block: Block) -> bool:
     product of discrimination and distance, so that both can only change together. And they follow
     difficulties, which are the mean of what a handful of models think of a statement. Correlated
     effects lead, too (`leading_columns`).
-
-    Parameters
-    ----------
-    block
-        The term.
     """
     leading = block.part in ("discrimination", "difficulty")
     return leading and block.group is not None and not block.correlated
@@ -292,11 +277,6 @@ def leading_columns(layout: Layout) -> np.ndarray:
 
     First the coefficients, then leading terms, then pairs of correlated effects: what a model
     thinks of single statements follows its leaning, of which the answers know the sum.
-
-    Parameters
-    ----------
-    layout
-        Where the effects are.
     """
     rows, coefficients = layout.matrix.shape
     pieces = [np.arange(coefficients)]
@@ -306,15 +286,7 @@ def leading_columns(layout: Layout) -> np.ndarray:
 
 
 def centre(layout: Layout, start: Start) -> Layout:
-    """Decide for every pair of correlated coefficients how it is drawn.
-
-    Parameters
-    ----------
-    layout
-        The effects.
-    start
-        Their mode.
-    """
+    """Decide for every pair of correlated coefficients how it is drawn."""
     blocks = []
     for block in layout.blocks:
         if block.correlated:
@@ -403,26 +375,12 @@ def _decided(layout: Layout) -> np.ndarray:
 
 
 def around(value: np.ndarray, spread: "np.ndarray | float" = 1.0) -> Any:
-    """Return an expression that draws a start around a value, anew for every chain.
-
-    Parameters
-    ----------
-    value
-        The middle.
-    spread
-        Its unit.
-    """
+    """Return an expression that draws a start around a value, anew for every chain."""
     return np.asarray(value, dtype=float) + _jitter(value) * spread
 
 
 def around_positive(value: np.ndarray) -> Any:
-    """Return an expression that draws a start around a positive value, anew for every chain.
-
-    Parameters
-    ----------
-    value
-        The middle.
-    """
+    """Return an expression that draws a start around a positive value, anew for every chain."""
     import pytensor.tensor as pt
 
     return np.asarray(value, dtype=float) * pt.exp(_jitter(value))

@@ -50,15 +50,6 @@ def first_discriminations(layout: Layout, spec: Spec, cells: Cells) -> np.ndarra
     dimension they are the items' side of the first pair of singular vectors of the table of mean
     keyed answers by model and item, each item about its mean.
 
-    Parameters
-    ----------
-    layout
-        Where the effects are.
-    spec
-        The analysis spec; its anchors are in the data.
-    cells
-        Distinct cells and their answers.
-
     Returns
     -------
     numpy.ndarray

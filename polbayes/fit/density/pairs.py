@@ -68,17 +68,7 @@ def pull_back(
     of_values: np.ndarray,
     of_x: np.ndarray,
 ) -> None:
-    """Add slopes with respect to scales, correlations and coordinates.
-
-    Parameters
-    ----------
-    x, values, terms, known
-        See `expand`.
-    of_others
-        Slopes with respect to the effects.
-    of_values, of_x
-        Added to.
-    """
+    """Add slopes with respect to scales, correlations and coordinates."""
     for k in range(terms.shape[0]):
         i, j, cor = terms[k, FIRST], terms[k, SECOND], terms[k, COR]
         s, t, r = values[i], values[j], values[cor]

@@ -123,13 +123,7 @@ class Scalars:
 
 
 def scalars(priors: Sequence[Prior]) -> Scalars:
-    """Translate priors.
-
-    Parameters
-    ----------
-    priors
-        One a number.
-    """
+    """Translate priors."""
     rows = [_row(prior) for prior in priors]
     kind = np.array([k for k, _, _ in rows], dtype=np.int64)
     arguments = np.array([a for _, a, _ in rows], dtype=float).reshape(len(rows), 3)
@@ -194,13 +188,6 @@ def evaluate(
     x: np.ndarray, kind: np.ndarray, arguments: np.ndarray, positive: np.ndarray, at: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Compute values and densities.
-
-    Parameters
-    ----------
-    x
-        Coordinates.
-    kind, arguments, positive, at
-        See `Scalars`.
 
     Returns
     -------

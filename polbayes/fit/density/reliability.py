@@ -47,17 +47,6 @@ def curvature(
 ) -> sparse.csr_array:
     """Return the curvature of minus the log-likelihood (its Gauss-Newton part).
 
-    Parameters
-    ----------
-    layout
-        Where the effects are.
-    terms
-        Observation model, answers and gathering of each part of the likelihood.
-    effects
-        Where the curvature is taken.
-    gaps
-        Distances of the cutpoints.
-
     Returns
     -------
     scipy.sparse.csr_array

@@ -23,11 +23,6 @@ def cutpoints(gaps: Sequence[Any] | np.ndarray, width: Any) -> list[Any]:
         Distances between neighbouring cutpoints, K - 2 positive numbers.
     width
         ``[cell]`` factor by which the distances differ between cells, or 1.
-
-    Returns
-    -------
-    list
-        K - 1 cutpoints, lowest first.
     """
     raw = np.concatenate([[0.0], np.cumsum(gaps)])
     middle = (raw[(len(raw) - 1) // 2] + raw[len(raw) // 2]) / 2

@@ -35,30 +35,7 @@ def needed(spec: MixedSpec) -> set[str]:
 
 
 def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.DataFrame":
-    """Lay a dataset out as one row per asked cell, with the columns that a spec uses.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset, or a design.
-    spec
-        Says which columns, and which of their values are kept.
-    answered
-        Whether the answers are there; otherwise the response is not looked for.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of the spec, those that name the cell, ``status`` and, where `answered`, the
-        response as `RESPONSE`. Beside the dataset's coordinates and numeric variables there are
-        what the table of the spec has, and the text features of the statement.
-
-    Raises
-    ------
-    UserError
-        If the spec names a variable, a value or a response that is not there, or a text
-        feature that cannot be computed.
-    """
+    """Lay a dataset out as one row per asked cell, with the columns that a spec uses."""
     from polbayes.data.dataset import to_frame
     from polbayes.features import FEATURES
 
@@ -161,22 +138,7 @@ def _unknown_response(frame: "pd.DataFrame", spec: MixedSpec, numeric: set[str])
 
 
 def join_table(frame: "pd.DataFrame", path: Path) -> "pd.DataFrame":
-    """Join the columns of a table of the user's to the cells.
-
-    Parameters
-    ----------
-    frame
-        One row a cell.
-    path
-        A table (`polbayes.data.tables.read_table`) with one row for every combination of those
-        of ``model, item, variant, prefix, run, statement`` that it has.
-
-    Raises
-    ------
-    UserError
-        If the table has none of these columns, has a combination twice, a column that is
-        there already, or nothing that belongs to the answers.
-    """
+    """Join the columns of a table of the user's to the cells."""
     import pandas as pd
 
     from polbayes.data.tables import read_table

@@ -109,15 +109,6 @@ def draw(
 ) -> tuple["xr.Dataset", "xr.Dataset"]:
     """Draw from the posterior of a model that `check_exact` lets through.
 
-    Parameters
-    ----------
-    model
-        The model.
-    config
-        Chains and draws.
-    seed
-        Fixes the draws.
-
     Returns
     -------
     posterior, sample_stats : xarray.Dataset

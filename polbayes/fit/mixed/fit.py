@@ -90,26 +90,7 @@ def fit_mixed(
     seed: int,
     cache: "DrawsCache | None" = None,
 ) -> MixedFit:
-    """Fit a mixed model to a coded dataset.
-
-    Parameters
-    ----------
-    data
-        The dataset.
-    spec
-        The spec.
-    config
-        The sampler; backend ``exact`` for Gaussian models with one random intercept.
-    seed
-        Fixes the draws.
-    cache
-        Where the posterior is kept, to be loaded where it is there.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify the spec.
-    """
+    """Fit a mixed model to a coded dataset."""
     split = checked_strata(data, spec)
     first = _built(*split[0], spec)
     found = load_draws(cache.path, cache.key) if cache else None
@@ -148,29 +129,7 @@ def _posterior(
 
 
 def fit_classical(data: "xr.Dataset", spec: MixedSpec, *, level: float) -> "pd.DataFrame | None":
-    """Fit a mixed model by REML, beside the posterior (`polbayes.fit.mixed.classical`).
-
-    Parameters
-    ----------
-    data
-        The dataset.
-    spec
-        The spec.
-    level
-        Coverage of the intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame or None
-        As `polbayes.fit.mixed.classical.classical_table`, with a column for `MixedSpec.by` first
-        where the model is fitted for each of its levels; None for other models than Gaussian
-        ones with at most one random intercept.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify the spec.
-    """
+    """Fit a mixed model by REML, beside the posterior (`polbayes.fit.mixed.classical`)."""
     import pandas as pd
 
     if not has_classical(spec):

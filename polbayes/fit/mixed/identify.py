@@ -16,23 +16,7 @@ _WHERE = f"analysis.parts.{PART}"
 
 
 def check_rows(rows: Rows, spec: MixedSpec, *, stratum: str = "") -> None:
-    """Check that rows identify a spec, and that Bambi would fit just what it says.
-
-    Parameters
-    ----------
-    rows
-        One stratum of `polbayes.fit.mixed.rows.strata`.
-    spec
-        The spec.
-    stratum
-        Its name, for messages.
-
-    Raises
-    ------
-    UserError
-        If a coefficient is confounded with others, a grouping factor has one level or a
-        level for every row, coefficients would be correlated, or a value is not finite.
-    """
+    """Check that rows identify a spec, and that Bambi would fit just what it says."""
     at = f"{_WHERE} ({spec.by} = {stratum})" if stratum else _WHERE
     _check_factors(rows.frame, spec, at)
     names, matrix = design_matrix(rows.frame, spec.formula.common, at)
@@ -63,13 +47,7 @@ def _check_factors(frame: "pd.DataFrame", spec: MixedSpec, where: str) -> None:
 
 
 def design_matrix(frame: "pd.DataFrame", formula: str, where: str) -> tuple[list[str], np.ndarray]:
-    """Return the names and the values, ``[row, coefficient]``, of a formula's coefficients.
-
-    Raises
-    ------
-    UserError
-        If it cannot be evaluated, or has values that are not finite.
-    """
+    """Return the names and the values, ``[row, coefficient]``, of a formula's coefficients."""
     from formulae import design_matrices
 
     if formula == "0":

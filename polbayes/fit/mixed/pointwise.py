@@ -68,17 +68,7 @@ class Pointwise:
 
 
 def pointwise(rows: Rows, spec: MixedSpec, posterior: "xr.Dataset") -> Pointwise:
-    """Lay out what the likelihood of every row depends on.
-
-    Parameters
-    ----------
-    rows
-        One stratum of the rows, checked.
-    spec
-        The spec.
-    posterior
-        Its posterior (`polbayes.fit.mixed.readout.name_posterior`), of this stratum.
-    """
+    """Lay out what the likelihood of every row depends on."""
     model = build(rows, spec)
     draws = posterior.stack(sample=("chain", "draw")).transpose("sample", ...)
     count = draws.sizes["sample"]
@@ -127,30 +117,7 @@ def _answers(rows: Rows, spec: MixedSpec) -> np.ndarray:
 def leave_out_rows(
     data: "xr.Dataset", spec: MixedSpec, posterior: "xr.Dataset", *, at_once: int = AT_ONCE
 ) -> Loo:
-    """Compute PSIS-LOO of every row of a mixed model.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset.
-    spec
-        The spec.
-    posterior
-        Its posterior, as `polbayes.fit.mixed.fit.fit_mixed` returns it.
-    at_once
-        Log-likelihoods in memory at a time.
-
-    Returns
-    -------
-    Loo
-        A cell is a row of the data; for family binomial, one of the distinct combinations of
-        predictors.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify the spec.
-    """
+    """Compute PSIS-LOO of every row of a mixed model."""
     import pandas as pd
 
     parts = []
@@ -164,13 +131,7 @@ def leave_out_rows(
 
 
 def rows_to_leave_out(data: "xr.Dataset", spec: MixedSpec) -> "pd.DataFrame":
-    """Return the rows of `leave_out_rows`, without what leaving them out comes to.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify the spec.
-    """
+    """Return the rows of `leave_out_rows`, without what leaving them out comes to."""
     import pandas as pd
 
     parts = [_labelled(rows) for _, rows in checked_strata(data, spec)]

@@ -107,15 +107,7 @@ def _beside(dim: str, prefix: str, labels: Sequence[tuple[str, ...]]) -> dict[st
 
 
 def stack(parts: Mapping[str, "xr.Dataset"], by: str) -> "xr.Dataset":
-    """Put the posteriors of several strata side by side.
-
-    Parameters
-    ----------
-    parts
-        Posterior by stratum.
-    by
-        The dimension that the strata become; what one of them does not have is NaN there.
-    """
+    """Put the posteriors of several strata side by side."""
     import xarray as xr
 
     order = {

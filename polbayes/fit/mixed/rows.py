@@ -49,24 +49,7 @@ def group_column(number: int) -> str:
 
 
 def gather_rows(data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True) -> Rows:
-    """Gather the rows of a dataset that a spec is fitted to.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset, or a design.
-    spec
-        The spec.
-    answered
-        Whether the answers are there. Otherwise every cell of the design gets a made-up one,
-        so that it can be seen what the design identifies; over cells, the made-up numbers
-        have mean 0 and standard deviation 1.
-
-    Raises
-    ------
-    UserError
-        If the spec names something that is not there, or nothing usable is left.
-    """
+    """Gather the rows of a dataset that a spec is fitted to."""
     frame = column_frame(data, spec, answered=answered)
     notes: list[str] = []
     frame = _usable(frame, spec, notes) if answered else _made_up(frame, spec)
@@ -151,14 +134,7 @@ def _points(data: "xr.Dataset", spec: MixedSpec) -> tuple[str, ...]:
 
 
 def strata(rows: Rows, spec: MixedSpec) -> list[tuple[str, Rows]]:
-    """Split the rows into those that the model is fitted to separately.
-
-    Returns
-    -------
-    list of (str, Rows)
-        For every level of `MixedSpec.by`, in the order of the data, its rows; one entry with
-        an empty name where there is none.
-    """
+    """Split the rows into those that the model is fitted to separately."""
     if spec.by is None:
         return [("", rows)]
     if spec.by in used_variables(spec):

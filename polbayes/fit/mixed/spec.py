@@ -97,13 +97,7 @@ def is_mixed(config: "AnalysisConfig") -> bool:
 
 
 def parse_mixed(config: "AnalysisConfig", features: FeatureConfig | None = None) -> MixedSpec:
-    """Parse and check the spec of a mixed model as far as that needs no data.
-
-    Raises
-    ------
-    UserError
-        Naming the key that is unknown or cannot be fitted, and what would be right.
-    """
+    """Parse and check the spec of a mixed model as far as that needs no data."""
     if config.family not in FAMILIES:
         raise unknown("family of mixed models", config.family, FAMILIES, where="analysis.family")
     if config.anchor:

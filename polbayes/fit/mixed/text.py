@@ -9,22 +9,7 @@ from polbayes.fit.mixed.spec import MixedSpec
 
 
 def equation(spec: MixedSpec, model: MixedModel, *, strata: int = 1) -> str:
-    """Write a spec as the equations it means.
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    model
-        It as a model of some rows, of the first stratum where there are several.
-    strata
-        How many times it is fitted separately.
-
-    Returns
-    -------
-    str
-        One equation a line.
-    """
+    """Write a spec as the equations it means."""
     lines = [spec.distribution.link.format(response=spec.response)]
     common = spec.formula.common
     if spec.distribution.ordinal:
@@ -42,17 +27,7 @@ def equation(spec: MixedSpec, model: MixedModel, *, strata: int = 1) -> str:
 
 
 def prior_lines(spec: MixedSpec, model: MixedModel, *, answered: bool) -> list[str]:
-    """Write the priors that a model has, one a line.
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    model
-        The model, whose priors Bambi scaled to its rows.
-    answered
-        Whether the rows hold answers; otherwise what is scaled to those is not known.
-    """
+    """Write the priors that a model has, one a line."""
     lines = []
     if model.intercept:
         where = ", at the mean of the predictors" if model.common else ""

@@ -25,17 +25,6 @@ def instrument_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.Da
         ``bias_instrument[model, dimension, instrument]``, or there are no tables.
     level
         Probability of the equal-tailed intervals, in (0, 1).
-
-    Returns
-    -------
-    dict
-        ``by_instrument`` (``model, dimension, instrument, quantity``),
-        ``instrument_differences`` (``model, dimension, first, second, quantity``: the first
-        instrument's value minus the second's, for every model and their mean, with
-        ``p_left``, the probability that the first puts the model further left) and, from
-        `LEAST_MODELS` models, ``instrument_correlations`` (``dimension, first, second,
-        quantity``: Pearson's correlation over the models, draw by draw). `quantity` is
-        ``theta`` or ``bias``.
     """
     import pandas as pd
 

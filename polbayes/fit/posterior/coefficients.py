@@ -76,22 +76,7 @@ def _array(values: np.ndarray, dim: str, labels: list[str], beside: dict[str, An
 
 
 def coefficient_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.DataFrame"]:
-    """Summarise what `read_coefficients` reads off.
-
-    Parameters
-    ----------
-    posterior
-        As `polbayes.fit.posterior.naming.name_posterior` names it.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-
-    Returns
-    -------
-    dict
-        ``coefficients`` (``part, term``) and ``group_effects`` (``part, group, varying,
-        level``), each with ``estimate, sd, lower, upper, p_positive`` and, of the interval,
-        ``coverage``.
-    """
+    """Summarise what `read_coefficients` reads off."""
     tables = {}
     if "coefficient" in posterior:
         names = {"coefficient_part": "part", "coefficient_name": "term"}

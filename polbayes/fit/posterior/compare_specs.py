@@ -21,26 +21,7 @@ _FEW = 0.05
 
 
 def compare_specs(found: Mapping[str, Loo]) -> "pd.DataFrame":
-    """Compare specs by how well they predict each cell from all others.
-
-    Parameters
-    ----------
-    found
-        For each spec, by name, what leaving out its cells came to, all of the same part.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a spec, the best first: ``spec, elpd_loo, se, p_loo, cells, unreliable`` (cells
-        with a Pareto k above 0.7), ``difference`` (elpd less that of the best, at most 0),
-        ``se_difference`` (from the differences of the single cells) and ``reading``, the same in
-        words.
-
-    Raises
-    ------
-    UserError
-        If the specs were not fitted to the same answers.
-    """
+    """Compare specs by how well they predict each cell from all others."""
     import pandas as pd
 
     names = sorted(found, key=lambda name: found[name].elpd, reverse=True)
@@ -67,20 +48,7 @@ def compare_specs(found: Mapping[str, Loo]) -> "pd.DataFrame":
 
 
 def aligned(loo: Loo, reference: Loo, name: str, other: str) -> np.ndarray:
-    """Return ``[cell]`` the elpd of one spec in the order of another's cells.
-
-    Parameters
-    ----------
-    loo, reference
-        The one, and the other.
-    name, other
-        Their names, for the error.
-
-    Raises
-    ------
-    UserError
-        If the cells, or what was observed in them, are not the same.
-    """
+    """Return ``[cell]`` the elpd of one spec in the order of another's cells."""
     left, right = (_keyed(one.cells) for one in (reference, loo))
     keys = [*_CELL, "_number", "observed"]
     merged = left[keys].merge(right[[*keys, "elpd"]], on=keys, how="left")

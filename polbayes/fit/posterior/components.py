@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 def with_variances(posterior: "xr.Dataset", built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
     """Add to a posterior what variance shares and reliability are computed from.
 
-    Parameters
-    ----------
-    posterior
-        As `polbayes.fit.posterior.naming.name_posterior` names it.
-    built, drawn
-        The model and its draws.
-
     Returns
     -------
     xarray.Dataset

@@ -32,17 +32,6 @@ def contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.Data
         Probability of the equal-tailed intervals, in (0, 1).
     rope
         Half the width of the region of practical equivalence on the bias scale.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``measure`` (``lean``: on statements like those asked; ``bias``: on these; or ``theta``),
-        ``dimension`` (with ``total``), ``against``
-        (``model``, or ``centre``: the bias itself), ``model_a``, ``model_b``, ``estimate`` of
-        a minus b with ``sd, lower, upper``, ``p_left`` (the probability that a is left of b),
-        ``rope``, ``p_inside`` (that they are practically equal), ``p_left_of_rope`` and
-        ``p_right_of_rope``, ``decision`` (on a's place) and ``level``. Differences of theta
-        have no region: what is practically equal is a question about answers.
     """
     import pandas as pd
 
@@ -132,11 +121,6 @@ def prefix_contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "
         With ``prefix_steer[model, prefix]`` and ``answer_slope[model, dimension]``.
     level, rope
         See `contrasts`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``model, prefix`` and the columns of `summary_of`.
     """
     import pandas as pd
 

@@ -28,16 +28,6 @@ def correlations(
     concentration
         Parameter of the LKJ prior of the correlation; None where the spec has none between
         the dimensions.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``first, second`` (dimensions), ``of`` (``population``: of the distribution that the
-        models are drawn from, given what predicts theta; ``models``: of the positions of the
-        models at hand, in every draw), ``n_models``, ``estimate, sd, lower, upper, level``,
-        ``p_positive``, and for the population ``prior_lower, prior_upper``, the interval before
-        any answer. Of the models at hand only where there are three or more, because two points
-        always lie on a line.
     """
     import pandas as pd
 

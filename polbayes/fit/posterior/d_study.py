@@ -39,13 +39,7 @@ _USUAL = {
 
 
 def check_precision(config: "PrecisionConfig") -> None:
-    """Check what is wanted of a study.
-
-    Raises
-    ------
-    UserError
-        Naming the key under ``analysis.precision`` that is unknown or out of range.
-    """
+    """Check what is wanted of a study."""
     where = "analysis.precision"
     if config.measure not in MEASURES:
         raise unknown("measure of precision", config.measure, MEASURES, where=f"{where}.measure")
@@ -73,15 +67,6 @@ def precision(scores: Scores, measure: str, plans: Sequence[Plan | None]) -> dic
     On the bias scale the expected answer is taken to follow the predictor linearly, with the
     mean slope of the models' answers.
 
-    Parameters
-    ----------
-    scores
-        Variances.
-    measure
-        A dimension, or the total.
-    plans
-        The designs; None is the one at hand.
-
     Returns
     -------
     dict
@@ -103,24 +88,7 @@ def precision(scores: Scores, measure: str, plans: Sequence[Plan | None]) -> dic
 
 
 def reliability(scores: Scores, study: Study, *, level: float) -> "pd.DataFrame":
-    """Summarise how precise the design at hand is.
-
-    Parameters
-    ----------
-    scores, study
-        Variances and design.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``dimension, measure, model, estimate, sd, lower, upper, level, n_models`` and the
-        numbers that the design is worth, and ``balanced``, whether every model was asked
-        statements keyed both ways on every dimension; where not, agreeing with anything is
-        error. Rows with a model are its own standard errors. A dimension on which fewer than
-        two models were asked has no rows.
-    """
+    """Summarise how precise the design at hand is."""
     import pandas as pd
 
     rows = []
@@ -149,27 +117,7 @@ def reliability(scores: Scores, study: Study, *, level: float) -> "pd.DataFrame"
 def d_study(
     scores: Scores, study: Study, config: "PrecisionConfig", *, level: float
 ) -> "pd.DataFrame":
-    """Compute the precision and the cost of many designs.
-
-    Parameters
-    ----------
-    scores, study
-        Variances and design of a run.
-    config
-        What is wanted.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``dimension, items, wordings, prefixes, runs, questions`` (per model), ``cost``,
-        ``own`` (whether these are the numbers of the run, rounded), each of `MEASURES` with
-        ``_lower`` and ``_upper``, ``p_reached`` (the probability that the wanted precision is
-        reached), ``cheapest`` (whether it is the cheapest design that reaches it with the
-        wanted probability), ``level``, and what is wanted: ``measure, wanted, probability,
-        prefixes_are``. Cheaper designs come first.
-    """
+    """Compute the precision and the cost of many designs."""
     import pandas as pd
 
     thinned = scores.thinned(_MOST_DRAWS)

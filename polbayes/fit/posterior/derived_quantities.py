@@ -30,27 +30,7 @@ def derived_quantities(
     rope: float,
     precision: "PrecisionConfig",
 ) -> dict[str, "pd.DataFrame"]:
-    """Compare the models, divide the variance, and plan further studies.
-
-    Parameters
-    ----------
-    posterior
-        As `polbayes.fit.posterior.components.with_variances` leaves it.
-    spec, parts, cells
-        What was fitted.
-    level
-        Probability of the intervals, in (0, 1).
-    rope
-        Half the width of the region of practical equivalence, on the bias scale.
-    precision
-        How precise a study is to be.
-
-    Returns
-    -------
-    dict
-        ``contrasts``, ``variance_shares`` and, where there are the models or the terms for
-        them, ``prefix_contrasts``, ``correlation``, ``reliability`` and ``d_study``.
-    """
+    """Compare the models, divide the variance, and plan further studies."""
     design = measurement_design(parts, cells)
     tables = {
         "contrasts": contrasts(posterior, level=level, rope=rope),

@@ -155,19 +155,7 @@ def left_of(source: Source, plan: Plan, *, fixed_prefixes: bool = False) -> floa
 def error(
     scores: Scores, measure: str, plans: Sequence[Plan | None], *, relative: bool
 ) -> np.ndarray:
-    """Return ``[draw, plan]`` the error variance of the scores.
-
-    Parameters
-    ----------
-    scores
-        The sources of error.
-    measure
-        A dimension, or the total.
-    plans
-        Designs with as many statements keyed each way; None is the design at hand.
-    relative
-        Whether to leave out what is the same for all models.
-    """
+    """Return ``[draw, plan]`` the error variance of the scores."""
     at = scores.measures.index(measure)
     total = np.zeros((len(scores.universe), len(plans)))
     for source in scores.sources:
@@ -200,24 +188,6 @@ def scores_of(
     number as divisor. Theta is a model's position on the items and prefixes that it was asked:
     what it holds of their means is subtracted, as in the expected mean squares of an analysis
     of variance, down to 0.
-
-    Parameters
-    ----------
-    posterior
-        As `polbayes.fit.posterior.components.with_variances` leaves it.
-    study
-        The design.
-    latent
-        Whether answers are numbers on the latent scale. An ordinal answer tells less than
-        that: its variance around the predictor is then that of the answer, over the squared
-        slope of the answer's expectation.
-    fixed_prefixes
-        Whether the prefixes are fixed.
-
-    Returns
-    -------
-    Scores or None
-        None for a single model, which cannot be told from others.
     """
     if len(study.models) < 2:
         return None

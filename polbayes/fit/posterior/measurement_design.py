@@ -185,15 +185,7 @@ def _shares(frame: "pd.DataFrame") -> np.ndarray:
 
 
 def measurement_design(parts: Mapping[str, BoundPart], cells: Cells) -> Study:
-    """Describe the design of the answers that a spec was fitted to.
-
-    Parameters
-    ----------
-    parts
-        The spec's parts, bound to the cells.
-    cells
-        What was asked and answered.
-    """
+    """Describe the design of the answers that a spec was fitted to."""
     weights, frame = weigh(cells), cells.frame
     keyed = weights.mean(frame["keying"].to_numpy(dtype=float))
     index = {

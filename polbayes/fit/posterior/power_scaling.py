@@ -32,15 +32,7 @@ _CHUNK = 2000
 
 
 def log_prior(built: Built, drawn: "xr.Dataset") -> np.ndarray:
-    """Return ``[chain, draw]`` the log-density of the numbers at the top, up to a constant.
-
-    Parameters
-    ----------
-    built
-        The model.
-    drawn
-        Its draws.
-    """
+    """Return ``[chain, draw]`` the log-density of the numbers at the top, up to a constant."""
     layout = built.layout.sampled
     priors = priors_of(layout, built.spec, built.cells)
     scales = [built.spec.prior(part, name, "sd") for part, name, _ in layout.scales]
@@ -68,13 +60,6 @@ def log_likelihood_of(built: Built, drawn: "xr.Dataset") -> np.ndarray:
     """Return ``[chain, draw]`` the log-likelihood of all answers.
 
     Effects that enter one cell alone are integrated out.
-
-    Parameters
-    ----------
-    built
-        The model.
-    drawn
-        Its draws.
     """
     draws = draws_of(drawn)
     total = np.zeros(len(draws.effects))
@@ -85,25 +70,7 @@ def log_likelihood_of(built: Built, drawn: "xr.Dataset") -> np.ndarray:
 
 
 def power_scaling(built: Built, drawn: "xr.Dataset", posterior: "xr.Dataset") -> "pd.DataFrame":
-    """Tell for each headline quantity how sensitive it is to prior and likelihood.
-
-    Parameters
-    ----------
-    built
-        The model.
-    drawn
-        Its draws.
-    posterior
-        The same under public names.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``measure`` (of `MEASURES`), ``model``, ``dimension`` (empty where there is none),
-        ``prior`` and ``likelihood``, the sensitivities (0 is none, from 0.05 on it counts), and
-        ``diagnosis``: ``prior`` where the prior moves the quantity and the answers do not,
-        ``conflict`` where both do, so that they may say different things, or empty.
-    """
+    """Tell for each headline quantity how sensitive it is to prior and likelihood."""
     import pandas as pd
 
     step = max(1, drawn.sizes["chain"] * drawn.sizes["draw"] // _DRAWS)

@@ -194,15 +194,6 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
 
     As many answers a cell as were usable; where the spec has a part for validity, as many as
     that makes usable of those that were asked.
-
-    Parameters
-    ----------
-    built
-        The model.
-    draws
-        The draws, one replicate each.
-    seed
-        Fixes the replicates.
     """
     from scipy.special import expit
 
@@ -264,15 +255,6 @@ def posterior_predictive(
         Fixes the replicates.
     most
         Draws that are used, evenly spread.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a statistic and group: ``statistic``, the labels of the group (`LABELS`, empty
-        where they do not apply), ``n`` answers, ``observed``, ``estimate`` (median of the
-        replicates), ``lower``, ``upper``, ``lower_50``, ``upper_50``, ``p`` (share of replicates
-        above what was observed, those equal to it counted half) and ``level``. Last those of
-        `quirk_tails`.
     """
     import pandas as pd
 
@@ -299,12 +281,6 @@ def quirk_tails(built: Built, draws: Draws, *, level: float, seed: int) -> list[
 
     A realised discrepancy (Gelman, Meng and Stern 1996): the kurtosis of a model's quirks in each
     draw, beside that of as many new ones. Where the model is right both have the same distribution.
-
-    Returns
-    -------
-    list of pandas.DataFrame
-        None, or one with a row a model of at least eight statements: ``n`` statements, ``observed``
-        the median over the draws, ``p`` the share of draws whose new quirks have the larger one.
     """
     rng, out = np.random.default_rng(seed), []
     for block in built.layout.blocks:
@@ -355,19 +331,7 @@ def _intervals(rows: np.ndarray, level: float) -> dict[str, np.ndarray]:
 
 
 def coverage(predictive: "pd.DataFrame") -> "pd.DataFrame":
-    """Count how many observed values lie within the intervals of the replicates.
-
-    Parameters
-    ----------
-    predictive
-        As from `posterior_predictive`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``statistic, groups, inside_50, inside, level``, the two shares, ends counted as inside;
-        last a row ``all``.
-    """
+    """Count how many observed values lie within the intervals of the replicates."""
     import pandas as pd
 
     rows = []

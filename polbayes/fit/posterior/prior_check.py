@@ -35,21 +35,6 @@ def prior_draws(built: Built, *, draws: int, seed: int) -> "xr.Dataset":
 
     The likelihood enters the model as potentials, which drawing from the prior leaves out; where
     the chains start plays no part in it.
-
-    Parameters
-    ----------
-    built
-        The model.
-    draws
-        How many.
-    seed
-        Fixes them.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``effects`` and, where the model has them, ``sd`` and ``gap``, as the sampler leaves
-        them, in one chain.
     """
     import pymc as pm
     import xarray as xr
@@ -69,26 +54,7 @@ def prior_draws(built: Built, *, draws: int, seed: int) -> "xr.Dataset":
 def prior_predictive(
     built: Built, *, level: float = 0.9, seed: int, draws: int = REPLICATES
 ) -> "pd.DataFrame":
-    """Say what the priors imply for the statistics that a fit is checked by.
-
-    Parameters
-    ----------
-    built
-        The model; of its answers only the numbers are used.
-    level
-        Probability of the wider interval.
-    seed
-        Fixes the draws.
-    draws
-        How many.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``quantity, estimate`` (median), ``lower, upper, lower_50, upper_50, level``: the bias
-        measure of a model, and each statistic of `polbayes.fit.posterior.predictive`, over draws
-        and groups together.
-    """
+    """Say what the priors imply for the statistics that a fit is checked by."""
     drawn = prior_draws(built, draws=draws, seed=seed)
     bias = bias_measure(built, drawn)
     values = {

@@ -19,23 +19,6 @@ def variance_shares(posterior: "xr.Dataset", study: Study, *, level: float) -> "
 
     The effects are taken as they are in each draw, with the number of the free ones as
     divisor, and not as a sample of effects that there might be (Gelman 2005).
-
-    Parameters
-    ----------
-    posterior
-        As `polbayes.fit.posterior.components.with_variances` leaves it.
-    study
-        The design.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``model, dimension, component, estimate, sd, lower, upper, level``, and ``variance``,
-        the posterior mean of the variance itself. Rows without a model are about all of them;
-        those of one model divide what differs between the answers of this model. The shares
-        of a model and dimension sum to 1. The total is about an answer on any dimension.
     """
     import pandas as pd
 

@@ -19,30 +19,7 @@ _DRAW = ("chain", "draw")
 def summarise(
     posterior: "xr.Dataset", *, level: float, items: "pd.DataFrame | None" = None
 ) -> dict[str, "pd.DataFrame"]:
-    """Summarise a posterior into the tables of the report.
-
-    Parameters
-    ----------
-    posterior
-        As `polbayes.fit.posterior.naming.name_posterior` names it.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-    items
-        ``item, dimension, direction`` to describe the items with.
-
-    Returns
-    -------
-    dict
-        ``theta`` (positions on statements like those asked), ``theta_asked`` (on these
-        statements), ``lean``, ``bias_posterior``, ``decisiveness`` (``measure`` is
-        ``decisiveness`` or ``repetition``), ``pairwise``, ``ranks`` and, where the spec has them,
-        ``acquiescence``, ``prefix_effects``, ``sensitivity``, ``items``, ``wordings``,
-        ``validity_posterior``, ``confusion`` (of the coder),
-        ``coefficients``, ``group_effects`` and those of
-        `polbayes.fit.posterior.by_instrument.instrument_tables`.
-        Columns ``estimate`` (posterior mean), ``sd``, ``lower``, ``upper``, ``level``, and
-        ``p_left``, the probability of lying left of 0.
-    """
+    """Summarise a posterior into the tables of the report."""
     tables = {"theta": interval_table(posterior["theta"], level, left=True)}
     for name in ("theta_asked", "lean"):
         tables[name] = interval_table(posterior[name], level, left=True)

@@ -15,23 +15,7 @@ if TYPE_CHECKING:
 def approximate(
     model: "pm.Model", config: "SamplerConfig", *, seed: int
 ) -> tuple["xr.Dataset", "xr.Dataset"]:
-    """Approximate the posterior by independent normals (ADVI, Kucukelbir et al. 2017).
-
-    Parameters
-    ----------
-    model
-        The model.
-    config
-        `tune` steps of optimisation; `chains` times `draws` independent draws.
-    seed
-        Fixes the draws.
-
-    Returns
-    -------
-    posterior, sample_stats : xarray.Dataset
-        As of a sampler. ``pareto_k`` in the second is the shape of the tail of the importance
-        ratios (Yao et al. 2018): above 0.7 the approximation is far from the posterior.
-    """
+    """Approximate the posterior by independent normals (ADVI, Kucukelbir et al. 2017)."""
     import pymc as pm
     import xarray as xr
     from arviz import psislw

@@ -145,12 +145,6 @@ def with_integrated(built: Built, drawn: "xr.Dataset", *, seed: int) -> "xr.Data
         Its draws, ``[chain, draw, ...]``, as they were sampled.
     seed
         Fixes the effects.
-
-    Returns
-    -------
-    xarray.Dataset
-        With ``effects`` as `built.layout` has them; the draws themselves where nothing was
-        integrated out.
     """
     whole, sampled = built.layout, built.layout.sampled
     if whole.integrating is None:

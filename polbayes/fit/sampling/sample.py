@@ -82,22 +82,7 @@ def _nutpie(built: Built, config: "SamplerConfig", seed: int) -> Any:
 
 
 def draw_with_nutpie(compiled: Any, config: "SamplerConfig", seed: int) -> Any:
-    """Draw from a model that is compiled for nutpie.
-
-    Parameters
-    ----------
-    compiled
-        The model.
-    config
-        Chains, draws and step-size target.
-    seed
-        Fixes the draws.
-
-    Returns
-    -------
-    arviz.InferenceData
-        Without warm-up draws.
-    """
+    """Draw from a model that is compiled for nutpie."""
     import nutpie
 
     sampler = nutpie.sample(
@@ -120,18 +105,7 @@ def draw_with_nutpie(compiled: Any, config: "SamplerConfig", seed: int) -> Any:
 
 
 def compiled_density(built: Built) -> Any:
-    """Return the model as nutpie samples it, from one function that all specs have in common.
-
-    Parameters
-    ----------
-    built
-        The model.
-
-    Returns
-    -------
-    nutpie.sample.CompiledModel or None
-        None where a term has more than two correlated coefficients, and for models of Bambi's.
-    """
+    """Return the model as nutpie samples it, from one function that all specs have in common."""
     if not isinstance(built, Built):
         return None
     if any(block.correlated and block.scales[1] > 2 for block in built.layout.sampled.blocks):
@@ -157,18 +131,7 @@ class Sampled(Protocol):
 
 
 def compiled_for_nutpie(density: Sampled) -> Any:
-    """Return a log-posterior as nutpie samples it.
-
-    Parameters
-    ----------
-    density
-        The log-posterior.
-
-    Returns
-    -------
-    nutpie.sample.CompiledModel
-        Its draws have the values that are not empty.
-    """
+    """Return a log-posterior as nutpie samples it."""
     import nutpie
 
     found = density.values(density.start(0))

@@ -134,20 +134,7 @@ def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
 
 
 def check_coder(data: "xr.Dataset", spec: Spec) -> Coder | None:
-    """Read what is known of the errors of the coder of a dataset; None without a part for them.
-
-    Parameters
-    ----------
-    data
-        A response dataset, or a design.
-    spec
-        The spec.
-
-    Raises
-    ------
-    UserError
-        If it is not there, or does not fit the spec.
-    """
+    """Read what is known of the errors of the coder of a dataset; None without a part for them."""
     if spec.misclassification is None:
         return None
     models = [str(name) for name in data["model"].values]
@@ -155,13 +142,7 @@ def check_coder(data: "xr.Dataset", spec: Spec) -> Coder | None:
 
 
 def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
-    """Lay a dataset out as one row per asked cell, restricted by `spec.select`.
-
-    Raises
-    ------
-    UserError
-        If the spec names a variable or a value that the data do not have.
-    """
+    """Lay a dataset out as one row per asked cell, restricted by `spec.select`."""
     from polbayes.data.dataset import to_frame
 
     source = data
@@ -283,15 +264,7 @@ def _ordinal(
 def _first_of_copies(
     frame: "pd.DataFrame", notes: list[str]
 ) -> tuple["pd.DataFrame", tuple[str, ...]]:
-    """Leave out all runs but the first of models whose decoding gives one answer.
-
-    Returns
-    -------
-    frame
-        Without these runs.
-    copies
-        The models.
-    """
+    """Leave out all runs but the first of models whose decoding gives one answer."""
     if "decoding" not in frame:
         return frame, ()
     same = frame["decoding"].isin(ONE_ANSWER)

@@ -115,27 +115,13 @@ def _units(part: str, spec: Spec, frame: "pd.DataFrame", index: np.ndarray) -> n
 
 
 def attributes_of(frame: "pd.DataFrame") -> set[str]:
-    """Return the variables that tell groups of models apart.
-
-    Parameters
-    ----------
-    frame
-        One row a cell; such a variable has one value a model, and not the same for all.
-    """
+    """Return the variables that tell groups of models apart."""
     by_model = frame.groupby("model", observed=True).nunique().max()
     return {str(n) for n in by_model.index[by_model == 1] if frame[n].nunique() > 1}
 
 
 def part_variables(spec: Spec, part: str) -> set[str]:
-    """Return all variables in the formula of a part.
-
-    Parameters
-    ----------
-    spec
-        The analysis spec.
-    part
-        Name of a part that it has.
-    """
+    """Return all variables in the formula of a part."""
     formula = spec.parts[part]
     names = {n for one in _common_sets(formula.common) for n in one}
     for group in formula.groups:
@@ -162,15 +148,7 @@ def _common_sets(common: str) -> list[tuple[str, ...]]:
 
 
 def holds_mean(common: str, frame: "pd.DataFrame") -> bool:
-    """Whether common terms hold a mean, be it without an intercept as ``0 + dimension`` does.
-
-    Parameters
-    ----------
-    common
-        The common part of a formula.
-    frame
-        One row a cell.
-    """
+    """Whether common terms hold a mean, be it without an intercept as ``0 + dimension`` does."""
     from formulae import design_matrices
 
     if common == "0":

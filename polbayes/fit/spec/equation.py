@@ -11,20 +11,7 @@ _OWN = {"decisiveness": "κ = exp(decisiveness), the unit of η is the standard 
 
 
 def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
-    """Write a spec as the equations it means.
-
-    Parameters
-    ----------
-    spec
-        The analysis spec.
-    parts
-        The spec bound to data, if there are any; then the constraints are named too.
-
-    Returns
-    -------
-    str
-        One equation a line.
-    """
+    """Write a spec as the equations it means."""
     family = spec.observation
     link, texts = family.sharp_link if spec.sampled_items else family.link, {**_OWN, **family.texts}
     lines = [link.format(response=spec.response), f"η = {_predictor(spec)}"]

@@ -115,17 +115,7 @@ def log_density(prior: Prior, values: np.ndarray) -> np.ndarray:
 
 
 def draw_vector(priors: Sequence[Prior], name: str, start: Any = None) -> Any:
-    """Draw a vector in the current PyMC model whose entries have these priors.
-
-    Parameters
-    ----------
-    priors
-        One an entry; all of the same distribution.
-    name
-        Name of the random variable.
-    start
-        Where sampling starts; None leaves that to PyMC.
-    """
+    """Draw a vector in the current PyMC model whose entries have these priors."""
     import pymc as pm
     import pytensor.tensor as pt
 

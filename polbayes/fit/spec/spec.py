@@ -177,13 +177,7 @@ class Spec:
 
 
 def parse_spec(config: "AnalysisConfig") -> Spec:
-    """Parse and check a spec as far as that needs no data.
-
-    Raises
-    ------
-    UserError
-        Naming the key that is unknown or does not fit, and what would be right.
-    """
+    """Parse and check a spec as far as that needs no data."""
     family = FAMILIES.chosen(config.family, where="analysis.family")
     if config.response not in family.responses:
         raise unknown(
@@ -264,13 +258,7 @@ def _check_unit(parts: Mapping[str, Formula], given: Mapping[str, str]) -> None:
 
 
 def without_errors(spec: Spec) -> Spec:
-    """Return a spec of what was answered, whatever a coder makes of it.
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    """
+    """Return a spec of what was answered, whatever a coder makes of it."""
     return replace(spec, misclassification=None)
 
 

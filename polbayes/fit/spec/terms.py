@@ -285,13 +285,7 @@ def _check_keying(spec: Spec, frame: "pd.DataFrame") -> None:
 
 
 def by_item(term: GroupTerm) -> bool:
-    """Tell whether a term has one effect an item.
-
-    Parameters
-    ----------
-    term
-        The term.
-    """
+    """Tell whether a term has one effect an item."""
     return term.factors == ("item",) and term.expr == "1"
 
 

@@ -79,13 +79,7 @@ class SubmititEngine:
         return wanted
 
     def submit(self, shard: Shard) -> object:
-        """Have a shard asked (see `Engine`).
-
-        Raises
-        ------
-        UserError
-            If SLURM does not take the job.
-        """
+        """Have a shard asked (see `Engine`)."""
         from submitit.core.utils import FailedJobError
 
         try:

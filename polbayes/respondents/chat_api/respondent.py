@@ -36,13 +36,7 @@ _TRIAL = Question(
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-    """Return what the design says about a model behind a server; nobody is asked.
-
-    Raises
-    ------
-    UserError
-        If its declaration cannot be used, or the template has no text for it.
-    """
+    """Return what the design says about a model behind a server; nobody is asked."""
     check_api(name, config)
     return chat_info(name, config, template)
 
@@ -50,13 +44,7 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
 def open_chat_api(
     name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
 ) -> "ChatApiRespondent":
-    """Make a respondent of a model behind a server.
-
-    Raises
-    ------
-    UserError
-        If its declaration cannot be used, or its key is not in the environment.
-    """
+    """Make a respondent of a model behind a server."""
     info = describe(name, config, template)
     return ChatApiRespondent(info, check_api(name, config), elicitation, key_of(name, config))
 
@@ -202,25 +190,13 @@ class ChatApiRespondent:
         )
 
     def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
-        """Return the probability mass of each option (question, option) that was seen.
-
-        Raises
-        ------
-        ValueError
-            If a question could not be answered.
-        """
+        """Return the probability mass of each option (question, option) that was seen."""
         rows = self._in_order([(question, 0) for question in questions], lexicon)
         none = (np.nan,) * len(lexicon.options)
         return np.array([row.mass or none for row in rows]).reshape(-1, len(none))
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
-        """Return one open answer to each question.
-
-        Raises
-        ------
-        ValueError
-            If a question could not be answered.
-        """
+        """Return one open answer to each question."""
         rows = self._in_order(list(zip(questions, seeds, strict=True)), None)
         return [row.completion for row in rows if row.completion is not None]
 

@@ -25,13 +25,7 @@ def api_of(config: RespondentConfig) -> ApiConfig:
 
 
 def check_api(name: str, config: RespondentConfig) -> ApiConfig:
-    """Refuse a declaration that cannot be meant, and return it.
-
-    Raises
-    ------
-    UserError
-        Naming the key; a value that may hold a secret is not repeated.
-    """
+    """Refuse a declaration that cannot be meant, and return it."""
     where = f"respondents.{name}"
     if not config.checkpoint:
         raise UserError(f"{where}.checkpoint: is empty; give the server's name for the model.")
@@ -118,13 +112,7 @@ def answer_settings_of(config: RespondentConfig) -> Mapping[str, Any]:
 
 
 def key_of(name: str, config: RespondentConfig) -> str | None:
-    """Return the key from the environment; None where the server takes none.
-
-    Raises
-    ------
-    UserError
-        If the variable is not set, or holds what no header can.
-    """
+    """Return the key from the environment; None where the server takes none."""
     variable = api_of(config).key_variable
     if variable is None:
         return None
@@ -141,11 +129,5 @@ def key_of(name: str, config: RespondentConfig) -> str | None:
 
 
 def check_key(name: str, config: RespondentConfig) -> None:
-    """Refuse to ask a respondent whose key is not there.
-
-    Raises
-    ------
-    UserError
-        As `key_of`.
-    """
+    """Refuse to ask a respondent whose key is not there."""
     key_of(name, config)

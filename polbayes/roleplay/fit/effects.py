@@ -98,13 +98,7 @@ def pull_back(
     of_w: np.ndarray,
     of_scales: np.ndarray,
 ) -> np.ndarray:
-    """Add the slopes with respect to coordinates and scales, those of the density among them.
-
-    Returns
-    -------
-    numpy.ndarray
-        The slope with respect to `worth`.
-    """
+    """Add the slopes with respect to coordinates and scales, those of the density among them."""
     of_worth = np.zeros(worth.shape[0])
     for k in range(w.shape[0]):
         s = _whole(scales[scale[k]], extra[k])

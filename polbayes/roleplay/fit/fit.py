@@ -132,15 +132,7 @@ def fit_rated(
     seed: int = 1,
     kept: Path | None = None,
 ) -> FacetFit:
-    """Fit the many-facet model to ratings of any scale, as `gather` lays them out.
-
-    Parameters
-    ----------
-    rated
-        The ratings.
-    scales, sampler, seed, kept
-        See `fit_ratings`.
-    """
+    """Fit the many-facet model to ratings of any scale, as `gather` lays them out."""
     from polbayes.config.schema import SamplerConfig
 
     sampler = sampler or SamplerConfig(tune=400, draws=500, target_accept=0.8)
@@ -156,13 +148,7 @@ def fit_rated(
 
 
 def check_facet_sampler(sampler: "SamplerConfig") -> None:
-    """Refuse a sampler that cannot draw from the many-facet model.
-
-    Raises
-    ------
-    UserError
-        Naming the key that does not fit.
-    """
+    """Refuse a sampler that cannot draw from the many-facet model."""
     check_sampler(sampler)
     if sampler.backend != "nutpie":
         raise UserError(

@@ -36,13 +36,6 @@ _DRAW = ("chain", "draw")
 def name_posterior(drawn: "xr.Dataset", model: FacetModel) -> "xr.Dataset":
     """Name the draws.
 
-    Parameters
-    ----------
-    drawn
-        Draws of what `polbayes.roleplay.fit.density.FacetDensity.values` returns.
-    model
-        The model.
-
     Returns
     -------
     xarray.Dataset

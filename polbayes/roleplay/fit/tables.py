@@ -22,13 +22,6 @@ OF_SELVES = {"self_level": 0.0, "self_tilt": 0.0}
 def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, "pd.DataFrame"]:
     """Summarise a fit.
 
-    Parameters
-    ----------
-    fit
-        The fit.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-
     Returns
     -------
     dict

@@ -34,28 +34,7 @@ _BOUNDS = {"rating": RATING_MAX, COMMITMENT: COMMITMENT_MAX}
 def ratings_from_table(
     table: "pd.DataFrame", asking: Mapping[str, int] | None = None
 ) -> "xr.Dataset":
-    """Lay a tidy table of ratings out as a dataset.
-
-    Parameters
-    ----------
-    table
-        One row a rating, with columns ``model``, ``scenario``, ``twin``, ``wording``,
-        ``stage``, ``judge``, ``value`` (a value, or ``commitment``) and ``rating`` (NaN where
-        the judge gave none that is usable).
-    asking
-        Side of the person who asks in the original twin, by scenario: -1 left, +1 right.
-
-    Returns
-    -------
-    xarray.Dataset
-        As described in this module, checked.
-
-    Raises
-    ------
-    UserError
-        If a column is missing, a name unknown, a rating occurs twice or is out of range, or a
-        scenario has no side in `asking`.
-    """
+    """Lay a tidy table of ratings out as a dataset."""
     import xarray as xr
 
     columns = [*RATED_DIMS, "value", "rating"]
@@ -137,13 +116,7 @@ def check_ratings(data: "xr.Dataset") -> None:
 
 
 def self_weights(data: "xr.Dataset") -> "xr.DataArray":
-    """Give judges weight 0 where they rate themselves and 1 elsewhere.
-
-    Returns
-    -------
-    xarray.DataArray
-        Over ``model, judge``; a judge is the model that has its name.
-    """
+    """Give judges weight 0 where they rate themselves and 1 elsewhere."""
     return (data["model"] != data["judge"]).astype(np.float64).transpose("model", "judge")
 
 
@@ -178,14 +151,7 @@ def judge_means(data: "xr.Dataset", weights: "xr.DataArray | None" = None) -> "x
 
 
 def mean_commitment(data: "xr.Dataset", weights: "xr.DataArray | None" = None) -> "xr.DataArray":
-    """Average the judges' ratings of commitment.
-
-    Returns
-    -------
-    xarray.DataArray
-        Over ``model, scenario, twin, wording, stage``, in [0, 5]; NaN where no judge of
-        positive weight gave one.
-    """
+    """Average the judges' ratings of commitment."""
     there = data[COMMITMENT].notnull()
     w = there.astype(np.float64) * (1.0 if weights is None else weights)
     weight = w.sum("judge")

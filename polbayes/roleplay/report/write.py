@@ -48,13 +48,7 @@ SECTIONS: Mapping[str, Callable[[RatingsResults], Section | None]] = {
 
 
 def write_ratings_report(job: Job[RoleplayPlan]) -> list[str]:
-    """Write the report of a roleplay.
-
-    Returns
-    -------
-    list of str
-        Its pages, relative to the run's folder.
-    """
+    """Write the report of a roleplay."""
     results = assemble(job)
     made = {name: section(results) for name, section in SECTIONS.items()}
     present = [section for section in made.values() if section is not None]

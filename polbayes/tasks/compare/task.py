@@ -44,20 +44,7 @@ class _Job:
 
 
 def compare(config: RunConfig, *, command: Sequence[str]) -> None:
-    """Compare finished runs, and do nothing that was done before.
-
-    Parameters
-    ----------
-    config
-        With `runs` and, as far as the command says so, how they are analysed.
-    command
-        The command line.
-
-    Raises
-    ------
-    UserError
-        If a run is missing, unfinished or damaged, or the runs cannot be compared.
-    """
+    """Compare finished runs, and do nothing that was done before."""
     folders = check_finished(config.runs)
     folder = Path(config.run_dir).expanduser()
     manifest = _manifest(folder, list(folders))

@@ -58,23 +58,6 @@ def compare_specs_of_run(
     Fits are kept in ``comparisons/fits`` of the run's folder, and none is done twice; the run's
     own fit is used where it is one of them. The table goes to ``comparisons/specs.csv``, and into
     the run's report if it has one.
-
-    Parameters
-    ----------
-    config, text
-        The checked config, and the same as YAML.
-    overrides, config_dir
-        What it was composed from, to compose it with each of the analyses.
-
-    Returns
-    -------
-    str
-        The comparison, to be printed.
-
-    Raises
-    ------
-    UserError
-        If the run is not there, or the specs cannot be compared on its answers.
     """
     import pandas as pd
 

@@ -41,13 +41,7 @@ _JUDGING = ElicitationConfig(template="faulborn", max_new_tokens=8, top_k=1, tem
 
 
 def nli_config(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
-    """Return the declaration of a coder as it compares two statements.
-
-    Raises
-    ------
-    UserError
-        If there is no such coder, or it is not of kind nli.
-    """
+    """Return the declaration of a coder as it compares two statements."""
     declared = resolve(name, models)
     if declared.kind != "nli":
         raise UserError(
@@ -58,13 +52,7 @@ def nli_config(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
 
 
 def check_least(least: Mapping[str, float]) -> None:
-    """Refuse thresholds that are none.
-
-    Raises
-    ------
-    UserError
-        For a kind that is none, or a probability that is none.
-    """
+    """Refuse thresholds that are none."""
     for kind, value in least.items():
         if kind not in KINDS:
             raise unknown("kind", kind, KINDS, where="paraphrase.least")
@@ -81,29 +69,7 @@ def infer(
     models: Mapping[str, CoderConfig],
     journal_dir: Path,
 ) -> "pd.DataFrame":
-    """Compare candidates with their statements by natural-language inference.
-
-    Parameters
-    ----------
-    texts, originals, kinds
-        Of each candidate.
-    nli, models
-        The coder and the declared ones.
-    journal_dir
-        Where what it reads is kept, so that nothing is read twice.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a candidate, probabilities in [0, 1]: ``entails`` and ``contradicts`` with the
-        candidate as premise, ``entailed`` and ``contradicted`` with the statement as premise, and
-        ``relation``, the smaller of the two that its kind is about. NaN where it cannot be read.
-
-    Raises
-    ------
-    UserError
-        If the checkpoint cannot be used.
-    """
+    """Compare candidates with their statements by natural-language inference."""
     import pandas as pd
 
     coder = get_coder(nli, {nli: nli_config(nli, models)}, journal_dir=journal_dir)
@@ -133,31 +99,7 @@ def judged(
     seed: int,
     journal_dir: Path,
 ) -> list[str]:
-    """Have a respondent judge how candidates relate to their statements.
-
-    Parameters
-    ----------
-    texts, originals
-        Of each candidate.
-    judge
-        The respondent's name and who it is. It answers greedily.
-    batch_size
-        Of its questions.
-    seed
-        Of the run.
-    journal_dir
-        Where its answers are kept, so that no pair is judged twice.
-
-    Returns
-    -------
-    list of str
-        For each candidate one of `VERDICTS`, or `UNREAD` where the answer names none or several.
-
-    Raises
-    ------
-    UserError, KeyboardInterrupt
-        As `polbayes.judging.engine.Judge.verdicts` does.
-    """
+    """Have a respondent judge how candidates relate to their statements."""
     pairs = list(zip(originals, texts, strict=True))
     if not pairs:
         return []

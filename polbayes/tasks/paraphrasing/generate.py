@@ -48,37 +48,7 @@ def generate(
     seed: int,
     journal_dir: Path,
 ) -> "pd.DataFrame":
-    """Ask every respondent for wordings of every statement, what was asked before left out.
-
-    Parameters
-    ----------
-    instruments
-        Whose original statements are reworded.
-    instructions
-        Each is given `config.calls` times a statement.
-    respondents
-        By name, which becomes the name of the set.
-    config
-        Calls and how the answers are sampled.
-    items
-        Ids of the items; all by default.
-    seed
-        With statement and call it fixes the answer.
-    journal_dir
-        Where the answers are kept, a folder an instruction.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a line of an answer, an empty answer being one: the columns of `CANDIDATE`;
-        ``call`` and ``line`` count from 1; ``reason`` is ``failed`` where no answer came, and
-        ``cut_off`` for a last line that the limit of new tokens cut, else empty.
-
-    Raises
-    ------
-    UserError, KeyboardInterrupt
-        As `polbayes.probing.probe.probe` does.
-    """
+    """Ask every respondent for wordings of every statement, what was asked before left out."""
     import pandas as pd
 
     rows: list[dict[str, object]] = []
