@@ -219,7 +219,7 @@ class Judge:
         """Lay the questions of one attempt out, with the pairs as items and votes as runs."""
         from polbayes.instrument.design import design
         from polbayes.instrument.questionnaires import Instrument, Item, Variant
-        from polbayes.probing.probe import model_info
+        from polbayes.respondents import describe
 
         def item(key: str, pair: Pair) -> Item:
             material = self.asked.rubric.material(*pair, again=attempt > 1)
@@ -232,7 +232,7 @@ class Judge:
         data = design(
             [Instrument("judge", "judge", "", tuple(item(*pair) for pair in pairs.items()))],
             [_PREFIX],
-            [model_info(self.asked.journal_name, self.asked.respondent, self.asked.template)],
+            [describe(self.asked.journal_name, self.asked.respondent, self.asked.template)],
             runs=max(missing.values()),
         )
         counts = np.array([missing.get(key, 1) for key in pairs])

@@ -23,7 +23,8 @@ from polbayes.instrument.design import design
 from polbayes.instrument.prompts import Prefix, Template
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
 from polbayes.instrument.wordings import KINDS
-from polbayes.probing.probe import model_info, probe
+from polbayes.probing.probe import probe
+from polbayes.respondents import describe
 from polbayes.tasks.paraphrasing.instructions import rubric
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def judged(
     asked = design(
         [Instrument("judge", "judge", "", tuple(_item(k, pair) for k, pair in pairs.items()))],
         [prefix],
-        [model_info(name, config, template)],
+        [describe(name, config, template)],
     )
     answered = probe(
         asked,
