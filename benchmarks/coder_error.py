@@ -26,9 +26,9 @@ import xarray as xr
 from polbayes.config.schema import AnalysisConfig, MisclassificationConfig, SamplerConfig
 from polbayes.data.dataset import MISSING, STANCE, STANCE_CLASSES, STATUS, write_dataset
 from polbayes.data.files import replacing
-from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
-from polbayes.fit.spec import parse_spec
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.spec import parse_spec
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Variant

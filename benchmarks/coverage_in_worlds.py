@@ -28,9 +28,9 @@ import pandas as pd
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.data.dataset import NOT_ASKED, STATUS
-from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
-from polbayes.fit.spec import parse_spec
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.spec import parse_spec
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
@@ -145,7 +145,7 @@ def simulate(world: str, rng: np.random.Generator) -> tuple[Any, np.ndarray, np.
     return data.assign(status=(dims, status), stance=(dims, stance)), theta, np.stack(lean, axis=1)
 
 
-def one(world: str, draws: int, seed: int) -> dict[str, Any]:
+def one(world: str, tune: int, draws: int, seed: int) -> dict[str, Any]:
     """Fit one data set; return which shares of intervals cover, and how wide they are."""
     data, theta, lean = simulate(world, np.random.default_rng([WORLDS.index(world), seed]))
     parts = dict(ALONE if world == "one_model" else PARTS)
@@ -155,7 +155,7 @@ def one(world: str, draws: int, seed: int) -> dict[str, Any]:
         parts["quirk"] += " + (1 | model:topic)"
         theta = theta / np.sqrt(0.5)  # in the unit of what is the statement's alone
     spec = parse_spec(AnalysisConfig(parts=parts))
-    sampler = SamplerConfig(chains=2, tune=250, draws=draws, target_accept=0.85)
+    sampler = SamplerConfig(chains=2, tune=tune, draws=draws, target_accept=0.85)
     posterior = fit(spec, gather_cells(data, spec), sampler, seed=seed).posterior
     posterior = posterior.sel(dimension=["economic", "cultural"])
     found = posterior["theta"].stack(sample=("chain", "draw")).transpose("sample", ...).to_numpy()
@@ -177,13 +177,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sets", type=int, default=200, help="data sets a world")
-    parser.add_argument("--draws", type=int, default=250)
+    parser.add_argument("--tune", type=int, default=250, help="warm-up draws a chain")
+    parser.add_argument("--draws", type=int, default=250, help="draws a chain, of two")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--worlds", nargs="+", default=list(WORLDS), choices=WORLDS)
     given = parser.parse_args()
     for world in given.worlds:
         with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
-            rows = list(pool.imap_unordered(partial(one, world, given.draws), range(given.sets)))
+            rows = list(
+                pool.imap_unordered(partial(one, world, given.tune, given.draws), range(given.sets))
+            )
         table = pd.DataFrame(rows)
         covered = [c for c in table if c in ("difference of θ", "lean", "θ")]
         text = ", ".join(

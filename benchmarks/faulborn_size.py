@@ -94,22 +94,22 @@ def fit_once(seed: int, sampler: dict[str, Any], size: Size) -> None:
     """Fit, and print one line of JSON: times, convergence and memory."""
     import resource
 
-    from polbayes.fit.cells import gather_cells
-    from polbayes.fit.diagnose import diagnose
     from polbayes.fit.fit import fit
-    from polbayes.fit.kept import Kept
-    from polbayes.fit.spec import parse_spec
+    from polbayes.fit.sampling.diagnose import diagnose
+    from polbayes.fit.sampling.draws_cache import DrawsCache
+    from polbayes.fit.spec.cells import gather_cells
+    from polbayes.fit.spec.spec import parse_spec
 
     data = simulate(size, seed=seed)
     started = time.monotonic()
     spec = parse_spec(AnalysisConfig(parts=PARTS))
     cells = gather_cells(data, spec)
     with tempfile.TemporaryDirectory() as folder:
-        kept = Kept(Path(folder) / "draws.nc", "as they are")
-        result = fit(spec, cells, SamplerConfig(**sampler), seed=seed, kept=kept)
+        cache = DrawsCache(Path(folder) / "draws.nc", "as they are")
+        result = fit(spec, cells, SamplerConfig(**sampler), seed=seed, cache=cache)
         seconds = time.monotonic() - started
         of_fit = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        conclude_and_report(data, spec, SamplerConfig(**sampler), seed, kept)
+        conclude_and_report(data, spec, SamplerConfig(**sampler), seed, cache)
         all_seconds = time.monotonic() - started
     diagnosis = diagnose(result.posterior, result.sample_stats)
     quantity = diagnosis.table["quantity"].str.split("[").str[0]
@@ -134,14 +134,16 @@ def fit_once(seed: int, sampler: dict[str, Any], size: Size) -> None:
     )
 
 
-def conclude_and_report(data: Any, spec: Any, sampler: SamplerConfig, seed: int, kept: Any) -> None:
+def conclude_and_report(
+    data: Any, spec: Any, sampler: SamplerConfig, seed: int, cache: Any
+) -> None:
     """Do what a run does after sampling: summaries, checks, PSIS-LOO, the report."""
     from polbayes.fit.analysis import fit_analysis
     from polbayes.report.results import Results
     from polbayes.report.write import write_report
 
-    found = fit_analysis(spec, data, sampler, level=0.9, seed=seed, kept=kept)
-    assert found.again
+    found = fit_analysis(spec, data, sampler, level=0.9, seed=seed, cache=cache)
+    assert found.from_cache
     results = Results(
         title="Faulborn's size",
         description="Answers drawn from the model.",
@@ -160,7 +162,7 @@ def conclude_and_report(data: Any, spec: Any, sampler: SamplerConfig, seed: int,
         provenance={},
         citations=[],
     )
-    write_report(results, kept.path.parent / "report")
+    write_report(results, cache.path.parent / "report")
 
 
 def in_empty_caches(*arguments: str) -> dict[str, Any]:
@@ -182,12 +184,12 @@ def in_empty_caches(*arguments: str) -> dict[str, Any]:
 
 def gradients(seed: int) -> None:
     """Time one evaluation of the likelihood and its gradient as the runs grow tenfold."""
-    from polbayes.fit import kernel
-    from polbayes.fit.cells import gather_cells
-    from polbayes.fit.layout import lay_out
-    from polbayes.fit.observed import answers_of
-    from polbayes.fit.spec import parse_spec
-    from polbayes.fit.terms import bind
+    from polbayes.fit.density import kernel
+    from polbayes.fit.density.layout import lay_out
+    from polbayes.fit.density.observed import answers_of
+    from polbayes.fit.spec.cells import gather_cells
+    from polbayes.fit.spec.spec import parse_spec
+    from polbayes.fit.spec.terms import bind
 
     spec, calls = parse_spec(AnalysisConfig(parts=PARTS)), []
     for runs in (3, 30):
@@ -195,7 +197,7 @@ def gradients(seed: int) -> None:
         cells = gather_cells(simulate(Size(runs=runs, missing=0.0), seed=seed), spec)
         layout = lay_out(bind(spec, cells), cells)
         effects = np.random.default_rng(seed).normal(0, 0.3, layout.blocks[-1].stop)
-        at, answers = layout.answers, answers_of(spec.family, cells)
+        at, answers = layout.answers, answers_of(spec, cells)
         rest = (kernel.ORDINAL, answers, *at.arrays.values())
         calls.append((runs, len(answers), effects, rest))
     seconds: dict[int, list[float]] = {runs: [] for runs, *_ in calls}

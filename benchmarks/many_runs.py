@@ -15,10 +15,10 @@ import numpy as np
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.data.dataset import STATUS
-from polbayes.fit.cells import gather_cells
-from polbayes.fit.diagnose import diagnose
 from polbayes.fit.fit import fit
-from polbayes.fit.spec import parse_spec
+from polbayes.fit.sampling.diagnose import diagnose
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.spec import parse_spec
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant

@@ -15,13 +15,13 @@ import xarray as xr
 from bootstrap import simulate
 
 from polbayes.config.compose import compose
-from polbayes.fit.cells import gather_cells
-from polbayes.fit.loo import leave_one_out
-from polbayes.fit.model import build
-from polbayes.fit.pointwise import draws_of, likelihoods, log_likelihood
-from polbayes.fit.predictive import posterior_predictive
-from polbayes.fit.spec import parse_spec
-from polbayes.fit.terms import bind
+from polbayes.fit.density.model import build
+from polbayes.fit.posterior.loo import leave_one_out
+from polbayes.fit.posterior.pointwise import draws_of, likelihoods, log_likelihood
+from polbayes.fit.posterior.predictive import posterior_predictive
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.spec import parse_spec
+from polbayes.fit.spec.terms import bind
 
 
 def main() -> None:

@@ -96,12 +96,12 @@ def rows(data: Any) -> pd.DataFrame:
 
 def by_polbayes(data: Any) -> tuple[float, float, Any]:
     """Fit with polbayes; return seconds of sampling and in all, and the posterior."""
-    from polbayes.fit.cells import gather_cells
-    from polbayes.fit.model import build
-    from polbayes.fit.readout import read_off
-    from polbayes.fit.sample import sample
-    from polbayes.fit.spec import parse_spec
-    from polbayes.fit.terms import bind
+    from polbayes.fit.density.model import build
+    from polbayes.fit.posterior.naming import name_posterior
+    from polbayes.fit.sampling.sample import sample
+    from polbayes.fit.spec.cells import gather_cells
+    from polbayes.fit.spec.spec import parse_spec
+    from polbayes.fit.spec.terms import bind
 
     started = used()
     spec = parse_spec(AnalysisConfig(parts=PARTS))
@@ -112,7 +112,7 @@ def by_polbayes(data: Any) -> tuple[float, float, Any]:
     ready = used()
     drawn, _ = sample(built, SamplerConfig(chains=CHAINS, tune=TUNE, draws=DRAWS), seed=1)
     done = used()
-    return done - ready, done - started, read_off(built, drawn)
+    return done - ready, done - started, name_posterior(built, drawn)
 
 
 def by_rows(frame: pd.DataFrame) -> tuple[float, float, Any]:

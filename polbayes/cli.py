@@ -48,13 +48,7 @@ _COLUMN = 28
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit.
-
-    Parameters
-    ----------
-    arguments
-        Without the program's name; those of the process by default.
-    """
+    """Run the command line and exit."""
     sys.exit(_main(list(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -74,7 +68,7 @@ def _main(arguments: list[str]) -> int:
         return 2
     except KeyboardInterrupt:
         print(
-            "\ninterrupted: answers given so far are kept; the same command goes on from there.",
+            "\ninterrupted: answers given so far are kept; the same command resumes from there.",
             file=sys.stderr,
         )
         return 130

@@ -265,7 +265,7 @@ def test_a_table_that_cannot_be_imported(called, tmp_path, change, more, says):
     [
         ("gone.csv", None, "gone.csv: no such file; set imported.path to the table of answers"),
         ("empty.csv", b"", "empty.csv: the file is empty"),
-        ("odd.xlsx", b"PK", "odd.xlsx: cannot be read by its ending '.xlsx'; give one of .csv"),
+        ("odd.xlsx", b"PK", "odd.xlsx: file type '.xlsx' is not supported; give one of .csv"),
         ("binary.csv", b"\xff\xfe\x00\x81" * 9, "binary.csv: cannot be read as a table"),
         ("binary.parquet", b"PAR1junk", "binary.parquet: cannot be read as a table"),
         ("broken.jsonl", b'{"model": "a"\n', "line 1 is not valid JSON"),

@@ -30,13 +30,7 @@ Pair = tuple[str, str]
 def open_checkpoint_coder(
     name: str, config: CoderConfig, models: Mapping[str, CoderConfig], journal_dir: Path | None
 ) -> "CheckpointCoder":
-    """Make a coder of a checkpoint; its weights are loaded when there is something to read.
-
-    Raises
-    ------
-    UserError
-        If the checkpoint cannot be used as this kind of coder.
-    """
+    """Make a coder of a checkpoint; its weights are loaded when there is something to read."""
     classifier = SequenceClassifier(name, config)
     how = reading(classifier.where, config, classifier.labels, classifier.trained)
     return CheckpointCoder(name, classifier, how, config, journal_dir)
@@ -84,27 +78,7 @@ class CheckpointCoder:
         }
 
     def __call__(self, statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
-        """Code answers; one that is empty, or not sure enough, is passed on.
-
-        Parameters
-        ----------
-        statements
-            For each response the statement that was put.
-        responses
-            Raw answers in any language; markdown is read as it is, chat markup is left out.
-
-        Returns
-        -------
-        numpy.ndarray
-            float32 of shape (response, stance_class), or rows of NaN.
-
-        Raises
-        ------
-        UserError
-            If the checkpoint cannot be loaded, or fails; what was read before is kept.
-        KeyboardInterrupt
-            When interrupted; what was read before is kept.
-        """
+        """Code answers; one that is empty, or not sure enough, is passed on."""
         texts = [without_markup(response) for response in responses]
         pairs = list(zip(statements, texts, strict=True))
         known = self._read([pair for pair in dict.fromkeys(pairs) if pair[1]])

@@ -15,27 +15,7 @@ _MOST = int(np.iinfo(np.int16).max)
 
 
 def one_row_an_answer(rows: "pd.DataFrame", config: ImportConfig, *, name: str) -> "pd.DataFrame":
-    """Repeat every row as often as its count says, the answers of a cell as so many runs.
-
-    Parameters
-    ----------
-    rows
-        Mapped columns of the table, all text; with ``count`` if the table has counts.
-    config
-        What was mapped.
-    name
-        The table's file name, for messages.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Without ``count``; the index is that of the table, for messages.
-
-    Raises
-    ------
-    UserError
-        If a count is no number, runs are given as well, or there are too many answers in a cell.
-    """
+    """Repeat every row as often as its count says, the answers of a cell as so many runs."""
     if "count" not in rows:
         return rows
     for where, given in (("columns", config.columns), ("constants", config.constants)):

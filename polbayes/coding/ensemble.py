@@ -14,13 +14,7 @@ from polbayes.errors import UserError
 def open_ensemble(
     name: str, config: CoderConfig, models: Mapping[str, CoderConfig], journal_dir: Path | None
 ) -> "Ensemble":
-    """Make an ensemble of coders that are declared elsewhere.
-
-    Raises
-    ------
-    UserError
-        If a member or a weight cannot be used.
-    """
+    """Make an ensemble of coders that are declared elsewhere."""
     where = f"coding.models.{name}"
     if len(config.weights) < 2:
         raise UserError(f"{where}: weights: name at least two coders, e.g. {{lexical: 1, nli: 2}}.")
@@ -33,7 +27,9 @@ def open_ensemble(
                 "put it before the ensemble in coding.coders."
             )
         if member not in CODERS and resolve(member, models).kind == "ensemble":
-            raise UserError(f"{where}: weights: '{member}' is an ensemble, which cannot be one's.")
+            raise UserError(
+                f"{where}: weights: '{member}' is an ensemble; ensembles cannot be nested."
+            )
     members = [get_coder(m, models, journal_dir=journal_dir) for m in config.weights]
     return Ensemble(members, list(config.weights.values()), threshold=config.threshold)
 
@@ -64,19 +60,7 @@ class Ensemble:
         return "; ".join(filter(None, (getattr(member, "about", "") for member in self._members)))
 
     def __call__(self, statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
-        """Code answers.
-
-        Parameters
-        ----------
-        statements, responses
-            As of any coder.
-
-        Returns
-        -------
-        numpy.ndarray
-            float32 of shape (response, stance_class). A member that abstains has no say: the mean
-            is over those that read the answer, and a row of NaN where none did.
-        """
+        """Code answers."""
         total = np.zeros((len(responses), len(STANCE_CLASSES)))
         weight = np.zeros((len(responses), 1))
         for member, own in zip(self._members, self._weights, strict=True):

@@ -109,17 +109,7 @@ _WEAK_ADVERBS = word_set("partially partly conditionally")
 
 
 def verbal(sentence: Sentence, statement: str, number: int) -> Iterator[Evidence]:
-    """Find statements of agreement or disagreement in a sentence.
-
-    Parameters
-    ----------
-    sentence
-        The sentence; one that is a question gives nothing.
-    statement
-        The statement that was put.
-    number
-        The number of the sentence in the answer.
-    """
+    """Find statements of agreement or disagreement in a sentence."""
     if sentence.is_question:
         return
     tokens = sentence.tokens
@@ -289,13 +279,7 @@ _BELIEVES = word_set("believe think feel maintain contend argue hold assert cons
 
 
 def restated(sentence: Sentence, statement: str, number: int) -> Iterator[Evidence]:
-    """Find "I believe that ..." with the statement, its plain negation or a verdict on it.
-
-    Parameters
-    ----------
-    sentence, statement, number
-        As in `verbal`.
-    """
+    """Find "I believe that ..." with the statement, its plain negation or a verdict on it."""
     if sentence.is_question:
         return
     tokens = sentence.tokens

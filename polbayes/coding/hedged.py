@@ -30,15 +30,7 @@ _LONGEST = 2000
 
 
 def hedged(text: str, options: Options) -> int | None:
-    """Return the index of the point that an answer leans to, or None.
-
-    Parameters
-    ----------
-    text
-        A cleaned answer that could not be read otherwise.
-    options
-        The options that were offered.
-    """
+    """Return the index of the point that an answer leans to, or None."""
     text = _INFLECTED.sub(r"\1", text[:_LONGEST])
     named = list(_named(text, options))
     both = len({_side(point, options) for _, _, point in named}) > 1

@@ -49,32 +49,7 @@ MAPPABLE = (
 def import_table(
     config: ImportConfig, *, instruments: Sequence[Instrument], base: Path | None = None
 ) -> "xr.Dataset":
-    """Read a table of answers into a response dataset.
-
-    Parameters
-    ----------
-    config
-        The table and what its columns mean.
-    instruments
-        The questionnaires its item ids belong to.
-    base
-        What a relative path starts from; the current folder by default.
-
-    Returns
-    -------
-    xarray.Dataset
-        With the coordinates of `polbayes.instrument.design.design`, `completion` (the answers as
-        they are in the table, ``""`` where missing) and `status`: ok where a declared option was
-        read, invalid otherwise until a coder reads it, `NOT_ASKED` where the table has no row.
-        With options or a rating column also `rating` (int8, index of the point; attribute
-        ``rating_points``) and `stance`. Attributes count rows, missing answers and options
-        read.
-
-    Raises
-    ------
-    UserError
-        Naming the table, and the row or column, of the first thing that is wrong.
-    """
+    """Read a table of answers into a response dataset."""
     path = (base or Path.cwd()) / Path(config.path).expanduser()
     if not config.path:
         raise UserError("imported.path: is empty; give the table of answers to import.")
@@ -99,8 +74,8 @@ def _check_keys(config: ImportConfig) -> None:
         checked_attributes(given, where=f"imported.{where}")
     if config.administration_attributes and _ADMINISTRATION not in config.columns:
         raise UserError(
-            "imported.administration_attributes: which answers are of one administration is not "
-            "known; map 'administration' under imported.columns."
+            "imported.administration_attributes: it is unknown which answers belong to one "
+            "administration; map 'administration' under imported.columns."
         )
     for key in config.constants:
         if key in config.columns:

@@ -50,19 +50,7 @@ _SUPPOSING = re.compile(r"\b(?:if|whether|unless|that|how|not (?:say|claim)\w*)[
 
 
 def bare(text: Sequence[Sentence]) -> Iterator[Evidence]:
-    """Find lines that begin with nothing but a label.
-
-    Parameters
-    ----------
-    text
-        The sentences of the answer.
-
-    Yields
-    ------
-    Evidence
-        Clear in the first and the last line; hedged in between, where a label may be a
-        heading or an echo of the options, and where another label follows in the sentence.
-    """
+    """Find lines that begin with nothing but a label."""
     last = text[-1].line if text else 0
     for number, sentence in enumerate(text):
         # A later sentence counts only if it is short enough to be nothing but a label.
@@ -80,16 +68,7 @@ def bare(text: Sequence[Sentence]) -> Iterator[Evidence]:
 
 
 def yes_or_no(text: Sequence[Sentence], statement: str) -> Iterator[Evidence]:
-    """Read an answer that begins with yes or no.
-
-    Parameters
-    ----------
-    text
-        The sentences of the answer.
-    statement
-        The statement that was put. Where it is negative, a "no" with more words after it may
-        deny the statement or go along with its "not", and is only a hint.
-    """
+    """Read an answer that begins with yes or no."""
     if not text:
         return
     line = _spaced(text[0].tokens)
@@ -106,13 +85,7 @@ def yes_or_no(text: Sequence[Sentence], statement: str) -> Iterator[Evidence]:
 
 
 def truth(text: Sequence[Sentence]) -> Iterator[Evidence]:
-    """Find "this statement is true" and "False.".
-
-    Parameters
-    ----------
-    text
-        The sentences of the answer.
-    """
+    """Find "this statement is true" and "False."."""
     for number, sentence in enumerate(text):
         line = _spaced(sentence.tokens)
         found = _TRUE.search(line)

@@ -19,57 +19,20 @@ _CONTRAST = frozenset({"but", "however", "although", "though", "yet"})
 
 
 def code(statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
-    """Code explicit answers.
-
-    Parameters
-    ----------
-    statements
-        For each response the statement that was put; what an answer agrees with is compared
-        to it.
-    responses
-        Raw answers.
-
-    Returns
-    -------
-    numpy.ndarray
-        float32 of shape (response, stance_class): `polbayes.coding.registry.NOMINAL` on the
-        class decided for, or a row of NaN. The probability is nominal, not calibrated.
-    """
+    """Code explicit answers."""
     pairs = zip(statements, responses, strict=True)
     return nominal_probabilities([read(statement, response) for statement, response in pairs])
 
 
 def read(statement: str, response: str) -> str | None:
-    """Read the stance of one answer.
-
-    Parameters
-    ----------
-    statement
-        The statement that was put.
-    response
-        The raw answer.
-
-    Returns
-    -------
-    str or None
-        ``agree``, ``neutral``, ``disagree`` or ``refused``; None where the answer does not
-        say it plainly.
-    """
+    """Read the stance of one answer."""
     text = sentences(clean(response))
     single = len(text) == 1 and not _CONTRAST & set(text[0].tokens)
     return weigh(list(evidence(statement, text)), single=single)
 
 
 def evidence(statement: str, text: Sequence[Sentence]) -> Iterator[Evidence]:
-    """Collect every sign of a stance in an answer.
-
-    Parameters
-    ----------
-    statement
-        The statement that was put.
-    text
-        The sentences of the answer.
-    """
+    """Collect every sign of a stance in an answer."""
     yield from refusals(text)
     yield from neutrality(text)
     yield from bare(text)
@@ -85,22 +48,7 @@ def evidence(statement: str, text: Sequence[Sentence]) -> Iterator[Evidence]:
 
 
 def weigh(signs: Sequence[Evidence], *, single: bool) -> str | None:
-    """Decide on a stance, or abstain.
-
-    Parameters
-    ----------
-    signs
-        Every sign found in the answer.
-    single
-        Whether the answer is one sentence without a "but". Only then agreement in part is
-        agreement; in a longer text the other part follows.
-
-    Returns
-    -------
-    str or None
-        The one stance of the clear signs, if nothing but a concession speaks against it. A
-        refusal gives way to a stance that follows it.
-    """
+    """Decide on a stance, or abstain."""
     enough = ("clear", "partial") if single else ("clear",)
     clear = [sign for sign in signs if sign.strength in enough and sign.kind != "refused"]
     kinds = {sign.kind for sign in clear}

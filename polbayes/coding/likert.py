@@ -18,20 +18,6 @@ _CLASSES = {"1": "disagree", "2": "disagree", "3": "neutral", "4": "agree", "5":
 def code(statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
     """Code answers that are one integer from 1 (disagreement) to 5 (agreement).
 
-    Parameters
-    ----------
-    statements
-        Not looked at.
-    responses
-        Raw answers.
-
-    Returns
-    -------
-    numpy.ndarray
-        float32 of shape (response, stance_class); 1 and 2 are disagreement, 3 is neutral, 4
-        and 5 are agreement, anything else ("4/5", "4 out of 5", "4. Agree", "six") is a row
-        of NaN.
-
     Notes
     -----
     The rule is the one of Faulborn et al. (2025), Appendix C, which accepts an answer only if

@@ -80,39 +80,14 @@ _DECLINES = re.compile(
 
 
 def match_option(answer: str, options: Options, *, reservations: bool = False) -> int | None:
-    """Return the index of the point that an answer picks, or None.
-
-    Parameters
-    ----------
-    answer
-        A raw answer.
-    options
-        The options that were offered.
-    reservations
-        Whether an option that is picked with a reservation, or in a roundabout way, counts.
-    """
+    """Return the index of the point that an answer picks, or None."""
     reading = read_option(answer, options, roundabout=reservations)
     counts = reading is not None and (reservations or reading.manner != "qualified")
     return reading.point if reading and counts else None
 
 
 def read_option(answer: str, options: Options, *, roundabout: bool = True) -> Reading | None:
-    """Read which option an answer picks, and how plainly.
-
-    Parameters
-    ----------
-    answer
-        A raw answer.
-    options
-        The options that were offered.
-    roundabout
-        Whether to look for one that is named in a roundabout way, which takes longer than the rest.
-
-    Returns
-    -------
-    Reading or None
-        None where no option, or more than one, can be read.
-    """
+    """Read which option an answer picks, and how plainly."""
     text = re.sub(r"\s*\n\s*", "\n", clean(answer)).strip()
     if not text:
         return None

@@ -47,22 +47,7 @@ def fold(text: str) -> str:
 def declare(
     options: Mapping[Any, Any], points: Sequence[str] | None = None, *, where: str = "options"
 ) -> Options:
-    """Check declared options and prepare them for reading.
-
-    Parameters
-    ----------
-    options
-        Option texts and codes to points: a point's label, or its number from 1.
-    points
-        Labels of the points in order; by default the values of `options` as they come.
-    where
-        Named in errors.
-
-    Raises
-    ------
-    UserError
-        If an option maps to a point that there is not, or one spelling to two points.
-    """
+    """Check declared options and prepare them for reading."""
     if not options:
         raise UserError(f"{where}: there is none; map each option of the table to a point.")
     labels = tuple(points or dict.fromkeys(str(value) for value in options.values()))

@@ -159,8 +159,8 @@ def _inference(where: str, premise: str, config: CoderConfig, labels: Sequence[s
         )
     if list(hypotheses) != ["agree"]:
         raise UserError(
-            f"{where}: hypotheses: a single one must be for agree, whose contradiction is "
-            "disagreement; give one for each class otherwise."
+            f"{where}: hypotheses: a single hypothesis must be for agree, whose "
+            "contradiction is disagreement; otherwise give one for each class."
         )
     columns = [STANCE_CLASSES.index(_OF_RELATION[name]) for name in RELATIONS]
     return Reading(
@@ -191,9 +191,9 @@ def _relations(where: str, config: CoderConfig, labels: Sequence[str]) -> list[s
     found = [config.labels.get(label) or _relation(label) for label in labels]
     if sorted(map(str, found)) != sorted(RELATIONS):
         raise UserError(
-            f"{where}: entailment, neutral and contradiction cannot be told among the labels of "
-            f"'{config.checkpoint}' ({', '.join(labels)}); choose a checkpoint trained on MNLI, "
-            "or say under labels which is which."
+            f"{where}: entailment, neutral and contradiction are not identified by the labels "
+            f"of '{config.checkpoint}' ({', '.join(labels)}); choose a checkpoint trained on MNLI, "
+            "or map them under labels."
         )
     return [str(name) for name in found]
 
@@ -213,8 +213,8 @@ def _meanings(where: str, config: CoderConfig, labels: Sequence[str]) -> list[st
     missing = [label for label, name in zip(labels, found, strict=True) if name is None]
     if missing:
         raise UserError(
-            f"{where}: nobody can tell which stance the labels {', '.join(missing)} of "
-            f"'{config.checkpoint}' are; say so under labels, e.g. {{{missing[0]}: agree}}, with "
+            f"{where}: the stance of the labels {', '.join(missing)} of '{config.checkpoint}' is "
+            f"unknown; map them under labels, e.g. {{{missing[0]}: agree}}, to "
             f"{', '.join(STANCE_CLASSES)}."
         )
     return [str(name) for name in found]

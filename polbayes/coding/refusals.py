@@ -87,14 +87,7 @@ def refusals(text: Sequence[Sentence]) -> Iterator[Evidence]:
 
 
 def neutrality(text: Sequence[Sentence]) -> Iterator[Evidence]:
-    """Find sentences in which the writer stands in the middle.
-
-    Parameters
-    ----------
-    text
-        The sentences of the answer; where the writer says to be a machine, neutrality is
-        what it was built for and no answer, so it counts as a refusal.
-    """
+    """Find sentences in which the writer stands in the middle."""
     machine = any(_MACHINE.search(sentence.text) for sentence in text)
     for number, sentence in enumerate(text):
         if sentence.is_question:
@@ -105,13 +98,7 @@ def neutrality(text: Sequence[Sentence]) -> Iterator[Evidence]:
 
 
 def without_both(sentence: Sentence) -> Sentence:
-    """Return the sentence without 'agree or disagree', which says nothing by itself.
-
-    Parameters
-    ----------
-    sentence
-        Any sentence; one without such words is returned as it is.
-    """
+    """Return the sentence without 'agree or disagree', which says nothing by itself."""
     joined = " ".join(sentence.tokens)
     if not (_BOTH.search(joined) or _NEUTRAL.search(joined)):
         return sentence

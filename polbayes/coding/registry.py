@@ -165,8 +165,8 @@ def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
     kind = config.kind or name
     if name in CODERS or name in RESERVED or not _NAME.fullmatch(name):
         raise UserError(
-            f"{where}: the name is taken or is no name; start with a letter, go on with letters, "
-            f"digits, '_', '.' or '-', and use none of {', '.join((*CODERS, *RESERVED))}."
+            f"{where}: the name is taken or invalid; start with a letter, use letters, "
+            f"digits, '_', '.' or '-', and none of {', '.join((*CODERS, *RESERVED))}."
         )
     if not config.kind and name not in KINDS:
         raise UserError(f"{where}: kind: is missing; choose one of {', '.join(KINDS)}.")
@@ -176,7 +176,7 @@ def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
     for key in (field.name for field in fields(CoderConfig)):
         if key not in ("kind", *known) and getattr(config, key) != getattr(default, key):
             raise UserError(
-                f"{where}: {key}: is nothing for kind {kind}, which takes {', '.join(known)}."
+                f"{where}: {key}: does not apply to kind {kind}, which takes {', '.join(known)}."
             )
     if not 0 <= config.threshold < 1:
         raise UserError(

@@ -73,13 +73,7 @@ def open_coders(
     models: Mapping[str, CoderConfig] | None = None,
     journal_dir: Path | None = None,
 ) -> dict[str, Coder]:
-    """Make coders by their names, as of `code_responses`.
-
-    Raises
-    ------
-    UserError
-        If a coder is unknown or cannot be had.
-    """
+    """Make coders by their names, as of `code_responses`."""
     return {name: get_coder(name, models, journal_dir=journal_dir) for name in coders}
 
 
@@ -135,15 +129,7 @@ def decided(data: "xr.Dataset") -> dict[str, int]:
 
 
 def uncoded(data: "xr.Dataset", coders: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the different pairs of statement and answer that coders leave.
-
-    Parameters
-    ----------
-    data
-        A response dataset with answers.
-    coders
-        Names of rules.
-    """
+    """Return the different pairs of statement and answer that coders leave."""
     coded = code_responses(data, coders)
     left = (coded["coder"].values == MISSING) & _answered(data)
     texts, statements = _over(data["completion"], data)[left], _over(data["statement"], data)[left]

@@ -65,16 +65,7 @@ class Restatement:
 
 
 def compare(clause: Sequence[str], statement: str) -> Restatement:
-    """Compare the words of a clause with a statement.
-
-    Parameters
-    ----------
-    clause
-        Words as `polbayes.coding.text.words` gives them, from where the clause begins; what
-        follows the length of the statement is not looked at.
-    statement
-        The statement that was put.
-    """
+    """Compare the words of a clause with a statement."""
     theirs = [word for word in words(statement) if word[0].isalnum()]
     ours = [word for word in clause if word[0].isalnum()][: len(theirs) + 6]
     positions = {_stem(word): at for at, word in reversed(list(enumerate(theirs)))}

@@ -514,7 +514,7 @@ class ValidationConfig:
         Of the calibration curve.
     confidences
         Confidences that readings are told apart by where their errors enter an analysis
-        (`polbayes.fit.misclassification`); an empty list for none.
+        (`polbayes.fit.coder_errors.misclassification`); an empty list for none.
     """
 
     table: str | None = None
@@ -770,7 +770,7 @@ class GridConfig:
 
 @dataclass
 class PrecisionConfig:
-    """How precise a study is to be, and what it may ask (`polbayes.fit.d_study`).
+    """How precise a study is to be, and what it may ask (`polbayes.fit.posterior.d_study`).
 
     Parameters
     ----------

@@ -46,11 +46,6 @@ def synced_folder(folder: Path) -> None:
     """Bring to the disk which files a folder has.
 
     A file's content may be on the disk, and after a power cut nobody finds it.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be opened.
     """
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -61,18 +56,7 @@ def synced_folder(folder: Path) -> None:
 
 @contextmanager
 def one_writer(folder: Path) -> Iterator[None]:
-    """Keep a folder to oneself until the block ends, or the process, however it ends.
-
-    Parameters
-    ----------
-    folder
-        Made if it is not there.
-
-    Raises
-    ------
-    UserError
-        If another process has it, or it cannot be made.
-    """
+    """Keep a folder to oneself until the block ends, or the process, however it ends."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)

@@ -76,13 +76,7 @@ def key_of(record: Mapping[str, Any]) -> Cell | str | None:
 
 
 def examine(path: Path) -> State:
-    """Check every line of a journal file.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be read.
-    """
+    """Check every line of a journal file."""
     header, answers, damaged, length = None, False, 0, 0
     for number, (line, record) in enumerate(_lines(path)):
         length += len(line)
@@ -126,22 +120,7 @@ def read(path: Path) -> Iterator[Record]:
 
 
 def tail(path: Path, offset: int = 0) -> tuple[list[Record], int]:
-    """Return the records that were written to a journal since the last look.
-
-    Parameters
-    ----------
-    path
-        The file, which another process may be writing; nothing is there yet if it is not there.
-    offset
-        Bytes that were looked at before; 0 for none.
-
-    Returns
-    -------
-    records : list of dict
-        Those of whole, undamaged lines, without the header.
-    offset : int
-        For the next look.
-    """
+    """Return the records that were written to a journal since the last look."""
     try:
         with path.open("rb") as file:
             file.seek(offset)

@@ -128,13 +128,7 @@ def write_by_model(
 
 
 def text_bytes(path: Path) -> dict[str, int]:
-    """Return for each variable of texts in a file the most bytes that a text can have there.
-
-    Raises
-    ------
-    UserError
-        If the file is missing or cannot be read as netCDF.
-    """
+    """Return for each variable of texts in a file the most bytes that a text can have there."""
     with opened(path) as data:
         stored = {str(name): values.encoding for name, values in data.data_vars.items()}
     return {

@@ -27,14 +27,14 @@ def progress_bar(
     unit
         What is counted.
     progress
-        Whether to show it if that is a terminal; ``"always"`` shows it anyway.
+        Whether to show it if that is a terminal, as ``"bar"`` does; ``"always"`` shows it anyway.
     position
         Of the bar among others that are shown at the same time.
     """
     from tqdm import tqdm
 
     # None leaves it to tqdm, which is silent where there is no terminal.
-    hide = {"True": None, "False": True, "always": False}[str(progress)]
+    hide = {"True": None, "bar": None, "False": True, "always": False}[str(progress)]
     return tqdm(
         total=total,
         initial=done,

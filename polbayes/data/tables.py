@@ -44,7 +44,7 @@ def read_table(path: Path) -> "pd.DataFrame":
         raise UserError(f"{path}: no such file; set imported.path to the table of answers.")
     if path.suffix.lower() not in kinds:
         raise UserError(
-            f"{path}: cannot be read by its ending '{path.suffix}'; give one of {', '.join(kinds)}."
+            f"{path}: file type '{path.suffix}' is not supported; give one of {', '.join(kinds)}."
         )
     if path.stat().st_size == 0:
         raise UserError(f"{path}: the file is empty.")

@@ -26,29 +26,11 @@ def classify(
 ) -> np.ndarray:
     """Let a classifier judge texts.
 
-    Parameters
-    ----------
-    texts
-        The texts, none of them empty.
-    name
-        Hub name or folder of the classifier.
-    labels
-        Its labels for ``positive`` and ``negative``, where they have other names.
-    batch_size
-        Texts in one forward pass.
-    device
-        ``auto``, ``cpu``, ``cuda`` or ``mps``.
-
     Returns
     -------
     numpy.ndarray
         ``[text, 2]`` probabilities of the positive and the negative label, in [0, 1]; a text that
         is longer than the classifier reads is cut off at the end.
-
-    Raises
-    ------
-    UserError
-        If it cannot be had, or its labels are not known.
     """
     from scipy.special import softmax
 
@@ -67,13 +49,7 @@ def classify(
 
 
 def check_classifier(name: str, *, labels: Mapping[str, str]) -> None:
-    """Check that a classifier is there and tells positive from negative.
-
-    Raises
-    ------
-    UserError
-        If not.
-    """
+    """Check that a classifier is there and tells positive from negative."""
     _columns(name, _open(name).labels, labels)
 
 

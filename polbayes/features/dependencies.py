@@ -21,28 +21,6 @@ def dependencies(
 
     The parser is given the words that white space separates, punctuation and all, as Haller et
     al. (2024) do.
-
-    Parameters
-    ----------
-    texts
-        The wordings.
-    parser
-        Name of an installed spaCy pipeline, or its folder.
-    batch_size
-        Wordings that are parsed together.
-
-    Returns
-    -------
-    dict
-        The means over the words of a wording of ``right_dependents`` and ``left_dependents``,
-        the number of dependents that follow and precede a word, and ``dependency_distance``, how
-        many words it is from its head (0 for the head of the sentence). NaN where there is no
-        word.
-
-    Raises
-    ------
-    UserError
-        As `load_parser`.
     """
     from spacy.tokens import Doc
 
@@ -69,13 +47,7 @@ def _means(doc: Any) -> np.ndarray:
 
 @lru_cache(maxsize=2)
 def load_parser(name: str) -> Any:
-    """Load a spaCy pipeline that has a dependency parser.
-
-    Raises
-    ------
-    UserError
-        If spaCy or the pipeline is not installed, or it has no parser.
-    """
+    """Load a spaCy pipeline that has a dependency parser."""
     where = "features.parser"
     try:
         import spacy

@@ -85,15 +85,7 @@ def text_features(
 
 
 def to_measure(config: FeatureConfig, *, probabilities: bool) -> list[str]:
-    """Return the names of the features that a run describes and correlates.
-
-    Parameters
-    ----------
-    config
-        Names them; otherwise they are those that need neither a parser nor a classifier.
-    probabilities
-        Whether the run reads probabilities of answers; otherwise none are computed unasked.
-    """
+    """Return the names of the features that a run describes and correlates."""
     if config.names is not None:
         return list(dict.fromkeys(config.names))
     if not probabilities:
@@ -105,20 +97,7 @@ def to_measure(config: FeatureConfig, *, probabilities: bool) -> list[str]:
 
 
 def check_features(names: Iterable[str], config: FeatureConfig) -> None:
-    """Check that features can be computed, before anybody is asked anything.
-
-    Parameters
-    ----------
-    names
-        Names of features; others are not looked at unless `config` has them.
-    config
-        The settings.
-
-    Raises
-    ------
-    UserError
-        If a name or a setting is unknown, or what a feature takes is not there.
-    """
+    """Check that features can be computed, before anybody is asked anything."""
     for name in config.names or ():
         if name not in FEATURES:
             raise unknown("feature", name, FEATURES, where="features.names")

@@ -20,34 +20,7 @@ def sentiment(
     batch_size: int = 32,
     device: str = "auto",
 ) -> dict[str, np.ndarray]:
-    """Judge the sentiment of wordings.
-
-    Parameters
-    ----------
-    texts
-        The wordings.
-    method
-        ``"vader"``, the rules and the lexicon of Hutto and Gilbert (2014), for English; or the
-        hub name or the folder of a text classifier.
-    labels
-        The classifier's labels for ``positive`` and ``negative``, where these are not their
-        names.
-    batch_size, device
-        Of the classifier.
-
-    Returns
-    -------
-    dict
-        ``positive_sentiment`` and ``negative_sentiment``, in [0, 1]: by VADER the shares of the
-        wording that are positive and negative, by a classifier the probabilities of these
-        labels (as in Haller et al. 2024). The rest is neutral. NaN where there is no text; of
-        a text of more than 1,000 words (a classifier: more than it reads) the beginning counts.
-
-    Raises
-    ------
-    UserError
-        If there is no such classifier, or it does not tell positive from negative.
-    """
+    """Judge the sentiment of wordings."""
     scores = np.full((len(texts), 2), np.nan)
     there = [k for k, text in enumerate(texts) if text.strip()]
     if there:
@@ -64,14 +37,7 @@ def sentiment(
 
 
 def check_sentiment(method: str, *, language: str, labels: Mapping[str, str]) -> None:
-    """Refuse what cannot judge the wordings of a language.
-
-    Raises
-    ------
-    UserError
-        If the lexicon is asked about another language than English, there is no classifier of
-        that name, or its labels are not known.
-    """
+    """Refuse what cannot judge the wordings of a language."""
     if method == VADER:
         if language != "en":
             raise UserError(

@@ -16,18 +16,6 @@ def lengths(texts: Sequence[str]) -> dict[str, np.ndarray]:
     """Measure words and sentences.
 
     Words are what white space separates; punctuation inside and around them is not counted.
-
-    Parameters
-    ----------
-    texts
-        The wordings.
-
-    Returns
-    -------
-    dict
-        ``sentence_length``, the number of words, and ``word_length``, the mean number of their
-        characters; words of nothing but punctuation count for the first alone. NaN where there
-        is no word to average over.
     """
     words = [text.split() for text in texts]
     measured = {word: float(len(form)) for word in _distinct(words) if (form := bare(word))}
@@ -38,27 +26,7 @@ def lengths(texts: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def frequencies(texts: Sequence[str], *, language: str) -> dict[str, np.ndarray]:
-    """Look up how frequent words are.
-
-    Parameters
-    ----------
-    texts
-        The wordings.
-    language
-        Code of one of wordfreq's languages, e.g. ``"en"``.
-
-    Returns
-    -------
-    dict
-        ``lexical_frequency``, the mean Zipf frequency of the words: log10 of how often a word
-        occurs among a billion. Punctuation is taken off a word before it is looked up; a word
-        that wordfreq does not have counts 0. NaN where there is no word.
-
-    Raises
-    ------
-    UserError
-        As `check_language`.
-    """
+    """Look up how frequent words are."""
     from wordfreq import zipf_frequency
 
     check_language(language)
@@ -71,13 +39,7 @@ def frequencies(texts: Sequence[str], *, language: str) -> dict[str, np.ndarray]
 
 @lru_cache(maxsize=8)
 def check_language(language: str) -> None:
-    """Refuse a language whose words cannot be looked up.
-
-    Raises
-    ------
-    UserError
-        If wordfreq does not have it, or lacks the package that finds its words.
-    """
+    """Refuse a language whose words cannot be looked up."""
     from wordfreq import available_languages, zipf_frequency
 
     if language not in available_languages():

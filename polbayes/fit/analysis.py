@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from polbayes.errors import UserError
 from polbayes.fit.mixed.spec import MixedSpec, is_mixed, parse_mixed
-from polbayes.fit.spec import Spec, parse_spec, without_errors
+from polbayes.fit.spec.spec import Spec, parse_spec, without_errors
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
     from polbayes.config.schema import AnalysisConfig, FeatureConfig, PrecisionConfig, SamplerConfig
-    from polbayes.fit.diagnose import Diagnosis
-    from polbayes.fit.kept import Kept
+    from polbayes.fit.sampling.diagnose import Diagnosis
+    from polbayes.fit.sampling.draws_cache import DrawsCache
 
 _EXACT = "exact"
 
@@ -36,7 +36,7 @@ class Fitted:
         Sentences that say what was left out, and how much.
     equation, priors
         The model as text.
-    again
+    from_cache
         Whether the draws were there before.
     """
 
@@ -47,7 +47,7 @@ class Fitted:
     notes: tuple[str, ...]
     equation: str
     priors: tuple[str, ...]
-    again: bool = False
+    from_cache: bool = False
 
     def save(self, path: Path) -> None:
         """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
@@ -77,7 +77,7 @@ def parse_analysis(
     UserError
         Naming what is unknown or does not fit.
     """
-    from polbayes.fit.sample import check_sampler
+    from polbayes.fit.sampling.sample import check_sampler
 
     if not is_mixed(config):
         for key in ("by", "table"):
@@ -105,7 +105,7 @@ def parse_analysis(
 
 
 def _check_conclusions(config: "AnalysisConfig") -> None:
-    from polbayes.fit.d_study import check_precision
+    from polbayes.fit.posterior.d_study import check_precision
 
     if not config.rope > 0:
         raise UserError(f"analysis.rope: must be a positive number, not {config.rope}.")
@@ -113,27 +113,14 @@ def _check_conclusions(config: "AnalysisConfig") -> None:
 
 
 def check_analysis(spec: Spec | MixedSpec, design: "xr.Dataset") -> None:
-    """Check that a design could identify a spec if every question were answered.
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    design
-        With made-up answers.
-
-    Raises
-    ------
-    UserError
-        If some term could not be told from another or from nothing.
-    """
+    """Check that a design could identify a spec if every question were answered."""
     if isinstance(spec, MixedSpec):
         from polbayes.fit.mixed.fit import checked_strata
 
         checked_strata(design, spec, answered=False)
         return
-    from polbayes.fit.cells import check_coder, gather_cells
-    from polbayes.fit.terms import bind
+    from polbayes.fit.spec.cells import check_coder, gather_cells
+    from polbayes.fit.spec.terms import bind
 
     check_coder(design, spec)
     spec = without_errors(spec)
@@ -143,25 +130,15 @@ def check_analysis(spec: Spec | MixedSpec, design: "xr.Dataset") -> None:
 
 
 def explain_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, answered: bool) -> str:
-    """Return the equation and the priors of a spec, bound to data.
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    data
-        A coded dataset, or a design with made-up answers.
-    answered
-        Which of the two.
-    """
+    """Return the equation and the priors of a spec, bound to data."""
     if isinstance(spec, MixedSpec):
         from polbayes.fit.mixed.fit import explain
 
         text, priors = explain(data, spec, answered=answered)
     else:
-        from polbayes.fit.cells import gather_cells
-        from polbayes.fit.equation import equation, prior_lines
-        from polbayes.fit.terms import bind
+        from polbayes.fit.spec.cells import gather_cells
+        from polbayes.fit.spec.equation import equation, prior_lines
+        from polbayes.fit.spec.terms import bind
 
         plain = without_errors(spec)
         text = equation(spec, bind(plain, gather_cells(data, plain)))
@@ -170,32 +147,15 @@ def explain_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, answered: bo
 
 
 def prior_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, level: float, seed: int) -> str:
-    """Say what the priors of a spec imply for the answers (`polbayes.fit.prior_check`).
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    data
-        A coded dataset, or a design with made-up answers.
-    level
-        Probability of the intervals, in (0, 1).
-    seed
-        Fixes the draws.
-
-    Raises
-    ------
-    UserError
-        If the spec is that of a mixed model, or the data cannot identify it.
-    """
+    """Return what the priors of a spec imply for the answers."""
     if isinstance(spec, MixedSpec):
         raise UserError(
             "task: prior is for the ideology model; task=explain prints the priors of a mixed one."
         )
-    from polbayes.fit.cells import gather_cells
-    from polbayes.fit.model import build
-    from polbayes.fit.prior_check import prior_predictive, prior_text
-    from polbayes.fit.terms import bind
+    from polbayes.fit.density.model import build
+    from polbayes.fit.posterior.prior_check import prior_predictive, prior_text
+    from polbayes.fit.spec.cells import gather_cells
+    from polbayes.fit.spec.terms import bind
 
     spec = without_errors(spec)
     cells = gather_cells(data, spec)
@@ -212,48 +172,25 @@ def fit_analysis(
     seed: int,
     rope: float = 0.1,
     precision: "PrecisionConfig | None" = None,
-    kept: "Kept | None" = None,
+    cache: "DrawsCache | None" = None,
 ) -> Fitted:
-    """Fit a spec to a coded dataset, diagnose and summarise.
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    data
-        A coded response dataset.
-    sampler
-        How to sample.
-    level
-        Probability of the intervals, in (0, 1).
-    seed
-        Fixes the draws.
-    rope, precision
-        For `polbayes.fit.conclusions.conclude`, of the ideology model.
-    kept
-        Where the draws are kept.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify the spec.
-    """
+    """Fit a spec to a coded dataset, diagnose and summarise."""
     if isinstance(spec, MixedSpec):
-        return _fit_mixed(spec, data, sampler, level=level, seed=seed, kept=kept)
+        return _fit_mixed(spec, data, sampler, level=level, seed=seed, cache=cache)
     from polbayes.config.schema import PrecisionConfig
-    from polbayes.fit.cells import gather_cells
-    from polbayes.fit.conclusions import conclude
-    from polbayes.fit.diagnose import diagnose
-    from polbayes.fit.equation import equation, prior_lines
     from polbayes.fit.fit import fit
-    from polbayes.fit.loo import leave_one_out, loo_tables
-    from polbayes.fit.power_scaling import power_scaling
-    from polbayes.fit.predictive import coverage, posterior_predictive
-    from polbayes.fit.summary import summarise
+    from polbayes.fit.posterior.derived_quantities import derived_quantities
+    from polbayes.fit.posterior.loo import leave_one_out, loo_tables
+    from polbayes.fit.posterior.power_scaling import power_scaling
+    from polbayes.fit.posterior.predictive import coverage, posterior_predictive
+    from polbayes.fit.posterior.summary import summarise
+    from polbayes.fit.sampling.diagnose import diagnose
+    from polbayes.fit.spec.cells import gather_cells
+    from polbayes.fit.spec.equation import equation, prior_lines
 
     cells = gather_cells(data, spec)
     precision = precision or PrecisionConfig()
-    result = fit(spec, cells, sampler, seed=seed, kept=kept)
+    result = fit(spec, cells, sampler, seed=seed, cache=cache)
     predictive = posterior_predictive(result.built, result.drawn, level=level, seed=seed)
     checks = {"predictive": predictive, "predictive_coverage": coverage(predictive)}
     checks |= loo_tables(leave_one_out(result.built, result.drawn))
@@ -262,7 +199,7 @@ def fit_analysis(
     about_items = data[["dimension", "direction"]].reset_coords()[["dimension", "direction"]]
     items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
     tables = summarise(result.posterior, level=level, items=items)
-    tables |= conclude(
+    tables |= derived_quantities(
         result.posterior,
         spec,
         result.parts,
@@ -279,7 +216,7 @@ def fit_analysis(
         notes=cells.notes,
         equation=equation(spec, result.parts),
         priors=tuple(prior_lines(spec)),
-        again=result.again,
+        from_cache=result.from_cache,
     )
 
 
@@ -290,13 +227,13 @@ def _fit_mixed(
     *,
     level: float,
     seed: int,
-    kept: "Kept | None",
+    cache: "DrawsCache | None",
 ) -> Fitted:
-    from polbayes.fit.diagnose import diagnose
     from polbayes.fit.mixed.fit import fit_classical, fit_mixed
     from polbayes.fit.mixed.tables import summarise
+    from polbayes.fit.sampling.diagnose import diagnose
 
-    result = fit_mixed(data, spec, sampler, seed=seed, kept=kept)
+    result = fit_mixed(data, spec, sampler, seed=seed, cache=cache)
     tables = summarise(result.posterior, level=level)
     classical = fit_classical(data, spec, level=level)
     if classical is not None:
@@ -309,5 +246,5 @@ def _fit_mixed(
         notes=result.notes,
         equation=result.equation,
         priors=result.priors,
-        again=result.again,
+        from_cache=result.from_cache,
     )

@@ -35,12 +35,6 @@ def compiled_with(*modules: ModuleType) -> Callable[[Callable[..., Any]], Any]:
 
 
 def source_of(*modules: ModuleType) -> int:
-    """Return a number made from the text of modules.
-
-    Parameters
-    ----------
-    modules
-        The modules.
-    """
+    """Return a number made from the text of modules."""
     text = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
     return int.from_bytes(hashlib.sha256(text).digest()[:7], "big")

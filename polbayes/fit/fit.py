@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from polbayes.data.files import replacing
 from polbayes.errors import UserError
-from polbayes.fit.cells import Cells
-from polbayes.fit.components import with_variances
-from polbayes.fit.imputation import with_integrated
-from polbayes.fit.interruption import postponed
-from polbayes.fit.kept import Kept
-from polbayes.fit.model import Built, build
-from polbayes.fit.readout import read_off
-from polbayes.fit.sample import sample
-from polbayes.fit.spec import Spec
-from polbayes.fit.terms import BoundPart, bind
+from polbayes.fit.density.model import Built, build
+from polbayes.fit.posterior.components import with_variances
+from polbayes.fit.posterior.naming import name_posterior
+from polbayes.fit.sampling.draws_cache import DrawsCache
+from polbayes.fit.sampling.imputation import with_integrated
+from polbayes.fit.sampling.interruption import postponed
+from polbayes.fit.sampling.sample import sample
+from polbayes.fit.spec.cells import Cells
+from polbayes.fit.spec.spec import Spec
+from polbayes.fit.spec.terms import BoundPart, bind
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,14 +31,15 @@ class Fit:
     Parameters
     ----------
     posterior
-        See `polbayes.fit.readout.read_off` and `polbayes.fit.components.with_variances`.
+        See `polbayes.fit.posterior.naming.name_posterior` and
+        `polbayes.fit.posterior.components.with_variances`.
     sample_stats
         The sampler's own statistics, ``[chain, draw]``.
     built
         The model, with the spec's parts bound to the data.
     drawn
         The draws of the model's own variables, and of the effects that were integrated out.
-    again
+    from_cache
         Whether they were drawn before.
     """
 
@@ -46,7 +47,7 @@ class Fit:
     sample_stats: "xr.Dataset"
     built: Built
     drawn: "xr.Dataset"
-    again: bool = False
+    from_cache: bool = False
 
     @property
     def parts(self) -> Mapping[str, BoundPart]:
@@ -64,39 +65,20 @@ def fit(
     config: "SamplerConfig",
     *,
     seed: int,
-    kept: Kept | None = None,
+    cache: DrawsCache | None = None,
 ) -> Fit:
-    """Fit a spec to cells.
-
-    Parameters
-    ----------
-    spec
-        The analysis spec.
-    cells
-        What `polbayes.fit.cells.gather_cells` makes of a coded dataset.
-    config
-        The sampler.
-    seed
-        Fixes the draws.
-    kept
-        Where draws are kept, to be loaded where they are there.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify the spec.
-    """
+    """Fit a spec to cells."""
     parts = bind(spec, cells)
     with postponed():
         built = build(spec, cells, parts)
-    found = kept.load(built.layout) if kept else None
+    found = cache.load(built.layout) if cache else None
     drawn, stats = found or sample(built, config, seed=seed)
-    if kept and not found:
-        kept.save(drawn, stats, built.layout)
+    if cache and not found:
+        cache.save(drawn, stats, built.layout)
     drawn = with_integrated(built, drawn, seed=seed)
-    named = read_off(built, drawn)
+    named = name_posterior(built, drawn)
     posterior = with_variances(named, built, drawn)
-    return Fit(posterior, stats, built, drawn, again=found is not None)
+    return Fit(posterior, stats, built, drawn, from_cache=found is not None)
 
 
 def save_posterior(posterior: "xr.Dataset", sample_stats: "xr.Dataset", path: Path) -> None:

@@ -56,24 +56,7 @@ class Continuations:
 
 
 def continuations(tokenizer: Any, prompt: str, ids: Ids, lexicon: Lexicon) -> Continuations:
-    """Find the token sequences of every option after a prompt.
-
-    Parameters
-    ----------
-    tokenizer
-        Of the model.
-    prompt
-        As text, with everything the chat template adds.
-    ids
-        Of the prompt, without special tokens that are not in its text.
-    lexicon
-        The options.
-
-    Raises
-    ------
-    UserError
-        If two options of different stance are written with the same tokens.
-    """
+    """Find the token sequences of every option after a prompt."""
     owner: dict[Ids, int] = {}
     absent = np.ones(len(lexicon.options), dtype=bool)
     for option, word in enumerate(lexicon.options):

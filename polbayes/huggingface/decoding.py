@@ -23,24 +23,7 @@ from polbayes.huggingface.tree_attention import takes
 
 
 def beam_search(model: Any, ids: Any, mask: Any, *, room: int, beams: int, best: int) -> Any:
-    """Write the `best` likeliest answers that a beam of `beams` finds after each prompt.
-
-    Parameters
-    ----------
-    model
-        A causal LM whose generation settings name its ends and its padding.
-    ids, mask
-        Dimensions row, position: prompts padded on the left, and which tokens are theirs.
-    room
-        How many tokens may be written.
-    beams, best
-        Width of the beam, and how many of its results are wanted.
-
-    Returns
-    -------
-    list of list of list of int
-        For each row, for each rank, the tokens written.
-    """
+    """Write the `best` likeliest answers that a beam of `beams` finds after each prompt."""
     import torch
 
     with torch.inference_mode():
@@ -59,33 +42,7 @@ def beam_search(model: Any, ids: Any, mask: Any, *, room: int, beams: int, best:
 def contrastive_search(
     model: Any, ids: Any, mask: Any, *, room: int, alpha: float, k: int, ends: Sequence[int]
 ) -> list[list[int]]:
-    """Write an answer after each prompt by contrastive search.
-
-    Parameters
-    ----------
-    model
-        A causal LM that keeps keys and values.
-    ids, mask
-        As for `beam_search`.
-    room
-        How many tokens may be written.
-    alpha
-        Weight of the penalty, in [0, 1].
-    k
-        How many candidates there are at every token.
-    ends
-        Tokens that end an answer.
-
-    Returns
-    -------
-    list of list of int
-        For each row the tokens written, its end included.
-
-    Raises
-    ------
-    ValueError
-        If the model keeps no keys and values of its prompts, or gives no numbers.
-    """
+    """Write an answer after each prompt by contrastive search."""
     import torch
 
     rows = len(ids)

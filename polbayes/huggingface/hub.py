@@ -13,17 +13,7 @@ def quiet() -> None:
 
 
 def unusable(source: Source, error: Exception, part: str) -> UserError:
-    """Turn what transformers raised into one sentence.
-
-    Parameters
-    ----------
-    source
-        Where the checkpoint is.
-    error
-        What was raised.
-    part
-        What was being loaded: ``tokenizer``, ``configuration`` or ``weights``.
-    """
+    """Turn what transformers raised into one sentence."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:
@@ -34,19 +24,19 @@ def unusable(source: Source, error: Exception, part: str) -> UserError:
     where = f"{source.where}: checkpoint: '{source.location}'"
     if "trust_remote_code" in text and not source.remote_code:
         return UserError(
-            f"{where} brings code of its own, which is run only for respondents and coders that "
-            "say trust_remote_code: true."
+            f"{where} contains its own code, which runs only for respondents and coders with "
+            "trust_remote_code: true."
         )
     if "GatedRepoError" in names:
         return UserError(f"{where} is gated; ask for access on the hub and log in first.")
     if "RevisionNotFoundError" in names:
         return UserError(f"{where} has no revision '{source.revision}' on the hub.")
     if "RepositoryNotFoundError" in names or "HFValidationError" in names:
-        return UserError(f"{where} is neither a folder here nor a public model on the hub.")
+        return UserError(f"{where} is neither a local folder nor a public model on the hub.")
     if names & {"LocalEntryNotFoundError", "OfflineModeIsEnabled"} or "connect" in text.lower():
         return UserError(
-            f"{where} is not a folder here, and the hub cannot be reached to look for it there; "
-            "check the name and the network, or use an embedded or a downloaded checkpoint."
+            f"{where} is not a local folder, and the hub cannot be reached; check the name and the "
+            "network, or use an embedded or a downloaded checkpoint."
         )
     if part == "weights" and "safetensors" in text:
         return UserError(f"{where} has no safetensors weights; other formats are not loaded.")

@@ -48,17 +48,7 @@ def _with_room(held: Any, rows: Any, room: int) -> Any:
 
 
 def roomy_cache(layers: list[tuple[Any, Any]], rows: Any, room: int) -> Any:
-    """Return a cache that holds rows of these keys and values and has room for more positions.
-
-    Parameters
-    ----------
-    layers
-        Keys and values of each layer (row, head, position, dim); None where it has none.
-    rows
-        Which of them, each as often as it is wanted.
-    room
-        How many positions may be added.
-    """
+    """Return a cache that holds rows of these keys and values and has room for more positions."""
     cache = DynamicCache()
     for keys, values in layers:
         cache.layers.append(

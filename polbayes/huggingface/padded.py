@@ -112,23 +112,7 @@ class PlainPass:
         room: Sequence[int],
         search: Callable[[Any, Any, Any, int], Sequence[Any]],
     ) -> Mapping[Ids, Any]:
-        """Write on after each different prompt by a search that depends on nothing else.
-
-        Parameters
-        ----------
-        prompts
-            Token ids.
-        room
-            For each how many tokens may be written; the same for equal prompts.
-        search
-            Given the model, padded ids with their mask (row, position) and the room, returns
-            what it found for each row; see `polbayes.huggingface.decoding`.
-
-        Returns
-        -------
-        dict
-            By prompt, what was found.
-        """
+        """Write on after each different prompt by a search that depends on nothing else."""
         rooms = dict(zip(prompts, room, strict=True))
         different = list(rooms)
         found: dict[Ids, Any] = {}

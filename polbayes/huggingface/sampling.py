@@ -52,24 +52,7 @@ def uniform(*keys: "ArrayLike") -> "NDArray[np.float64]":
 def choose(
     values: "NDArray[np.floating[Any]]", tokens: "ArrayLike", *, seeds: "ArrayLike", step: int
 ) -> "NDArray[np.int64]":
-    """Draw one candidate per row from the softmax of its values.
-
-    Parameters
-    ----------
-    values
-        Dimensions row, candidate: logits over temperature.
-    tokens
-        Token ids of the candidates, row by row.
-    seeds
-        One per row.
-    step
-        How many tokens were drawn before.
-
-    Returns
-    -------
-    numpy.ndarray
-        Dimension row: the index of the candidate.
-    """
+    """Draw one candidate per row from the softmax of its values."""
     rows = np.asarray(seeds, dtype=np.uint64)[:, None]
     noise = -np.log(-np.log(uniform(rows, step, tokens)))
     return np.asarray(np.argmax(np.asarray(values, dtype=np.float64) + noise, axis=1))
@@ -125,20 +108,7 @@ class Sampler:
 
 
 def nucleus(values: "NDArray[np.float64]", top_p: float) -> "NDArray[np.float64]":
-    """Leave the smallest set of candidates that reaches `top_p` (Holtzman et al., 2020).
-
-    Parameters
-    ----------
-    values
-        Dimensions row, candidate: logits over temperature, the highest first.
-    top_p
-        In (0, 1].
-
-    Returns
-    -------
-    numpy.ndarray
-        The values, minus infinity beyond the set, which has at least one candidate.
-    """
+    """Leave the smallest set of candidates that reaches `top_p` (Holtzman et al., 2020)."""
     if top_p >= 1:
         return values
     mass = np.exp(values - values[:, :1])

@@ -84,12 +84,12 @@ class SequenceClassifier:
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
                 raise UserError(
                     f"{self.where}: '{self._config.checkpoint}' could not read {len(rows)} texts "
-                    f"at once ({reason}); what was read before is kept, and a smaller batch_size "
-                    "takes less memory."
+                    f"at once ({reason}); earlier batches are kept; a smaller batch_size needs "
+                    "less memory."
                 ) from error
         if not np.isfinite(out).all():
             raise UserError(
-                f"{self.where}: '{self._config.checkpoint}' gives values that are no numbers in "
+                f"{self.where}: '{self._config.checkpoint}' gives values that are not finite in "
                 f"{self._config.dtype}; use dtype: float32."
             )
         return out

@@ -48,21 +48,7 @@ class SharedPass:
     def log_probabilities(
         self, sequences: Sequence[Ids], reads: Sequence[tuple[int, int, int]]
     ) -> "NDArray[np.float64]":
-        """Return the log probability of tokens after beginnings of sequences.
-
-        Parameters
-        ----------
-        sequences
-            Token ids.
-        reads
-            For each wanted one the sequence, the place in it after which it is read, and the
-            token.
-
-        Returns
-        -------
-        numpy.ndarray
-            Dimension read.
-        """
+        """Return the log probability of tokens after beginnings of sequences."""
         import torch
 
         order = sorted(range(len(sequences)), key=lambda n: sequences[n])
@@ -102,24 +88,7 @@ class SharedPass:
     def continued(
         self, prompts: Sequence[Ids], seeds: Sequence[int], room: Sequence[int], sampler: Sampler
     ) -> list[list[int]]:
-        """Write on after each prompt, to the end of the answer or until there is no more room.
-
-        Parameters
-        ----------
-        prompts
-            Token ids.
-        seeds
-            One for each; with the prompt it fixes the answer.
-        room
-            For each how many tokens may be written, at least 1.
-        sampler
-            How they are drawn.
-
-        Returns
-        -------
-        list of list of int
-            The tokens written for each prompt.
-        """
+        """Write on after each prompt, to the end of the answer or until there is no more room."""
         import torch
 
         order = sorted(range(len(prompts)), key=lambda n: prompts[n])
@@ -186,15 +155,7 @@ class SharedPass:
         return answers
 
     def _prefilled(self, prompts: Sequence[Ids]) -> tuple[Any, Layers]:
-        """Feed sorted prompts, and return what it takes to go on with each.
-
-        Returns
-        -------
-        logits
-            Dimensions prompt, token of the vocabulary: after the whole prompt.
-        layers
-            Keys and values, dimensions prompt, head, position, dim; padded on the left.
-        """
+        """Feed sorted prompts, and return what it takes to go on with each."""
         import torch
 
         trie = build(prompts)

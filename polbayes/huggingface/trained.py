@@ -27,20 +27,7 @@ class Trained:
 
 
 def trained_as(where: str, about: object) -> Trained:
-    """Read what a checkpoint's config says of its training; the defaults where it says nothing.
-
-    Parameters
-    ----------
-    where
-        The key of the config that declares it, for errors.
-    about
-        The checkpoint's config.
-
-    Raises
-    ------
-    UserError
-        If what it says is no text or no temperature.
-    """
+    """Read what a checkpoint's config says of its training; the defaults where it says nothing."""
     said = getattr(about, TRAINED, None)
     if said is None:
         return Trained()

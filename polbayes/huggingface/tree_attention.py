@@ -34,27 +34,7 @@ def takes(model: Any, name: str) -> bool:
 
 
 def forward(model: Any, ids: Any, *, positions: Any, seen: Any, cache: Any, read: Any) -> Any:
-    """Feed tokens behind those whose keys and values are at hand.
-
-    Parameters
-    ----------
-    model
-        A causal LM.
-    ids, positions
-        Dimensions row, token: the tokens, and how many are before each.
-    seen
-        Dimensions row, token, key: whether a token may look at each of those at hand and fed.
-    cache
-        Keys and values of the tokens before, as transformers keeps them; those of the tokens
-        fed are added to it.
-    read
-        Dimension read: the places of the tokens after which logits are wanted.
-
-    Returns
-    -------
-    torch.Tensor
-        Logits, dimensions row, read, token of the vocabulary; 32-bit floats.
-    """
+    """Feed tokens behind those whose keys and values are at hand."""
     import torch
 
     # Additive, because truth values mean something else to eager attention.
@@ -101,13 +81,7 @@ class TreePass:
         self._layers: Layers = []
 
     def run(self, start: int, stop: int, read: "Ints") -> Any:
-        """Feed the nodes from `start` to before `stop`; all before must have been fed.
-
-        Returns
-        -------
-        torch.Tensor
-            Dimensions node of `read`, token of the vocabulary: the logits after it.
-        """
+        """Feed the nodes from `start` to before `stop`; all before must have been fed."""
         import torch
         from transformers import DynamicCache
 

@@ -92,22 +92,7 @@ def ancestors(trie: Trie, node: int) -> "Ints":
 
 
 def visible(trie: Trie, columns: "Ints", nodes: Iterable[int]) -> "NDArray[np.bool_]":
-    """Return which tokens each node may look at: itself and its ancestors.
-
-    Parameters
-    ----------
-    trie
-        The tree.
-    columns
-        Nodes in ascending order: `nodes`, and before them the ancestors of the first of them.
-    nodes
-        A stretch of the tree.
-
-    Returns
-    -------
-    numpy.ndarray
-        Dimensions node, column.
-    """
+    """Return which tokens each node may look at: itself and its ancestors."""
     chosen = np.asarray(nodes, dtype=np.int64)
     cached = len(columns) - len(chosen)
     parents = trie.parents[chosen]

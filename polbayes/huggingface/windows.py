@@ -9,23 +9,7 @@ _BLANKS = " \n\t"
 
 
 def windows(text: str, size: Callable[[str], int], room: int) -> list[str]:
-    """Cut a text into overlapping windows of about the same length.
-
-    Parameters
-    ----------
-    text
-        The text.
-    size
-        Tells how many tokens a text is.
-    room
-        How many there may be, at least 1.
-
-    Returns
-    -------
-    list of str
-        The text itself where it fits, else windows that cover it, cut at blanks where there are
-        any near. A single character counts as a window whatever its size.
-    """
+    """Cut a text into overlapping windows of about the same length."""
     count = min(len(text), math.ceil(size(text) / room))
     while True:
         found = _cut(text, count)

@@ -68,7 +68,7 @@ def checked_attributes(given: Mapping[Any, Any], *, where: str) -> dict[str, Any
                 "digits and underscores, and begin with a letter."
             )
         if name in OWN_KEYS:
-            raise UserError(f"{where}: {name} has a key of its own; write it beside attributes.")
+            raise UserError(f"{where}: {name} has a key of its own; move it out of attributes.")
         if name in _TAKEN:
             raise UserError(f"{where}: '{name}' means something else in the data; choose another.")
         if value is None or value == "":
@@ -83,18 +83,7 @@ def checked_attributes(given: Mapping[Any, Any], *, where: str) -> dict[str, Any
 
 
 def read_attribute(texts: Sequence[str]) -> list[Any]:
-    """Read a column of text as truth values or numbers if all of it are, else as text.
-
-    Parameters
-    ----------
-    texts
-        One a model, ``""`` where there is none.
-
-    Returns
-    -------
-    list
-        One a model, None where there is none.
-    """
+    """Read a column of text as truth values or numbers if all of it are, else as text."""
     there = [text.strip() for text in texts if text.strip()]
     truth = {"true": True, "false": False, "yes": True, "no": False}
     if there and all(text.lower() in truth for text in there):
@@ -170,18 +159,7 @@ def spread(
 
 
 def check_distinct(names: Mapping[str, Sequence[str] | Mapping[str, Any]]) -> None:
-    """Refuse a name that stands for attributes of two kinds of things.
-
-    Parameters
-    ----------
-    names
-        The attributes of models, prefixes and so on.
-
-    Raises
-    ------
-    UserError
-        Naming the attribute.
-    """
+    """Refuse a name that stands for attributes of two kinds of things."""
     owner: dict[str, str] = {}
     for what, own in names.items():
         for name in own:
@@ -196,22 +174,7 @@ _KINDS = {bool: "true or false", float: "a number", str: "a text"}
 
 
 def check_given(data: "xr.Dataset", names: Sequence[str], models: Sequence[str]) -> None:
-    """Refuse to analyse models that lack an attribute which a formula uses.
-
-    Parameters
-    ----------
-    data
-        A response dataset.
-    names
-        Variables that the analysis uses, those that are no attributes too.
-    models
-        The models that are analysed.
-
-    Raises
-    ------
-    UserError
-        Naming the attribute, the models without it, and the key to give it under.
-    """
+    """Refuse to analyse models that lack an attribute which a formula uses."""
     for name in names:
         known = name in _OPTIONAL or name not in _TAKEN
         if not known or name not in data.coords:

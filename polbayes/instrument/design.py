@@ -237,13 +237,7 @@ def _is_wanted(variant: Variant, wanted: Sequence[str]) -> bool:
 
 
 def check_variants(instruments: Sequence[Instrument], wanted: Sequence[str] | None) -> None:
-    """Refuse a wanted wording that no item has.
-
-    Raises
-    ------
-    UserError
-        If a name in `wanted` is neither an id or pattern of ids nor a kind of any wording.
-    """
+    """Refuse a wanted wording that no item has."""
     every = [v for i in instruments for item in i.items for v in item.variants]
     ids = [v.variant for v in every]
     known = {*ids, *(v.kind for v in every), *(f"{_ID}{name}" for name in ids)}

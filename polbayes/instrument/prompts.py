@@ -104,20 +104,7 @@ class Lexicon:
 
 
 def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) -> tuple[Prefix, ...]:
-    """Load prefixes, in the order of the file or of `only`.
-
-    Parameters
-    ----------
-    path
-        A YAML file of the user's own; the shipped ten of Faulborn et al. otherwise.
-    only
-        Ids of the prefixes to keep; all when None.
-
-    Raises
-    ------
-    UserError
-        If the file is malformed or an id in `only` is unknown.
-    """
+    """Load prefixes, in the order of the file or of `only`."""
     file = Path(path).expanduser() if path else folder("data") / "prefixes.yaml"
     found: dict[str, Prefix] = {}
     for name, entry in _section(file, "prefixes").items():
@@ -160,13 +147,7 @@ def load_template(name: str) -> Template:
 
 
 def load_lexicon(name: str) -> Lexicon:
-    """Load a lexicon of answer options, shipped or from a YAML file.
-
-    Raises
-    ------
-    UserError
-        If an option stands under two stances or is no text, or agree or disagree has none.
-    """
+    """Load a lexicon of answer options, shipped or from a YAML file."""
     path = find("lexicons", name)
     content = read_yaml(path) or {}
     if not isinstance(content, dict):
@@ -182,7 +163,7 @@ def load_lexicon(name: str) -> Lexicon:
                 # YAML reads a bare yes as true.
                 raise UserError(f"{path}: '{key}': '{option}' is not text; put it in quotes.")
             if pairs.setdefault(option, stance) != stance:
-                raise UserError(f"{path}: '{option}' stands under two stances.")
+                raise UserError(f"{path}: '{option}' is listed under two stances.")
     return Lexicon(name, tuple(pairs), tuple(pairs.values()))
 
 
@@ -214,13 +195,7 @@ def render(
 
 
 def check_answers(prefixes: Iterable[Prefix], elicitation: str, lexicon: Lexicon | None) -> None:
-    """Refuse a prefix that asks for other answers than the options offered.
-
-    Raises
-    ------
-    UserError
-        If a prefix asks for numbers while probabilities of words are to be read.
-    """
+    """Refuse a prefix that asks for other answers than the options offered."""
     if elicitation in TEXTS or lexicon is None:
         return
     numbers = all(option.isdigit() for option in lexicon.options)

@@ -183,7 +183,7 @@ def _variant(variant: str, value: Any, where: str) -> Variant:
         kind = _KIND_OF_ID.get(re.sub(r"_\d+$", "", variant), "")
         if not kind:
             raise UserError(
-                f"{where}: its kind cannot be read off its id; "
+                f"{where}: its kind does not follow from its id; "
                 f"write {{kind: ..., text: ...}} with a kind out of {', '.join(POLARITY)}."
             )
         return Variant(variant, text(value, where), kind, POLARITY[kind])
@@ -201,6 +201,6 @@ def _points(value: Any, where: str) -> dict[str, tuple[float, ...]]:
     points = {}
     for axis, numbers in mapping(value, where).items():
         if not isinstance(numbers, list) or not all(isinstance(x, int | float) for x in numbers):
-            raise UserError(f"{where}: {axis}: must be a list of numbers, one an option.")
+            raise UserError(f"{where}: {axis}: must be a list of numbers, one per option.")
         points[str(axis)] = tuple(float(x) for x in numbers)
     return points

@@ -130,18 +130,7 @@ def load_scenarios(names: Sequence[str] = ()) -> tuple[Scenario, ...]:
 
 
 def load_scenario(name: str) -> Scenario:
-    """Load and check one scenario.
-
-    Parameters
-    ----------
-    name
-        Name of a shipped scenario or a path to a YAML file.
-
-    Raises
-    ------
-    UserError
-        Naming the file, the scenario and the key of the first thing that is wrong.
-    """
+    """Load and check one scenario."""
     path = find("scenarios", name)
     content = mapping(read_yaml(path), f"{path}")
     where = f"{path}: scenario '{content['id']}'" if "id" in content else f"{path}"
@@ -255,7 +244,7 @@ def _slots(frame: str, known: Sequence[str], place: str) -> set[str]:
             raise unknown("phrase", slot, known, where=place)
         names.add(slot.split(".", 1)[1])
     if "{" in _SLOT.sub("", frame) or "}" in _SLOT.sub("", frame):
-        raise UserError(f"{place}: a brace is opened and not closed, or closed and not opened.")
+        raise UserError(f"{place}: its braces are not balanced.")
     return names
 
 

@@ -34,26 +34,7 @@ KINDS = tuple(kind for kind in POLARITY if kind != "original")
 def with_wordings(
     instruments: Sequence[Instrument], files: Sequence[str]
 ) -> tuple[Instrument, ...]:
-    """Add the wordings of files to the items that they are of.
-
-    Parameters
-    ----------
-    instruments
-        Whose items the files name.
-    files
-        Paths of wordings files; a relative one is taken from the folder the command is run in.
-
-    Returns
-    -------
-    tuple of Instrument
-        With the wordings of the files after the items' own, in the order of the rows. The same
-        text may stand under two ids, as where two sets of paraphrases have it in common.
-
-    Raises
-    ------
-    UserError
-        Naming the file, and the row or column, of the first thing that is wrong.
-    """
+    """Add the wordings of files to the items that they are of."""
     found: dict[str, list[Variant]] = {
         i.item: list(i.variants) for q in instruments for i in q.items
     }

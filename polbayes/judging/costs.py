@@ -11,8 +11,9 @@ from polbayes.coding.responses import uncoded
 from polbayes.config.schema import CoderConfig, CodingConfig
 from polbayes.data.dataset import STATUS
 from polbayes.data.files import write_text
+from polbayes.judging.engine import judged_before
 from polbayes.judging.rubric import pair_digest
-from polbayes.judging.stances import Judge, open_judge
+from polbayes.judging.stances import JudgeCoder, open_judge
 from polbayes.probing.costs import (
     AROUND_A_TURN,
     BYTES_A_TOKEN,
@@ -20,7 +21,7 @@ from polbayes.probing.costs import (
     usage_in_words,
     usage_table,
 )
-from polbayes.probing.journal import CODING, read
+from polbayes.probing.journal import CODING
 from polbayes.respondents.chat_api.budget import cost
 from polbayes.respondents.chat_api.settings import api_of
 from polbayes.respondents.usage import Usage
@@ -69,25 +70,7 @@ def write_judges_usage(
 def estimate_judges(
     data: "xr.Dataset", coding: CodingConfig, *, longest: int, journal_dir: Path
 ) -> "pd.DataFrame":
-    """Estimate what judging the answers of a run takes.
-
-    Parameters
-    ----------
-    data
-        A response dataset: with answers those are counted that the rules before a judge leave, each
-        different one once; without any, all that are going to be there.
-    coding
-        The coders.
-    longest
-        Tokens that an answer has at most, where there are none yet.
-    journal_dir
-        Of the coders; what was judged before is not judged again.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As of `estimate`, one row a judge.
-    """
+    """Estimate what judging the answers of a run takes."""
     import pandas as pd
 
     rows = []
@@ -100,12 +83,12 @@ def estimate_judges(
 
 
 def _of_judge(
-    judge: Judge, data: "xr.Dataset", before: Sequence[str], longest: int
+    judge: JudgeCoder, data: "xr.Dataset", before: Sequence[str], longest: int
 ) -> dict[str, Any]:
     asked, judged = judge.asked, 0
     if "completion" in data:
         pairs = uncoded(data, before)
-        known = {r["cell"][0] for r in read(judge.journal) if "cell" in r} if judge.journal else ()
+        known = judged_before(judge.journal) if judge.journal else ()
         left = [pair for pair in pairs if pair_digest(*pair) not in known]
         questions, judged = len(pairs), len(pairs) - len(left)
         sizes = [len(asked.prompt(*pair).encode("utf-8", "replace")) for pair in left[:_SAMPLE]]

@@ -60,24 +60,18 @@ class Judgement:
         return all(status == "ok" for status in self.statuses.values())
 
 
+def reply_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of a reply that has these properties, all of them, and no other."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
 def read_label(output: str, labels: Iterable[str], *, key: str) -> tuple[str, str]:
     """Read a label from the output of a judge.
-
-    Parameters
-    ----------
-    output
-        As received: an object as for `read_judgement` with the label as a text, or nothing but a
-        label, whatever marks are around it. A label among other words is not looked for: "I
-        would not say agree" is no "agree".
-    labels
-        Those that there are.
-    key
-        Under which the label is to be.
-
-    Returns
-    -------
-    label, status
-        The label, ``""`` where the status, out of `STATUSES`, is not ``ok``.
 
     Examples
     --------
@@ -233,14 +227,7 @@ def _rescue(rest: str) -> tuple[_Pairs, str] | None:
 
 
 def _structure(text: str) -> tuple[int | None, list[tuple[int, str]]]:
-    """Follow the brackets of an object.
-
-    Returns
-    -------
-    end, places
-        Where the object is closed, None where it is not; and the places at which it could be
-        broken off, commas and the first bracket, with the brackets that would then close it.
-    """
+    """Follow the brackets of an object."""
     stack: list[str] = []
     places: list[tuple[int, str]] = []
     quoted = escaped = False

@@ -12,13 +12,20 @@ from polbayes.config.schema import (
     JudgeConfig,
     RespondentConfig,
 )
+from polbayes.data.dataset import STANCE, STANCE_CLASSES
 from polbayes.data.provenance import json_digest
 from polbayes.errors import UserError, unknown
-from polbayes.instrument.prompts import Template, render
+from polbayes.instrument.prompts import Lexicon, Template, render
+from polbayes.judging.engine import Judge
 from polbayes.judging.rubric import WAYS, Rubric, load_rubric, response_format
+from polbayes.probing.dispatch import Asking
+from polbayes.respondents import BACKENDS, answer_settings, check, check_ready, describe
 
 # To be raised when the same judge, rubric and texts give other probabilities than before.
 _VERSION = 1
+# Judgements do not depend on the run, its seed included.
+_SEED = 1
+_LABELS = Lexicon("stances", STANCE_CLASSES, tuple(STANCE.values()))
 _SAYS = {
     "stated": "stated by the judge",
     "votes": "shares of {votes} votes",
@@ -108,11 +115,22 @@ class AskedJudge:
             batch_size=size,
         )
 
+    @property
+    def judge(self) -> Judge:
+        """It, as the engine asks it."""
+        lexicon = _LABELS if self.way == "token" else None
+        info = describe(self.journal_name, self.respondent, self.template)
+        return Judge(
+            "stances",
+            self.respondent,
+            info,
+            Asking(self.elicitation, lexicon, _SEED),
+            {"options": list(lexicon.options) if lexicon else None},
+        )
+
     @cached_property
     def journal_name(self) -> str:
         """The name of its journal, which tells it from every other way of judging."""
-        from polbayes.respondents import answer_settings
-
         identity = {
             "version": _VERSION,
             "rubric": asdict(self.rubric),
@@ -133,8 +151,6 @@ class AskedJudge:
         UserError
             Saying what is wrong with its declaration.
         """
-        from polbayes.respondents import check, describe
-
         with self.named():
             check(self.journal_name, self.respondent, self.elicitation)
             describe(self.journal_name, self.respondent, self.template)
@@ -147,8 +163,6 @@ class AskedJudge:
         UserError
             Saying what.
         """
-        from polbayes.respondents import check_ready
-
         with self.named():
             check_ready(self.journal_name, self.respondent)
 
@@ -168,8 +182,8 @@ class AskedJudge:
             text = text.replace(f"{asked}.{key}", f"{own}.judge.{key}")
         text = text.replace(asked, own).replace(self.journal_name, self.name)
         return text.replace(
-            "which forced_choice reads; ask this respondent with elicitation=open_ended",
-            f"which {own}.judge.probabilities=token reads; use stated or votes",
+            "which forced_choice needs; ask this respondent with elicitation=open_ended",
+            f"which {own}.judge.probabilities=token needs; use stated or votes",
         )
 
 
@@ -199,8 +213,6 @@ def declared_judge(name: str, config: CoderConfig) -> AskedJudge:
 
 
 def _check(where: str, how: JudgeConfig) -> None:
-    from polbayes.respondents import BACKENDS
-
     if how.backend not in BACKENDS:
         raise unknown("backend", how.backend, BACKENDS, where=where)
     if how.backend == "simulated":

@@ -20,6 +20,7 @@ from polbayes.data.provenance import file_digest, text_digest
 from polbayes.errors import UserError
 from polbayes.huggingface.encoding import without_markup
 from polbayes.instrument.prompts import Template
+from polbayes.judging.replies import reply_schema
 
 # Where the probabilities come from, and which part of the rubric asks for that.
 WAYS = ("stated", "votes", "token")
@@ -56,15 +57,7 @@ class Rubric:
         return Template(self.rubric, "open_ended", {"base": f"{whole}\n{begun}", "chat": whole})
 
     def material(self, statement: str, response: str, *, again: bool = False) -> str:
-        """Return what a judge is to label, between marks.
-
-        Parameters
-        ----------
-        statement, response
-            As put, and as received.
-        again
-            Whether an earlier output could not be read.
-        """
+        """Return what a judge is to label, between marks."""
         code = pair_digest(statement, response)
         parts = [
             f"<statement {code}>\n{defused(statement)}\n</statement {code}>",
@@ -74,20 +67,7 @@ class Rubric:
 
 
 def rubric_path(name: str, *, where: str) -> Path:
-    """Return the file of a rubric, shipped or the user's own.
-
-    Parameters
-    ----------
-    name
-        Of a file in `data/rubrics`, or a path.
-    where
-        The key of the config that names it, for errors.
-
-    Raises
-    ------
-    UserError
-        If there is none.
-    """
+    """Return the file of a rubric, shipped or the user's own."""
     try:
         return find("rubrics", name)
     except UserError as error:
@@ -95,13 +75,7 @@ def rubric_path(name: str, *, where: str) -> Path:
 
 
 def rubric_digests(models: Mapping[str, CoderConfig]) -> dict[str, str]:
-    """Return digests of the judges' rubrics, under names that no coder can have.
-
-    Raises
-    ------
-    UserError
-        If there is no such rubric.
-    """
+    """Return digests of the judges' rubrics, under names that no coder can have."""
     found = {}
     for name, model in models.items():
         if (model.kind or name) == "judge":
@@ -112,18 +86,7 @@ def rubric_digests(models: Mapping[str, CoderConfig]) -> dict[str, str]:
 
 
 def load_rubric(name: str, *, where: str) -> Rubric:
-    """Load a rubric by name, or from a YAML file of the user's own.
-
-    Parameters
-    ----------
-    name, where
-        As of `rubric_path`.
-
-    Raises
-    ------
-    UserError
-        If there is none, or it is malformed.
-    """
+    """Load a rubric by name, or from a YAML file of the user's own."""
     path = rubric_path(name, where=where)
     content = mapping(read_yaml(path), f"{path}")
     check_keys(content, {"rubric", "version", *_PARTS}, set(), f"{path}")
@@ -160,12 +123,6 @@ def response_format(way: str) -> dict[str, Any]:
     share = {"type": "integer"}
     label = {"type": "string", "enum": sorted(STANCE_CLASSES)}
     asked = dict.fromkeys(sorted(STANCE_CLASSES), share) if way == "stated" else {STANCE_KEY: label}
-    properties = {"reason": {"type": "string"}, **asked}
-    schema = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    schema = reply_schema({"reason": {"type": "string"}, **asked})
     named = {"name": "judgement", "strict": True, "schema": schema}
     return {"response_format": {"type": "json_schema", "json_schema": named}}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.data.json_lines import Record
 from polbayes.judging.replies import read_judgement, read_label
 from polbayes.judging.rubric import STANCE_KEY
 
@@ -41,6 +42,17 @@ class Verdict:
     status: str = "ok"
 
 
+def verdict(way: str, record: Record) -> Verdict:
+    """Read a reply in one of `polbayes.judging.rubric.WAYS` from its record in a journal."""
+    status = record["status"]
+    if status != "ok":
+        nothing = {"refused": DECLINED, "invalid": "no_object", "empty": "no_object"}
+        return Verdict(None, nothing.get(status, FAILED))
+    if way == "token":
+        return token(record["mass"])
+    return stated(record["text"]) if way == "stated" else vote(record["text"])
+
+
 def stated(output: str) -> Verdict:
     """Read probabilities that a judge stated, in percent or as shares of 1.
 
@@ -67,9 +79,9 @@ def vote(output: str) -> Verdict:
     return Verdict(tuple(float(name == label) for name in STANCE_CLASSES))
 
 
-def token(mass: Sequence[float]) -> Verdict:
+def token(mass: Sequence[float | None]) -> Verdict:
     """Read the mass of the labels, in the order of `polbayes.data.dataset.STANCE_CLASSES`."""
-    values = np.nan_to_num(np.asarray(mass, dtype=float))
+    values = np.nan_to_num(np.asarray(mass, dtype=np.float32)).astype(float)
     total = float(values.sum())
     if total < _LEAST_MASS:
         return Verdict(None, NO_LABEL)

@@ -99,15 +99,7 @@ class AnswerSet:
 
 
 def answer_set(kind: str, *, space: bool = False) -> AnswerSet:
-    """Return the answers to one kind of prompt.
-
-    Parameters
-    ----------
-    kind
-        ``open``, ``forced`` (yes or no), ``likert`` (a number from 1 to 5) or ``masked``.
-    space
-        Whether an answer begins with a space.
-    """
+    """Return the answers to one kind of prompt."""
     if kind == "masked":
         return _collect(kind, FORCED_CLASSES, _MASKED, "")
     if kind == "forced":
@@ -131,22 +123,7 @@ def _collect(
 
 
 def class_probabilities(truth: Truth, eta: float, kind: str) -> "NDArray[np.float64]":
-    """Return the planted probability of each class of answer.
-
-    Parameters
-    ----------
-    truth
-        The respondent.
-    eta
-        Its linear predictor at this prompt.
-    kind
-        As in `AnswerSet`.
-
-    Returns
-    -------
-    numpy.ndarray
-        One number a class of the answer set, in its order; sums to 1.
-    """
+    """Return the planted probability of each class of answer."""
     sharp = truth.decisiveness
     if kind == "likert":
         return likert_probabilities(eta, truth.threshold, truth.outer_threshold, sharp)
@@ -187,18 +164,7 @@ class Node:
 
 
 def build_trie(sequences: Sequence[Sequence[int]]) -> dict[tuple[int, ...], Node]:
-    """Arrange answers as a trie.
-
-    Parameters
-    ----------
-    sequences
-        For each answer its token ids, end of text included; none may begin another.
-
-    Returns
-    -------
-    dict of tuple to Node
-        The inner nodes by their path, the root first.
-    """
+    """Arrange answers as a trie."""
     children: dict[tuple[int, ...], dict[int, list[int]]] = {}
     for answer, tokens in enumerate(sequences):
         for depth, token in enumerate(tokens):
@@ -216,20 +182,7 @@ def build_trie(sequences: Sequence[Sequence[int]]) -> dict[tuple[int, ...], Node
 def next_token_distribution(
     node: Node, probabilities: "NDArray[np.float64]"
 ) -> "NDArray[np.float64]":
-    """Return the exact distribution of the next token at a node.
-
-    Parameters
-    ----------
-    node
-        Where in the answer.
-    probabilities
-        Dimension answer: the probability of each answer.
-
-    Returns
-    -------
-    numpy.ndarray
-        One number for each of ``node.tokens``; sums to 1.
-    """
+    """Return the exact distribution of the next token at a node."""
     mass = probabilities @ node.below
     return np.asarray(mass / mass.sum())
 
@@ -237,15 +190,7 @@ def next_token_distribution(
 def decision_nodes(
     trie: dict[tuple[int, ...], Node], class_of: Sequence[int]
 ) -> list[tuple[int, ...]]:
-    """Return the paths of the nodes at which the class of the answer is still open.
-
-    Parameters
-    ----------
-    trie
-        As `build_trie` returns it.
-    class_of
-        For each answer the index of its class.
-    """
+    """Return the paths of the nodes at which the class of the answer is still open."""
     classes = np.asarray(class_of)
     return [
         path for path, node in trie.items() if len(set(classes[node.below.sum(axis=1) > 0])) > 1

@@ -97,17 +97,7 @@ def bank() -> Bank:
 
 
 def statement(value: str, step: int, seed: int) -> str:
-    """Return a sentence about a value, with its full stop.
-
-    Parameters
-    ----------
-    value
-        The value.
-    step
-        From -4 to 4, not 0.
-    seed
-        Chooses among the sentences that say this.
-    """
+    """Return a sentence about a value, with its full stop."""
     words = bank()
     lead = pick(words.leads[abs(step)], seed, 1)
     return f"{lead} {pick(words.clauses[value, 1 if step > 0 else -1], seed, 2)}."

@@ -109,24 +109,7 @@ _T = TypeVar("_T")
 
 
 def planted_in(name: str, checkpoint: str, known: Mapping[str, _T], kind: str) -> _T:
-    """Return what is planted behind ``planted:NAME``.
-
-    Parameters
-    ----------
-    name
-        Key of the config that declares it, for the error.
-    checkpoint
-        As it is declared.
-    known
-        By name.
-    kind
-        What they are called in the error.
-
-    Raises
-    ------
-    UserError
-        If the checkpoint is not ``planted:NAME`` with a known name.
-    """
+    """Return what is planted behind ``planted:NAME``."""
     where = f"{name}: checkpoint"
     if not checkpoint.startswith(PLANTED):
         raise UserError(f"{where}: there is no {kind} '{checkpoint}'; write planted:NAME.")

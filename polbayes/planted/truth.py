@@ -113,23 +113,7 @@ class Truth:
 
 
 def load_truths(path: Path | None = None) -> dict[str, Truth]:
-    """Read the planted parameters of every respondent.
-
-    Parameters
-    ----------
-    path
-        Another file of the form of `models/planted.yaml`, which is read otherwise.
-
-    Returns
-    -------
-    dict of str to Truth
-        By name, in the order of the file.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be read, or a value in it cannot be used.
-    """
+    """Read the planted parameters of every respondent."""
     path = path or folder("models") / "planted.yaml"
     content = read_yaml(path)
     if not isinstance(content, dict) or not isinstance(content.get("respondents"), dict):
@@ -171,27 +155,7 @@ def _truth(name: str, entry: Any, items: ItemScales, where: str) -> Truth:
 def linear_predictor(
     truth: Truth, *, item: str, variant: str, dimension: str, keying: int, prefix: str
 ) -> float:
-    """Return eta of one cell.
-
-    Parameters
-    ----------
-    truth
-        The respondent.
-    item, variant, prefix
-        Ids; those of the user's own instruments and prefixes work as well.
-    dimension
-        Of the item; empty for one that is not scored.
-    keying
-        +1 where agreeing with this wording is right-leaning, -1 where it is left-leaning, 0 for
-        an item that is not scored: belief does not enter its answer.
-    prefix
-        How the question is put.
-
-    Returns
-    -------
-    float
-        In units of the spread of quirks, positive towards agreeing.
-    """
+    """Return eta of one cell."""
     asked = (
         truth.acquiescence
         + truth.prefix_acquiescence.get(prefix, 0.0)
@@ -241,23 +205,7 @@ def stance_probabilities(
 def likert_probabilities(
     eta: "ArrayLike", threshold: float, outer_threshold: float, decisiveness: float = 1.0
 ) -> "NDArray[np.float64]":
-    """Return the probabilities of the numbers from 1 to 5.
-
-    Parameters
-    ----------
-    eta
-        Linear predictor, of any shape.
-    threshold, outer_threshold
-        Distances of the inner and the outer two thresholds from 0.
-    decisiveness
-        See `stance_probabilities`.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape of `eta` and a last axis for 1, 2, 3, 4, 5; sums to 1. 1 and 2 together have the
-        probability of disagreeing, 4 and 5 that of agreeing.
-    """
+    """Return the probabilities of the numbers from 1 to 5."""
     one, _, five = np.moveaxis(stance_probabilities(eta, outer_threshold, decisiveness), -1, 0)
     three = stance_probabilities(eta, threshold, decisiveness)[..., 1]
     eta = decisiveness * np.asarray(eta, dtype=float)

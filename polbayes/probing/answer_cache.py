@@ -73,13 +73,7 @@ class AnswerCache:
         return bytes.fromhex(json_digest(parts))
 
     def find(self, questions: Sequence[Question]) -> dict[int, Record]:
-        """Return the answers that are there, by the place of the question.
-
-        Raises
-        ------
-        UserError
-            If the file cannot be read.
-        """
+        """Return the answers that are there, by the place of the question."""
         keys = [self._key(question) for question in questions]
         found: dict[bytes, Record] = {}
         with _told(self._path):
@@ -94,13 +88,7 @@ class AnswerCache:
         return {n: found[key] for n, key in enumerate(keys) if key in found}
 
     def keep(self, answers: Iterable[tuple[Question, Record]]) -> None:
-        """Add answers; of a question the first stays. Failures are no answers.
-
-        Raises
-        ------
-        UserError
-            If the file cannot be written.
-        """
+        """Add answers; of a question the first stays. Failures are no answers."""
         rows = (
             (self._key(question), line_of({k: record[k] for k in _OUTCOME if k in record}))
             for question, record in answers
@@ -119,20 +107,7 @@ class AnswerCache:
 
 @contextmanager
 def open_cache(path: Path, **about: Any) -> Iterator[AnswerCache]:
-    """Open a cache, which is made if it is not there.
-
-    Parameters
-    ----------
-    path
-        The file.
-    **about
-        As of `AnswerCache`.
-
-    Raises
-    ------
-    UserError
-        If it cannot be used.
-    """
+    """Open a cache, which is made if it is not there."""
     with _told(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -45,15 +45,7 @@ class Survey:
 
 
 def survey(design: "xr.Dataset", journals: Mapping[str, Path]) -> Survey:
-    """Look through the journals of a design.
-
-    Parameters
-    ----------
-    design
-        See `polbayes.instrument.design.design`.
-    journals
-        By model.
-    """
+    """Look through the journals of a design."""
     notes: list[str] = []
     found, longest = set(), {"completion": 0, "message": 0}
     for name, path in journals.items():
@@ -81,22 +73,7 @@ def _noting(records: Iterable[Record], notes: list[str]) -> Iterator[Record]:
 def filled(
     design: "xr.Dataset", journals: Mapping[str, Path], lexicon: Lexicon | None
 ) -> "xr.Dataset":
-    """Return a design with what the journals hold in its cells.
-
-    Parameters
-    ----------
-    design
-        See `polbayes.instrument.design.design`.
-    journals
-        By model.
-    lexicon
-        The options whose probability was read; None for open answers.
-
-    Returns
-    -------
-    xarray.Dataset
-        As `polbayes.probing.probe.probe` gives it.
-    """
+    """Return a design with what the journals hold in its cells."""
     import xarray as xr
 
     about = survey(design, journals)
@@ -108,22 +85,7 @@ def filled(
 def consolidate(
     design: "xr.Dataset", journals: Mapping[str, Path], lexicon: Lexicon | None, path: Path
 ) -> None:
-    """Write what `filled` returns, holding no more than one model of it in memory.
-
-    Parameters
-    ----------
-    design
-        See `polbayes.instrument.design.design`; its attributes become those of the file.
-    journals, lexicon
-        As for `filled`.
-    path
-        Where to; an existing file is replaced at the end in one step.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be written; an earlier one is still there.
-    """
+    """Write what `filled` returns, holding no more than one model of it in memory."""
     about = survey(design, journals)
     parts = (_of_model(design, name, at, lexicon, about) for name, at in journals.items())
     whole = design.assign_attrs(notes="\n".join(about.notes))
@@ -195,17 +157,7 @@ def _placed(
 
 
 def with_masses(data: "xr.Dataset", mass: "NDArray[np.float32]", lexicon: Lexicon) -> "xr.Dataset":
-    """Return a dataset with the masses of the options, and of agreeing and disagreeing.
-
-    Parameters
-    ----------
-    data
-        Without any of these.
-    mass
-        Over ``model, item, variant, prefix, run, option``; NaN for options that cannot be read.
-    lexicon
-        The options.
-    """
+    """Return a dataset with the masses of the options, and of agreeing and disagreeing."""
     stance = np.array(lexicon.stance, dtype=np.int8)
     data = data.assign_coords(
         option=np.array(lexicon.options, dtype=object), option_stance=("option", stance)

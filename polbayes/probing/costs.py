@@ -115,27 +115,7 @@ def estimate(
     elicitation: ElicitationConfig,
     journal_dir: Path,
 ) -> "pd.DataFrame":
-    """Estimate what asking the questions of a design takes, from the length of the prompts.
-
-    Parameters
-    ----------
-    design
-        See `polbayes.instrument.design.design`.
-    respondents
-        By name.
-    elicitation
-        How answers are read.
-    journal_dir
-        Of the run; what was answered before is not asked again.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each model with the columns ``model, questions, answered`` before,
-        ``input_tokens, output_tokens`` (about, and at most) of the questions that are left,
-        and, for models behind a server, ``cost`` (about, if all answers are of full length) and
-        ``currency``.
-    """
+    """Estimate what asking the questions of a design takes, from the length of the prompts."""
     import pandas as pd
 
     rows = []
@@ -181,15 +161,7 @@ def answer_tokens(elicitation: ElicitationConfig, config: RespondentConfig) -> i
 
 
 def cost_in_words(tokens: tuple[int, int], config: RespondentConfig) -> str:
-    """Say how many tokens of prompts and of answers there are, and what they cost where it costs.
-
-    Parameters
-    ----------
-    tokens
-        Of prompts and of answers.
-    config
-        Who is asked.
-    """
+    """Say how many tokens prompts and answers have, and what they cost where they cost."""
     text = f"{tokens[0]:,}, {tokens[1]:,}"
     if config.backend != "chat_api":
         return text

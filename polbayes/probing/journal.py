@@ -181,8 +181,8 @@ class Journal:
             return 0
         if header is None or header.get("journal") != _VERSION:
             raise UserError(
-                f"{self.path}: its first line is damaged or is not of this version of polbayes, "
-                "so that nobody can tell what it answers; move the file away."
+                f"{self.path}: its first line is damaged or from another version of polbayes, "
+                "so its answers cannot be identified; move the file away."
             )
         if changed := _difference(header, settings, self._defaults):
             raise UserError(

@@ -92,43 +92,6 @@ def ask(
 ) -> dict[str, Path]:
     """Ask every pending cell that the journals do not have yet, and write the answers down.
 
-    Parameters
-    ----------
-    design
-        See `polbayes.instrument.design.design`.
-    respondents
-        By name; every model of the design must be among them.
-    elicitation, lexicon
-        How answers are read, and the options whose probability is (None for open answers).
-    prefixes
-        Those of the design, for the kind of answer each asks for.
-    seed
-        Of the run; with a cell's labels it fixes the cell's answer.
-    journal_dir
-        Where the journals are, one per model.
-    answers_from
-        The journals of another run; a model that has none yet begins with its journal there, so
-        that only what is not answered there is asked.
-    journal
-        How soon answers are on the disk, and a cache that other runs share; None for the defaults.
-    launcher
-        Where respondents are asked; None for this process.
-    progress
-        Whether to show a bar per model on the standard error, or a line now and then if that is no
-        terminal; ``"always"`` shows the bar anyway.
-
-    Returns
-    -------
-    dict
-        The journals by model, from which `polbayes.probing.consolidation` makes a response dataset.
-
-    Raises
-    ------
-    UserError
-        If a respondent cannot be had or asked, or a journal cannot be used.
-    KeyboardInterrupt
-        When interrupted; what was answered is in the journals.
-
     Notes
     -----
     A respondent that is asked many questions at a time has its answers written down one by one.

@@ -96,17 +96,7 @@ def duration(seconds: float) -> str:
 
 
 def progress_line(done: int, total: int, rate: float | None, counts: Counts) -> str:
-    """Say in one line how far a respondent is.
-
-    Parameters
-    ----------
-    done, total
-        Questions.
-    rate
-        Answers in a second; None where it is not known.
-    counts
-        Of the answers.
-    """
+    """Say in one line how far a respondent is."""
     share = 100 * done / total if total else 100.0
     parts = [f"{done:,} of {total:,} ({share:.0f} %)"]
     if done < total and rate:
@@ -126,7 +116,8 @@ class Meter:
     stances
         Of the options whose mass is read.
     show
-        Whether to show anything; ``"always"`` for a bar even where there is no terminal.
+        Whether to show anything; ``"always"`` for a bar even where there is no terminal, ``"bar"``
+        for no lines where there is none.
     position
         Of the bar among others that are shown at the same time.
     clock
@@ -140,7 +131,7 @@ class Meter:
         done: int,
         *,
         stances: Sequence[int] = (),
-        show: bool | Literal["always"] = True,
+        show: bool | Literal["always", "bar"] = True,
         position: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -190,18 +190,12 @@ def ask_left(
 
 
 def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> bool:
-    """Return whether a question is still to be asked.
-
-    Raises
-    ------
-    UserError
-        If it was answered, but put in other words.
-    """
+    """Return whether a question is still to be asked."""
     cell = question.cell
     if cell in answered and answered[cell] != question_digest(question):
         raise UserError(
             f"{path}: item '{question.item}', wording '{question.variant}', prefix "
-            f"'{question.prefix}' was asked with another text than it has now; "
+            f"'{question.prefix}' was asked with a different text; "
             "choose another run_dir, or restore the text."
         )
     return cell not in answered

@@ -53,8 +53,8 @@ BACKENDS: Registry[Backend] = Registry(
         "masked": "polbayes.respondents.masked:BACKEND",
         "chat_api": "polbayes.respondents.chat_api:BACKEND",
         "simulated": "polbayes.respondents.simulated:BACKEND",
-        "planted_actor": "polbayes.respondents.planted_actor:BACKEND",
-        "planted_judge": "polbayes.respondents.planted_judge:BACKEND",
+        "planted_actor": "polbayes.respondents.planted:ACTOR",
+        "planted_judge": "polbayes.respondents.planted:JUDGE",
     },
 )
 

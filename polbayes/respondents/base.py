@@ -188,23 +188,7 @@ class ConcurrentRespondent(Respondent, Protocol):
         *,
         spent: Usage,
     ) -> Generator[Answer]:
-        """Yield the answers as they come, in any order.
-
-        Parameters
-        ----------
-        questions
-            What to ask, with the seed of each; taken one by one, when it is their turn.
-        lexicon
-            The options whose mass is read; None for open answers.
-        spent
-            What was used before this, of what may be used in all.
-
-        Raises
-        ------
-        UserError
-            If it makes no sense to go on: the server refuses everything, or the budget is used
-            up. What was under way is yielded first.
-        """
+        """Yield the answers as they come, in any order."""
         ...
 
 

@@ -41,13 +41,7 @@ _TAIL = 64
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-    """Return what the design says about a causal LM, from its tokenizer alone.
-
-    Raises
-    ------
-    UserError
-        If the checkpoint cannot be used, or the template has no text for it.
-    """
+    """Return what the design says about a causal LM, from its tokenizer alone."""
     tokenizer = checkpoint.load_tokenizer(checkpoint.locate(name, config))
     return _describe(name, config, template, tokenizer)
 
@@ -66,13 +60,7 @@ def _describe(name: str, config: RespondentConfig, template: Template, tokenizer
 def open_causal(
     name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
 ) -> "CausalRespondent":
-    """Load a causal LM.
-
-    Raises
-    ------
-    UserError
-        If the checkpoint cannot be used.
-    """
+    """Load a causal LM."""
     source = checkpoint.locate(name, config)
     tokenizer = checkpoint.load_tokenizer(source)
     info = _describe(name, config, template, tokenizer)
@@ -107,13 +95,7 @@ class CausalRespondent:
         self._passes = Passes(model, ends=self._ends, pad=pad, rows=elicitation.batch_size)
 
     def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
-        """Say which options of the lexicon cannot be spelt.
-
-        Raises
-        ------
-        UserError
-            If no option is left to agree or to disagree with.
-        """
+        """Say which options of the lexicon cannot be spelt."""
         if lexicon is None:
             return ()
         absent = self._join("a", self._ids("a"), lexicon).absent
@@ -123,11 +105,6 @@ class CausalRespondent:
         """Return the probability mass of each option (question, option), in [0, 1].
 
         See `polbayes.huggingface.continuation` for what counts as an option.
-
-        Raises
-        ------
-        ValueError
-            If a prompt does not fit into the model.
         """
         texts = [self._text(question) for question in questions]
         prompts = [self._ids(text) for text in texts]
@@ -148,13 +125,7 @@ class CausalRespondent:
         return np.asarray(np.clip(mass, 0.0, 1.0))
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
-        """Return one open answer to each question; its seed fixes it.
-
-        Raises
-        ------
-        ValueError
-            If a prompt does not fit into the model.
-        """
+        """Return one open answer to each question; its seed fixes it."""
         prompts = [self._ids(self._text(question)) for question in questions]
         longest = max(map(len, prompts), default=0)
         self._check(prompts, longest + 1)
@@ -266,17 +237,7 @@ def _end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:
 def _rows(
     prompts: Sequence[Ids], joins: Sequence[Continuations]
 ) -> tuple[list[Ids], list[tuple[int, int, int]], list[tuple[int, int]]]:
-    """Return what has to be fed so that the probability of every sequence can be read.
-
-    Returns
-    -------
-    fed
-        Each prompt with each of its stems.
-    reads
-        For each token of each sequence the row, the place after which it is read, and the token.
-    of_sequence
-        For each read the question and the sequence that it is for.
-    """
+    """Return what has to be fed so that the probability of every sequence can be read."""
     fed: list[Ids] = []
     reads, of_sequence = [], []
     for q, (prompt, join) in enumerate(zip(prompts, joins, strict=True)):

@@ -39,11 +39,6 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
 
     The field ``{mask}`` of the template is replaced with the tokenizer's mask token, so that
     whoever has only the dataset can put the prompts together.
-
-    Raises
-    ------
-    UserError
-        If the checkpoint cannot be used, or the template has no text for it.
     """
     tokenizer = checkpoint.load_tokenizer(checkpoint.locate(name, config))
     return _describe(name, config, template, tokenizer)
@@ -62,13 +57,7 @@ def _describe(name: str, config: RespondentConfig, template: Template, tokenizer
 def open_masked(
     name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
 ) -> "MaskedRespondent":
-    """Load a masked LM.
-
-    Raises
-    ------
-    UserError
-        If the checkpoint cannot be used.
-    """
+    """Load a masked LM."""
     source = checkpoint.locate(name, config)
     tokenizer = checkpoint.load_tokenizer(source)
     info = _describe(name, config, template, tokenizer)
@@ -102,13 +91,7 @@ class MaskedRespondent:
         self._limit = min(int(limit), int(tokenizer.model_max_length))
 
     def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
-        """Say which words of the lexicon are left out.
-
-        Raises
-        ------
-        UserError
-            If no word is left to agree or to disagree with.
-        """
+        """Say which words of the lexicon are left out."""
         if lexicon is None:
             return ()
         usable = [bool(ids) for ids in self._words(lexicon)]
@@ -118,11 +101,6 @@ class MaskedRespondent:
         """Return the probability mass of each option (question, option) at the mask.
 
         Case variants are summed. An option without a single-token form is NaN.
-
-        Raises
-        ------
-        ValueError
-            If a prompt has not one mask, or does not fit into the model.
         """
         words = self._words(lexicon)
         asked = [self._ids(question.prompt) for question in questions]
@@ -146,13 +124,7 @@ class MaskedRespondent:
         return np.asarray(np.minimum(mass[[place[prompt] for prompt in asked]], 1.0))
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
-        """Refuse: a masked LM does not write.
-
-        Raises
-        ------
-        UserError
-            Always.
-        """
+        """Refuse: a masked LM does not write."""
         raise UserError(
             f"respondents.{self.info.model}: a masked LM gives no open answers; "
             "use elicitation.kind=fill_mask."

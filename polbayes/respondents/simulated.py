@@ -30,13 +30,7 @@ ANSWERS = {
 
 
 def planted(name: str, config: RespondentConfig) -> "Truth":
-    """Return the planted parameters that a respondent is driven by.
-
-    Raises
-    ------
-    UserError
-        If the checkpoint is not ``planted:NAME`` with the name of planted parameters.
-    """
+    """Return the planted parameters that a respondent is driven by."""
     from polbayes.planted.truth import load_truths
 
     where = f"respondents.{name}: checkpoint"
@@ -52,24 +46,12 @@ def planted(name: str, config: RespondentConfig) -> "Truth":
 
 
 def parameters_digest(config: RespondentConfig) -> str:
-    """Return a digest of the planted parameters.
-
-    Raises
-    ------
-    UserError
-        If there are no such planted parameters.
-    """
+    """Return a digest of the planted parameters."""
     return text_digest(repr(planted("checkpoint", config)))
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-    """Return what the design says about a simulated respondent.
-
-    Raises
-    ------
-    UserError
-        If there are no such planted parameters.
-    """
+    """Return what the design says about a simulated respondent."""
     truth = planted(name, config)
     text = template_text(template, ("base", "chat", "masked"), name).replace("{mask}", "[MASK]")
     return model_info(name, config, text, instruct=truth.instruct)
@@ -78,13 +60,7 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
 def open_simulated(
     name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
 ) -> "SimulatedRespondent":
-    """Make a simulated respondent.
-
-    Raises
-    ------
-    UserError
-        If there are no such planted parameters.
-    """
+    """Make a simulated respondent."""
     return SimulatedRespondent(describe(name, config, template), planted(name, config))
 
 

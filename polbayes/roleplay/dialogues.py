@@ -43,26 +43,7 @@ def play(
     answers_from: Path | None = None,
     progress: bool | Literal["always"] = True,
 ) -> None:
-    """Ask every turn that the journals do not have yet.
-
-    Parameters
-    ----------
-    plan
-        What is played, and by whom.
-    journal_dir
-        Where the journals are, one per respondent.
-    answers_from
-        The journals of another run, with which those of this one begin.
-    progress
-        See `polbayes.data.progress.progress_bar`.
-
-    Raises
-    ------
-    UserError
-        If a respondent cannot be had or asked, or a journal cannot be used.
-    KeyboardInterrupt
-        When interrupted; what was answered is in the journals.
-    """
+    """Ask every turn that the journals do not have yet."""
     respondents, total = plan.config.respondents, len(plan.dialogues) * len(UNITS)
     for name in plan.models:
         kept = journal_path(journal_dir, name)
@@ -104,13 +85,7 @@ def _play(plan: RoleplayPlan, name: str, journal: Journal, progress: bool | str)
 
 
 def _left(plan: RoleplayPlan, name: str, unit: str, said: Mapping[Cell, Record]) -> list[Question]:
-    """Return what is still to be put in one unit.
-
-    Raises
-    ------
-    UserError
-        If it was put already, but in other words or after other turns.
-    """
+    """Return what is still to be put in one unit."""
     left = []
     for question in questions(plan, name, unit, said):
         record = said.get((question.item, question.variant, question.prefix, question.run))
@@ -128,19 +103,7 @@ def _left(plan: RoleplayPlan, name: str, unit: str, said: Mapping[Cell, Record])
 def questions(
     plan: RoleplayPlan, name: str, unit: str, said: Mapping[Cell, Record]
 ) -> Iterator[Question]:
-    """Yield what is put to a respondent in one unit of every dialogue.
-
-    Parameters
-    ----------
-    plan
-        What is played.
-    name
-        The respondent's.
-    unit
-        One of `polbayes.instrument.scenarios.UNITS`.
-    said
-        What was answered; a dialogue in which an earlier turn is missing or failed is left out.
-    """
+    """Yield what is put to a respondent in one unit of every dialogue."""
     for dialogue in plan.dialogues:
         before = []
         for earlier in EARLIER[unit]:

@@ -52,14 +52,7 @@ class Parts:
 
 
 def part(text: str) -> Parts:
-    """Part a text.
-
-    Parameters
-    ----------
-    text
-        As received. The parts stand under the headings that were asked for, in whatever markup,
-        or in tags. Where a heading comes more than once, what is under it counts together.
-    """
+    """Part a text."""
     text = without_reasoning(text)
     pieces = _tagged(text) or _headed(text)
     thoughts, answer = (

@@ -77,14 +77,7 @@ class RoleplayPlan:
 
 
 def plan_roleplay(config: RunConfig) -> RoleplayPlan:
-    """Check the config of a roleplay as far as that is possible without asking anybody.
-
-    Raises
-    ------
-    UserError
-        For an unknown name, a scenario that cannot be read, or a respondent or judge that cannot
-        be asked.
-    """
+    """Check the config of a roleplay as far as that is possible without asking anybody."""
     from polbayes.respondents import check, describe
 
     _check_played(config)

@@ -48,33 +48,7 @@ def judge_all(
     folder: Path,
     answers_from: Path | None = None,
 ) -> "tuple[xr.Dataset, xr.Dataset | None]":
-    """Have every judge rate every text of the transcripts.
-
-    Parameters
-    ----------
-    plan
-        Who judges, and how.
-    data
-        Transcripts.
-    folder
-        The run's folder.
-    answers_from
-        That of another run, whose replies are taken over.
-
-    Returns
-    -------
-    ratings : xarray.Dataset
-        As described in this module.
-    checks : xarray.Dataset or None
-        `rating` and `commitment` over ``check, judge, unit`` (and ``value``) for a sample of texts:
-        ``plain`` as in the ratings, ``order`` with the values in reversed order, ``scale`` with the
-        scales reversed (and turned back). None where no sample was asked for.
-
-    Raises
-    ------
-    UserError
-        If a judge cannot be had or asked.
-    """
+    """Have every judge rate every text of the transcripts."""
     places = units_to_rate(data)
     sample = _sample(places, plan.config.judging.sample, plan.config.seed)
     found = {}

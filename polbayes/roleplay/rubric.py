@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polbayes.instrument.values import COMMITMENT_MAX, RATING_MAX, VALUES
-from polbayes.judging.replies import Judgement, read_judgement
+from polbayes.judging.replies import Judgement, read_judgement, reply_schema
 from polbayes.roleplay.texts import Texts
 
 COMMITMENT = "commitment"
@@ -89,12 +89,7 @@ def schema(way: str = PLAIN) -> dict[str, Any]:
         name: {"type": "integer", "minimum": int(SCALES[name][0]), "maximum": int(SCALES[name][1])}
         for name in names
     }
-    return {
-        "type": "object",
-        "properties": {"reasoning": {"type": "string"}, **numbers},
-        "required": ["reasoning", *names],
-        "additionalProperties": False,
-    }
+    return reply_schema({"reasoning": {"type": "string"}, **numbers})
 
 
 def read(reply: str, way: str = PLAIN) -> Judgement:

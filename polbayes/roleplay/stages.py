@@ -136,10 +136,10 @@ def _fit(job: _Job) -> tuple[list[str], dict[str, Any]]:
     except UserError as error:
         # Too little was rated; what there is can be reported all the same.
         (job.folder / "posterior.nc").unlink(missing_ok=True)
-        said = f"The ratings cannot be taken apart: {error}"
+        said = f"The many-facet model is not identified: {error}"
         say(f"fit: {said}")
         return write_tables({}, job.folder / "estimates"), {"notes": [said]}
-    if fit.again:
+    if fit.from_cache:
         say("fit: the draws were there, and were not drawn again")
     fit.save(job.folder / "posterior.nc")
     tables = facet_tables(fit, level=config.measures.level)

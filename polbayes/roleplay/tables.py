@@ -100,15 +100,7 @@ def _agreement(ratings: "xr.Dataset", how: dict[str, Any]) -> "pd.DataFrame":
 
 
 def turns(transcripts: "xr.Dataset") -> "pd.DataFrame":
-    """Count what became of the turns.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``model``, ``stage`` and ``what`` with ``n`` of ``of`` turns: the statuses of
-        `polbayes.roleplay.transcripts.STATUS`, ``truncated``, and of the texts without both parts
-        ``no_thoughts``, ``no_answer`` and ``neither``.
-    """
+    """Count what became of the turns."""
     import pandas as pd
 
     rows = []
@@ -143,13 +135,7 @@ def replies(ratings: "xr.Dataset") -> "pd.DataFrame":
 
 
 def unusable(ratings: "xr.Dataset") -> "pd.DataFrame":
-    """Count, after all attempts, the ratings that cannot be used, by ``judge``, ``value`` and why.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``judge, value, status, n, of``; only rows with some.
-    """
+    """Count the ratings that cannot be used, after all attempts, by judge, value and reason."""
     import pandas as pd
 
     rows = []

@@ -47,25 +47,7 @@ _MEANINGS = {
 
 
 def transcripts(plan: RoleplayPlan, journal_dir: Path) -> "xr.Dataset":
-    """Lay out what the journals hold.
-
-    Parameters
-    ----------
-    plan
-        What was played.
-    journal_dir
-        Where the journals of the respondents are.
-
-    Returns
-    -------
-    xarray.Dataset
-        Over ``model, scenario, twin, wording, stage``: the texts ``completion``, ``thoughts``,
-        ``answer`` and ``message``, ``prompt`` (without ``model``), the codes ``status`` (`STATUS`)
-        and ``parts`` (`polbayes.roleplay.parts.PARTS`), and ``truncated``, 1 where the answer was
-        cut off. Coordinates say what the scenarios and the models are; ``asking`` is the side of
-        the person who asks in the original twin, -1 left. The attribute ``notes`` holds what a
-        reader must know, a line each.
-    """
+    """Lay out what the journals hold."""
     import xarray as xr
 
     names, scenarios = list(plan.models), [one.id for one in plan.scenarios]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from polbayes.fit.mixed.spec import MixedSpec
-    from polbayes.fit.spec import Spec
+    from polbayes.fit.spec.spec import Spec
     from polbayes.judging.respondent import AskedJudge
 
 

@@ -29,9 +29,9 @@ from polbayes.run.plan import Plan, dry_run, plan
 if TYPE_CHECKING:
     import xarray as xr
 
-    from polbayes.fit.kept import Kept
     from polbayes.fit.mixed.spec import MixedSpec
-    from polbayes.fit.spec import Spec
+    from polbayes.fit.sampling.draws_cache import DrawsCache
+    from polbayes.fit.spec.spec import Spec
 
 
 # Cells whose answers are read by the coders at a time: some hundred megabytes.
@@ -354,11 +354,11 @@ def _measure(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
 
 
 def _fit(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
-    from polbayes.fit.kept import Kept
+    from polbayes.fit.sampling.draws_cache import DrawsCache
 
-    kept = Kept(job.folder / "draws.nc", job.keys["draws"])
+    cache = DrawsCache(job.folder / "draws.nc", job.keys["draws"])
     data = open_responses(job.folder)
-    return fit_into(job.folder, job.plan.spec, data, job.plan.config, kept=kept)
+    return fit_into(job.folder, job.plan.spec, data, job.plan.config, cache=cache)
 
 
 def fit_into(
@@ -367,7 +367,7 @@ def fit_into(
     data: "xr.Dataset",
     config: RunConfig,
     *,
-    kept: "Kept | None" = None,
+    cache: "DrawsCache | None" = None,
 ) -> tuple[list[str], dict[str, Any]]:
     """Fit a spec and write ``posterior.nc`` and ``estimates/``.
 
@@ -381,7 +381,7 @@ def fit_into(
         A coded dataset.
     config
         Has the sampler, the level of the intervals and the seed.
-    kept
+    cache
         Where the sampler's draws are kept, so that they are not drawn again where only what is
         reported of them changes.
 
@@ -402,9 +402,9 @@ def fit_into(
         seed=config.seed,
         rope=config.analysis.rope,
         precision=config.analysis.precision,
-        kept=kept,
+        cache=cache,
     )
-    if result.again:
+    if result.from_cache:
         say("fit: the draws were there, and were not drawn again")
     result.save(folder / "posterior.nc")
     diagnosis = result.diagnosis

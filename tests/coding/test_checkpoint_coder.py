@@ -222,7 +222,12 @@ def test_the_threshold_passes_on(coder):
     ("model", "labels", "declared", "says"),
     [
         ("bart", ("LABEL_0", "LABEL_1", "LABEL_2"), {"kind": "nli"}, "entailment, neutral and"),
-        ("bart", ("entailment", "not_entailment"), {"kind": "nli"}, "cannot be told among"),
+        (
+            "bart",
+            ("entailment", "not_entailment"),
+            {"kind": "nli"},
+            "are not identified by the labels",
+        ),
         ("bert", ("LABEL_0", "LABEL_1"), {"kind": "sentiment"}, "labels LABEL_0, LABEL_1 of"),
         ("bert", ("pro", "agree"), {"kind": "classifier"}, "the labels pro of"),
         ("bart", MNLI, {"kind": "nli", "labels": {"entail": "neutral"}}, "unknown label 'entail'"),
@@ -306,7 +311,7 @@ def test_values_that_are_no_numbers_are_refused(classifier_checkpoint, tmp_path)
     weights["classifier.bias"][0] = float("nan")
     save_file(weights, path / "model.safetensors", metadata={"format": "pt"})
     declared = {"mine": CoderConfig(kind="nli", checkpoint=str(path), device="cpu")}
-    with pytest.raises(UserError, match="values that are no numbers in float32"):
+    with pytest.raises(UserError, match="values that are not finite in float32"):
         get_coder("mine", declared)([MUSEUMS], ["I agree."])
 
 
@@ -316,7 +321,7 @@ def test_a_hub_name_without_network(monkeypatch, tmp_path):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     with pytest.raises(
-        UserError, match="'facebook/bart-large-mnli' is not a folder here"
+        UserError, match="'facebook/bart-large-mnli' is not a local folder"
     ) as caught:
         get_coder("nli")
     assert "\n" not in str(caught.value)

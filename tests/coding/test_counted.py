@@ -30,8 +30,8 @@ def test_a_row_is_as_many_answers_as_it_counts(tmp_path):
 
 def test_the_fit_has_the_counts(tmp_path, monkeypatch):
     from polbayes.config.schema import AnalysisConfig
-    from polbayes.fit.cells import gather_cells
-    from polbayes.fit.spec import parse_spec
+    from polbayes.fit.spec.cells import gather_cells
+    from polbayes.fit.spec.spec import parse_spec
 
     spec = parse_spec(
         AnalysisConfig(response="agree", family="binomial", parts={"theta": "~ 0 + dimension"})

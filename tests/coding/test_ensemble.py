@@ -59,7 +59,7 @@ def test_declared_with_a_rule_and_a_checkpoint(classifier_checkpoint):
         ({"lexical": 1.0}, "both: weights: name at least two coders"),
         ({"lexical": 1.0, "other": 0.0}, "weights.other: must be a positive number, not 0.0"),
         ({"lexical": 1.0, "likert": 1.0}, "likert reads answers to prefixes that ask for a number"),
-        ({"lexical": 1.0, "other": 1.0}, "'other' is an ensemble, which cannot be one's"),
+        ({"lexical": 1.0, "other": 1.0}, "'other' is an ensemble; ensembles cannot be nested"),
         ({"lexical": 1.0, "othr": 1.0}, "unknown coder 'othr'; did you mean 'other'?"),
     ],
 )

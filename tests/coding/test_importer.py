@@ -405,7 +405,7 @@ def test_two_wordings_of_one_cell(tmp_path):
         ("a.parquet", b"not parquet", "cannot be read as a table"),
         ("a.jsonl", b'{"who": "m"}\n{"who"\n', "line 2 is not valid JSON"),
         ("a.jsonl", b"[1]\n", "line 1 is not an object"),
-        ("a.xlsx", b"x", "cannot be read by its ending '.xlsx'"),
+        ("a.xlsx", b"x", "file type '.xlsx' is not supported"),
     ],
 )
 def test_unreadable_tables(tmp_path, name, content, message):

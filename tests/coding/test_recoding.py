@@ -148,7 +148,7 @@ def test_interrupted_coding_goes_on_where_it_stopped(called, trained, asked, rea
     folder = tmp_path / "run"
     code, said = called(folder, TWO, *overrides)
     assert code == 130
-    assert "the same command goes on from there" in said
+    assert "the same command resumes from there" in said
     assert len(every) // 2 <= len(read) < len(every)
     read.stop = 10**9
     code, said = called(folder, TWO, *overrides)

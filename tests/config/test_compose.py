@@ -47,7 +47,7 @@ def all_of(group):
 @pytest.mark.parametrize("name", all_of("analysis"))
 def test_every_shipped_analysis_is_a_spec(name):
     from polbayes.fit.analysis import parse_analysis
-    from polbayes.fit.spec import Spec
+    from polbayes.fit.spec.spec import Spec
 
     config, _ = compose([WVS, f"analysis={name}"])
     spec = parse_analysis(config.analysis, config.sampler)
@@ -196,7 +196,7 @@ def test_a_single_value_where_a_list_is_wanted_says_how_to_write_one():
 
 
 def test_a_part_can_be_switched_off_with_null():
-    """`polbayes.fit.spec` knows a part that is None as one that an override switched off."""
+    """`polbayes.fit.spec.spec` knows a part that is None as one that an override switched off."""
     config, _ = compose([WVS, "analysis.parts.quirk=null"])
     assert config.analysis.parts.get("quirk") is None
 

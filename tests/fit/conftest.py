@@ -7,9 +7,9 @@ import pytest
 
 from polbayes.config.schema import AnalysisConfig
 from polbayes.data.dataset import MISSING, NOT_ASKED, STATUS
-from polbayes.fit.cells import gather_cells
-from polbayes.fit.spec import parse_spec
-from polbayes.fit.terms import bind
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.spec import parse_spec
+from polbayes.fit.spec.terms import bind
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Variant

@@ -5,10 +5,10 @@ import pytest
 import xarray as xr
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
-from polbayes.fit.by_instrument import ALL_MODELS, instrument_tables
-from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
-from polbayes.fit.spec import parse_spec
+from polbayes.fit.posterior.by_instrument import ALL_MODELS, instrument_tables
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.spec import parse_spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 

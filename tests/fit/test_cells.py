@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from polbayes.data.dataset import MISSING, STANCE, STATUS
 from polbayes.errors import UserError
-from polbayes.fit.cells import gather_cells, label, levels, used_variables
+from polbayes.fit.spec.cells import gather_cells, label, levels, used_variables
 
 THETA = {"theta": "~ 0 + dimension"}
 PREFIX = {**THETA, "steer": "~ (1 | prefix)"}

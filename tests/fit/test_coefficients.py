@@ -5,11 +5,11 @@ import pytest
 import xarray as xr
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
-from polbayes.fit.cells import gather_cells
-from polbayes.fit.coefficients import coefficient_tables
 from polbayes.fit.fit import fit
-from polbayes.fit.spec import parse_spec
-from polbayes.fit.summary import summarise
+from polbayes.fit.posterior.coefficients import coefficient_tables
+from polbayes.fit.posterior.summary import summarise
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.spec import parse_spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 

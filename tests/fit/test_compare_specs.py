@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from polbayes.errors import UserError
-from polbayes.fit.compare_specs import compare_specs, comparison_text
-from polbayes.fit.loo import Loo
+from polbayes.fit.posterior.compare_specs import compare_specs, comparison_text
+from polbayes.fit.posterior.loo import Loo
 
 
 def loo_of(elpd, *, k=0.1, observed="0 1", **more):

@@ -7,10 +7,10 @@ import xarray as xr
 from polbayes.config.schema import AnalysisConfig, PrecisionConfig, SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.analysis import parse_analysis
-from polbayes.fit.components import with_variances
-from polbayes.fit.conclusions import conclude
-from polbayes.fit.model import build
-from polbayes.fit.readout import read_off
+from polbayes.fit.density.model import build
+from polbayes.fit.posterior.components import with_variances
+from polbayes.fit.posterior.derived_quantities import derived_quantities
+from polbayes.fit.posterior.naming import name_posterior
 
 ITEMS = tuple(
     (f"{d[0]}{k}", d, "left" if k % 2 else "right", ("original", "opposite"))
@@ -22,7 +22,7 @@ CHAINS, DRAWS = 2, 20
 
 
 def concluded(coded, bound, parts, *, models, data=None, seed=0, **settings):
-    """Draw everything from normal distributions and conclude from that."""
+    """Draw everything from normal distributions and derived_quantities from that."""
     rng = np.random.default_rng(seed)
     if data is None:
         stance = rng.integers(-1, 2, (len(models), len(ITEMS), 2, 2, 2))
@@ -41,8 +41,8 @@ def concluded(coded, bound, parts, *, models, data=None, seed=0, **settings):
     if parts["theta"].groups:
         variables["cor_theta_model"] = (("chain", "draw"), rng.uniform(-1, 1, (CHAINS, DRAWS)))
     vectors = xr.Dataset(variables, coords={"chain": range(CHAINS), "draw": range(DRAWS)})
-    posterior = with_variances(read_off(built, vectors), built, vectors)
-    return conclude(posterior, spec, parts, cells, level=0.9, rope=0.1, precision=wanted)
+    posterior = with_variances(name_posterior(built, vectors), built, vectors)
+    return derived_quantities(posterior, spec, parts, cells, level=0.9, rope=0.1, precision=wanted)
 
 
 def test_all_tables_of_a_full_spec(coded, bound, full_parts):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polbayes.fit.confusion import expand, pull_back
+from polbayes.fit.coder_errors.confusion import expand, pull_back
 
 
 def plain(numbers, tables, points, bins):
@@ -56,7 +56,7 @@ def test_through_pytensor(mode):
     import pytensor
     import pytensor.tensor as pt
 
-    from polbayes.fit.operation import Confusion
+    from polbayes.fit.density.operation import Confusion
 
     numbers, x = np.random.default_rng(2).gamma(2, 1, 32 + 36), pt.dvector()
     slope = np.random.default_rng(3).normal(size=3 * 4 * 9)

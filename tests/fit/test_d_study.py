@@ -7,7 +7,8 @@ import pytest
 
 from polbayes.config.schema import GridConfig, PrecisionConfig
 from polbayes.errors import UserError
-from polbayes.fit.d_study import (
+from polbayes.fit.families import FAMILIES
+from polbayes.fit.posterior.d_study import (
     MEASURES,
     check_precision,
     d_study,
@@ -15,8 +16,7 @@ from polbayes.fit.d_study import (
     reliability,
     varied,
 )
-from polbayes.fit.generalizability import RUN, Plan, Scores, Source
-from polbayes.fit.moments import answer_moments
+from polbayes.fit.posterior.generalizability import RUN, Plan, Scores, Source
 
 LEVELS = {"items": 8, "wordings": 2, "prefixes": 3}
 
@@ -164,7 +164,7 @@ def simulate(rng, *, models, forms, gaps, items, prefixes):
     latent = eta + rng.logistic(size=shape)
     answers = np.sign(latent) * (np.abs(latent) > gaps / 2)
     scores = (keying[..., None] * answers).mean(axis=(2, 3, 4))
-    moments = answer_moments("cumulative", eta.ravel(), np.zeros(eta.size), np.array([gaps]))
+    moments = FAMILIES["cumulative"].moments(eta.ravel(), np.zeros(eta.size), np.array([gaps]))
     by_model = [getattr(moments, n).reshape(shape).mean(axis=(0, 2, 3, 4)) for n in MOMENTS]
     return theta, scores, *by_model
 

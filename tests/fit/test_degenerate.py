@@ -10,11 +10,11 @@ import pytest
 from polbayes.config.compose import compose
 from polbayes.config.schema import SamplerConfig
 from polbayes.data.dataset import MISSING
-from polbayes.fit.cells import gather_cells
-from polbayes.fit.diagnose import diagnose
 from polbayes.fit.fit import fit
-from polbayes.fit.spec import parse_spec
-from polbayes.fit.summary import summarise
+from polbayes.fit.posterior.summary import summarise
+from polbayes.fit.sampling.diagnose import diagnose
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.spec import parse_spec
 
 pytestmark = [
     pytest.mark.slow,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from polbayes.fit.diagnose import convergence_table, diagnose
+from polbayes.fit.sampling.diagnose import convergence_table, diagnose
 
 
 def posterior_of(seed=0, draws=1000, **shift):

@@ -1,6 +1,6 @@
 import pytest
 
-from polbayes.fit.equation import equation, prior_lines
+from polbayes.fit.spec.equation import equation, prior_lines
 
 THETA = {"theta": "~ 0 + dimension + (0 + dimension | model)"}
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from polbayes.fit.contrasts import contrasts, decide, prefix_contrasts, summary_of
+from polbayes.fit.posterior.contrasts import contrasts, decide, prefix_contrasts, summary_of
 
 MODELS, DIMENSIONS = ["a", "b"], ["economic", "cultural"]
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polbayes.errors import UserError
-from polbayes.fit.formula import Formula, GroupTerm, parse_formula
+from polbayes.fit.spec.formula import Formula, GroupTerm, parse_formula
 
 WHERE = "analysis.parts.theta"
 

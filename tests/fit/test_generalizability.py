@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polbayes.fit.generalizability import (
+from polbayes.fit.posterior.generalizability import (
     RUN,
     Plan,
     Scores,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
-from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
-from polbayes.fit.spec import parse_spec
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.spec import parse_spec
 
 pytestmark = [
     pytest.mark.slow,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from polbayes.fit.hyperpriors import evaluate, scalars
-from polbayes.fit.priors import draw_vector, parse_prior
+from polbayes.fit.density.prior_densities import evaluate, scalars
+from polbayes.fit.spec.priors import draw_vector, parse_prior
 
 PRIORS = [
     "Normal(0.3, 1.5)",

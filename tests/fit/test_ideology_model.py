@@ -14,8 +14,8 @@ import xarray as xr
 from scipy import special, stats
 
 from polbayes.data.dataset import STANCE, to_frame
-from polbayes.fit.density import Density
-from polbayes.fit.model import build
+from polbayes.fit.density.density import Density
+from polbayes.fit.density.model import build
 
 # The sum-to-zero constraints: term -> the group of a level, from its labels by factor.
 DIMENSION_OF = {"e1": "economic", "e2": "economic", "c1": "cultural", "c2": "cultural"}

@@ -14,8 +14,8 @@ from scipy import stats
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.data.dataset import MISSING, to_frame
-from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
+from polbayes.fit.spec.cells import gather_cells
 
 pytestmark = [
     pytest.mark.slow,

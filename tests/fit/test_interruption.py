@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from polbayes.fit.interruption import postponed
+from polbayes.fit.sampling.interruption import postponed
 
 
 def interrupted(times):

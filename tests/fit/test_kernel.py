@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from polbayes.fit.kernel import (
+from polbayes.fit.density.kernel import (
     ASKED,
     BELIEVED,
     BETA,
@@ -23,8 +23,8 @@ from polbayes.fit.kernel import (
     forward,
     pointwise,
 )
-from polbayes.fit.layout import Gathering
-from polbayes.fit.operation import LogLikelihood
+from polbayes.fit.density.layout import Gathering
+from polbayes.fit.density.operation import LogLikelihood
 
 NONE = np.empty(0)
 ROLES = (ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN, DECISIVENESS)

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from polbayes.fit.kernel import forward
-from polbayes.fit.layout import lay_out
+from polbayes.fit.density.kernel import forward
+from polbayes.fit.density.layout import lay_out
 
 
 @pytest.fixture(scope="module")

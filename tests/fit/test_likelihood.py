@@ -4,10 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from polbayes.fit.cells import Cells
-from polbayes.fit.kernel import BETA, LOGIT_NORMAL, ORDINAL, digamma, pointwise
-from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
-from polbayes.fit.observed import KINDS, answers_of, validity_answers
+from polbayes.fit.density.kernel import BETA, LOGIT_NORMAL, ORDINAL, digamma, pointwise
+from polbayes.fit.density.observed import validity_answers
+from polbayes.fit.families import FAMILIES
+from polbayes.fit.families.ordinal import cutpoints, ordinal_probabilities
+from polbayes.fit.spec.cells import Cells
 
 ETA = np.array([-3.1, -0.4, 0.0, 0.7, 2.9])
 GAPS = {2: [], 3: [1.2], 4: [0.7, 1.9], 5: [0.4, 1.1, 2.3]}
@@ -156,8 +157,10 @@ def test_the_own_parameter_of_a_family_is_a_logarithm():
     counts, value = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 4.0]]), np.array([0.2, 0.7])
 
     def found(family, gaps, cells):
-        answers = answers_of(family, cells)
-        return pointwise(eta, own, np.array(gaps, dtype=float), np.empty(0), KINDS[family], answers)
+        answers = FAMILIES[family].answers(cells.counts, cells.value)
+        return pointwise(
+            eta, own, np.array(gaps, dtype=float), np.empty(0), FAMILIES[family].kind, answers
+        )
 
     cuts = [-0.75 * np.exp(own), 0.75 * np.exp(own)]
     below = [special.expit(c - eta) for c in cuts]

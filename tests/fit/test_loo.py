@@ -9,8 +9,8 @@ import xarray as xr
 from scipy import stats
 
 from polbayes.config.schema import SamplerConfig
-from polbayes.fit.loo import Loo, from_table, leave_one_out, loo_tables, psis_loo
-from polbayes.fit.model import build
+from polbayes.fit.density.model import build
+from polbayes.fit.posterior.loo import Loo, from_table, leave_one_out, loo_tables, psis_loo
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 
@@ -88,7 +88,7 @@ def test_the_size_of_the_chunks_changes_nothing(small):
 def test_cells_have_what_arviz_makes_of_their_log_likelihoods(small):
     import arviz as az
 
-    from polbayes.fit.pointwise import draws_of, likelihoods, log_likelihood
+    from polbayes.fit.posterior.pointwise import draws_of, likelihoods, log_likelihood
 
     built, drawn = small
     part = likelihoods(built)["answers"]
@@ -169,7 +169,7 @@ def test_leaving_out_a_cell_is_fitting_without_it(coded, bound):
     (loo,) = leave_one_out(result.built, result.drawn)
     assert loo.cells["integrated"].all()
     assert loo.unreliable <= 2  # the shape of a tail is itself estimated from few draws
-    from polbayes.fit.pointwise import draws_of, likelihoods, log_likelihood
+    from polbayes.fit.posterior.pointwise import draws_of, likelihoods, log_likelihood
 
     part = likelihoods(result.built, integrate=False)["answers"]
     for cell in (0, 5):

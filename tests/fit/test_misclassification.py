@@ -10,11 +10,11 @@ from polbayes.config.schema import MisclassificationConfig
 from polbayes.data.dataset import MISSING, STANCE, STANCE_CLASSES, to_frame, write_dataset
 from polbayes.errors import UserError
 from polbayes.fit.analysis import check_analysis, explain_analysis, fit_analysis, parse_analysis
-from polbayes.fit.density import Density
-from polbayes.fit.misclassification import load_coder, odds_of_none, readings
-from polbayes.fit.model import build
-from polbayes.fit.pointwise import draws_of
-from polbayes.fit.predictive import replicates
+from polbayes.fit.coder_errors.misclassification import load_coder, odds_of_none, readings
+from polbayes.fit.density.density import Density
+from polbayes.fit.density.model import build
+from polbayes.fit.posterior.pointwise import draws_of
+from polbayes.fit.posterior.predictive import replicates
 from polbayes.tasks.validation.task import confusion_dataset
 
 POINTS = ("disagree", "neutral", "agree")
@@ -272,9 +272,9 @@ def test_a_fit_from_end_to_end(coded, full_parts, validated, bound):
 
 def test_replicates_are_as_coded(case):
     """Shares of replicated answers are those of the latent ones put through the confusion."""
-    from polbayes.fit.confusion import expand
-    from polbayes.fit.kernel import forward
-    from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
+    from polbayes.fit.coder_errors.confusion import expand
+    from polbayes.fit.density.kernel import forward
+    from polbayes.fit.families.ordinal import cutpoints, ordinal_probabilities
 
     _, (spec, cells, parts) = case
     built = build(spec, cells, parts)

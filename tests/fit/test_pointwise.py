@@ -7,9 +7,9 @@ import pytest
 import xarray as xr
 from scipy import integrate, special, stats
 
-from polbayes.fit.likelihood import cutpoints, ordinal_probabilities
-from polbayes.fit.model import build
-from polbayes.fit.pointwise import draws_of, likelihoods, log_likelihood
+from polbayes.fit.density.model import build
+from polbayes.fit.families.ordinal import cutpoints, ordinal_probabilities
+from polbayes.fit.posterior.pointwise import draws_of, likelihoods, log_likelihood
 
 DRAWS = 3
 ITEMS = (
@@ -120,7 +120,7 @@ def test_where_effects_sum_to_zero_their_mean_is_that_of_the_others(stances, cod
 @pytest.mark.parametrize("spread", [0.05, 1.0, 4.0])
 @pytest.mark.parametrize("eta", [0.0, -9.0])
 def test_the_integral_is_right_for_few_and_many_answers(n, spread, eta):
-    from polbayes.fit.kernel import shifted
+    from polbayes.fit.density.kernel import shifted
 
     counts = np.array([n // 3, n - n // 3], dtype=float)
 

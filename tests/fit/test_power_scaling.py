@@ -5,8 +5,8 @@ from scipy import integrate, stats
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.fit.fit import fit
-from polbayes.fit.power_scaling import log_likelihood_of, log_prior, power_scaling
-from polbayes.fit.priors import log_density, parse_prior
+from polbayes.fit.posterior.power_scaling import log_likelihood_of, log_prior, power_scaling
+from polbayes.fit.spec.priors import log_density, parse_prior
 
 PARTS = {
     "theta": "~ 0 + dimension + (0 + dimension | model)",

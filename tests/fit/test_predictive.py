@@ -7,9 +7,9 @@ import xarray as xr
 from scipy import special, stats
 
 from polbayes.data.dataset import STATUS
-from polbayes.fit.model import build
-from polbayes.fit.pointwise import Draws, draws_of
-from polbayes.fit.predictive import (
+from polbayes.fit.density.model import build
+from polbayes.fit.posterior.pointwise import Draws, draws_of
+from polbayes.fit.posterior.predictive import (
     coverage,
     evaluate,
     observed_answers,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from polbayes.fit.model import build
-from polbayes.fit.prior_check import prior_draws, prior_predictive, prior_text
+from polbayes.fit.density.model import build
+from polbayes.fit.posterior.prior_check import prior_draws, prior_predictive, prior_text
 
 PARTS = {
     "theta": "~ 0 + dimension + (0 + dimension | model)",

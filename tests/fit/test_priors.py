@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from polbayes.errors import UserError
-from polbayes.fit.priors import draw_vector, flatten, parse_prior
+from polbayes.fit.spec.priors import draw_vector, flatten, parse_prior
 
 WHERE = "analysis.priors.theta.sd"
 

@@ -8,10 +8,10 @@ import xarray as xr
 from scipy import integrate, special, stats
 
 from polbayes.data.dataset import NOT_ASKED
-from polbayes.fit.kept import Kept
-from polbayes.fit.model import build
-from polbayes.fit.moments import net_agreement
-from polbayes.fit.readout import read_off
+from polbayes.fit.density.model import build
+from polbayes.fit.families import FAMILIES
+from polbayes.fit.posterior.naming import name_posterior
+from polbayes.fit.sampling.draws_cache import DrawsCache
 
 CHAINS, DRAWS = 2, 3
 MODELS, PREFIXES = ("m2", "m1"), ("please", "baseline", "name")  # not in alphabetical order
@@ -80,7 +80,7 @@ def full(coded, bound, full_parts):
         cor_theta_model=np.full((CHAINS, DRAWS), 0.25),
     )
     return SimpleNamespace(
-        built=built, drawn=drawn, posterior=read_off(built, drawn), data=data, cells=cells
+        built=built, drawn=drawn, posterior=name_posterior(built, drawn), data=data, cells=cells
     )
 
 
@@ -247,7 +247,7 @@ def test_a_side_without_items_has_no_bias(coded, bound):
     )
     spec, cells, parts = bound({"theta": "~ 0 + dimension"}, coded(items=items))
     built = build(spec, cells, parts)
-    posterior = read_off(built, draws_of(built, gap=np.ones((CHAINS, DRAWS, 1))))
+    posterior = name_posterior(built, draws_of(built, gap=np.ones((CHAINS, DRAWS, 1))))
     assert posterior["bias"].sel(dimension="economic").isnull().all()
     assert posterior["bias"].sel(dimension="cultural").notnull().all()
     assert posterior["bias_total"].notnull().all()
@@ -260,7 +260,7 @@ def test_predictors_of_the_model_enter_theta(coded, bound):
     drawn = draws_of(built, gap=np.ones((CHAINS, DRAWS, 1)))
     beta = np.random.default_rng(5).normal(size=4)
     drawn["effects"].values[:] = built.layout.matrix @ beta
-    posterior = read_off(built, drawn)
+    posterior = name_posterior(built, drawn)
     names = [c[2] for c in built.layout.coefficients]
     for dimension in ("economic", "cultural"):
         base = beta[names.index(f"dimension[{dimension}]")]
@@ -285,7 +285,7 @@ def test_validity_is_the_share_of_what_was_asked(coded, bound):
         for item in ("e1", "e2", "c1", "c2")
     }
     expected = (2 * share["e1"] + share["e2"] + share["c1"] + share["c2"]) / 5
-    found = read_off(built, drawn)["validity"]
+    found = name_posterior(built, drawn)["validity"]
     assert found.dims == ("chain", "draw", "model")
     for model in ("m1", "m2"):
         np.testing.assert_allclose(found.sel(model=model), expected)
@@ -294,7 +294,9 @@ def test_validity_is_the_share_of_what_was_asked(coded, bound):
 def test_parts_that_are_not_there_have_no_variables(coded, bound):
     spec, cells, parts = bound({"theta": "~ 0 + dimension"}, coded())
     built = build(spec, cells, parts)
-    posterior = read_off(built, draws_of(built, gap=np.ones((CHAINS, DRAWS, 1))).drop_vars("sd"))
+    posterior = name_posterior(
+        built, draws_of(built, gap=np.ones((CHAINS, DRAWS, 1))).drop_vars("sd")
+    )
     positions = {"theta", "theta_asked", "lean", "bias", "bias_total"}
     assert set(posterior.data_vars) == {*positions, "gap", "coefficient"}
 
@@ -313,20 +315,20 @@ def test_a_posterior_goes_to_a_file_and_back(full, tmp_path):
 
 def test_kept_draws_come_back_only_for_what_they_were_made_from(full, coded, bound, tmp_path):
     stats_ = xr.Dataset({"diverging": (("chain", "draw"), np.zeros((CHAINS, DRAWS), bool))})
-    kept, layout = Kept(tmp_path / "draws.nc", "a"), full.built.layout
-    assert kept.load(layout) is None
-    kept.save(full.drawn.assign(deviates=full.drawn["b"]), stats_, layout)
-    drawn, stats_again = kept.load(layout)
+    cache, layout = DrawsCache(tmp_path / "draws.nc", "a"), full.built.layout
+    assert cache.load(layout) is None
+    cache.save(full.drawn.assign(deviates=full.drawn["b"]), stats_, layout)
+    drawn, stats_again = cache.load(layout)
     assert "deviates" not in drawn
-    again = read_off(full.built, drawn)
+    again = name_posterior(full.built, drawn)
     for name in full.posterior.data_vars:
         np.testing.assert_array_equal(again[name].values, full.posterior[name].values)
     assert stats_again["diverging"].sum() == 0
-    assert Kept(tmp_path / "draws.nc", "b").load(layout) is None
+    assert DrawsCache(tmp_path / "draws.nc", "b").load(layout) is None
     spec, cells, parts = bound({"theta": "~ 0 + dimension"}, coded())
-    assert kept.load(build(spec, cells, parts).layout) is None
-    kept.path.write_bytes(kept.path.read_bytes()[:1000])
-    assert kept.load(layout) is None
+    assert cache.load(build(spec, cells, parts).layout) is None
+    cache.path.write_bytes(cache.path.read_bytes()[:1000])
+    assert cache.load(layout) is None
 
 
 ETA = np.array([-2.5, -0.3, 0.0, 1.1, 4.0])
@@ -336,7 +338,7 @@ OWN = np.array([0.2, -0.4, 0.1, 0.0, 0.3])
 def test_net_agreement_of_three_points():
     half = 0.8 / 2 * np.exp(OWN)
     expected = special.expit(ETA - half) - special.expit(-half - ETA)
-    found = net_agreement("cumulative", ETA, OWN, np.array([0.8]))
+    found = FAMILIES["cumulative"].net(ETA, OWN, np.array([0.8]))
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -352,12 +354,12 @@ def test_net_agreement_of_three_points():
 def test_net_agreement_of_four_and_five_points(gaps, cuts):
     below = special.expit(np.array(cuts)[:, None] * np.exp(OWN) - ETA)
     disagree, agree = (below[1], 1 - below[1]) if len(cuts) == 3 else (below[1], 1 - below[2])
-    found = net_agreement("cumulative", ETA, OWN, np.array(gaps))
+    found = FAMILIES["cumulative"].net(ETA, OWN, np.array(gaps))
     np.testing.assert_allclose(found, agree - disagree, atol=1e-12)
 
 
 def test_net_agreement_of_two_points():
-    found = net_agreement("bernoulli", ETA, np.zeros(5), np.empty(0))
+    found = FAMILIES["bernoulli"].net(ETA, np.zeros(5), np.empty(0))
     np.testing.assert_allclose(found, 2 * special.expit(ETA) - 1)
 
 
@@ -371,7 +373,7 @@ def test_net_agreement_of_a_logit_normal_answer(sigma, tolerance):
 
         return integrate.quad(integrand, eta - 10 * sigma, eta + 10 * sigma)[0]
 
-    found = net_agreement("logit_normal", ETA, np.full(5, np.log(sigma)), np.empty(0))
+    found = FAMILIES["logit_normal"].net(ETA, np.full(5, np.log(sigma)), np.empty(0))
     np.testing.assert_allclose(found, [mean(eta) for eta in ETA], atol=tolerance)
 
 
@@ -379,7 +381,7 @@ def test_net_agreement_of_a_beta_answer_is_that_of_its_mean():
     phi = 3.0
     mean = special.expit(ETA)
     expected = 2 * stats.beta(mean * phi, (1 - mean) * phi).mean() - 1
-    found = net_agreement("beta", ETA, np.full(5, np.log(phi)), np.empty(0))
+    found = FAMILIES["beta"].net(ETA, np.full(5, np.log(phi)), np.empty(0))
     np.testing.assert_allclose(found, expected)
 
 
@@ -395,7 +397,7 @@ def test_the_expected_probability_of_a_usable_answer(coded, bound, family):
     }
     built = build(*bound(parts, data, response="r_plus", family=family))
     drawn = draws_of(built, seed=4)
-    found = read_off(built, drawn)["validity"]
+    found = name_posterior(built, drawn)["validity"]
     spread = common(built, drawn, f"validity_{'sigma' if family == 'logit_normal' else 'phi'}")
     for model in MODELS:
         logit = common(built, drawn, "validity") + effect(

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
-from polbayes.fit.cells import gather_cells
 from polbayes.fit.fit import fit
-from polbayes.fit.shares import variance_shares
-from polbayes.fit.spec import parse_spec
-from polbayes.fit.study import study
+from polbayes.fit.posterior.measurement_design import measurement_design
+from polbayes.fit.posterior.shares import variance_shares
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.spec import parse_spec
 from polbayes.instrument.design import ModelInfo, design
 
 # Numba says of some compiled functions that it does not keep them for the next process.
@@ -107,7 +107,7 @@ def test_planted_shares_of_variance_come_back(recovered):
         "repetition": np.full(2, np.pi**2 / 3),
     }
     total = sum(variances.values())
-    table = variance_shares(result.posterior, study(result.parts, cells), level=0.98)
+    table = variance_shares(result.posterior, measurement_design(result.parts, cells), level=0.98)
     table = table[table["model"].isna()].set_index(["dimension", "component"])
     for name, values in variances.items():
         for dimension, share in zip(("economic", "cultural"), values / total, strict=True):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from polbayes.config.schema import SamplerConfig
-from polbayes.fit.diagnose import diagnose
 from polbayes.fit.fit import fit
-from polbayes.fit.intervals import interval_table
+from polbayes.fit.posterior.intervals import interval_table
+from polbayes.fit.sampling.diagnose import diagnose
 
 pytestmark = [
     pytest.mark.slow,

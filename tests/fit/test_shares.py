@@ -8,13 +8,13 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polbayes.fit.components import with_variances
-from polbayes.fit.kernel import forward
-from polbayes.fit.model import build
-from polbayes.fit.moments import answer_moments
-from polbayes.fit.readout import read_off
-from polbayes.fit.shares import variance_shares
-from polbayes.fit.study import study, weigh
+from polbayes.fit.density.kernel import forward
+from polbayes.fit.density.model import build
+from polbayes.fit.families import FAMILIES
+from polbayes.fit.posterior.components import with_variances
+from polbayes.fit.posterior.measurement_design import measurement_design, weigh
+from polbayes.fit.posterior.naming import name_posterior
+from polbayes.fit.posterior.shares import variance_shares
 
 CHAINS, DRAWS = 2, 3
 MODELS, PREFIXES = ("m2", "m1", "m3"), ("please", "baseline", "name")
@@ -132,9 +132,13 @@ def full(coded, bound, full_parts):
         {name: (("chain", "draw", f"{name}_dim"), values) for name, values in vectors.items()}
     )
     drawn = drawn.assign_coords(chain=range(CHAINS), draw=range(DRAWS))
-    named = with_variances(read_off(built, drawn), built, drawn)
+    named = with_variances(name_posterior(built, drawn), built, drawn)
     return SimpleNamespace(
-        built=built, drawn=drawn, posterior=named, cells=cells, design=study(parts, cells)
+        built=built,
+        drawn=drawn,
+        posterior=named,
+        cells=cells,
+        design=measurement_design(parts, cells),
     )
 
 
@@ -176,7 +180,7 @@ def test_moments_of_answers_are_averaged_over_what_a_model_was_asked(full):
     effects = full.drawn["effects"].values.reshape(len(gaps), -1)
     for draw, row in enumerate(effects):
         eta, own = forward(row, *full.built.layout.answers.plain)
-        moments = answer_moments("cumulative", eta, own, gaps[draw])
+        moments = FAMILIES["cumulative"].moments(eta, own, gaps[draw])
         for name in ("slope", "variance", "noise"):
             expected = (getattr(moments, name) * weights.weight)[of].sum()
             found = full.posterior[f"answer_{name}"].sel(model="m1", dimension="economic")

@@ -6,10 +6,10 @@ from scipy import special
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError
-from polbayes.fit.cells import gather_cells
-from polbayes.fit.equation import equation, prior_lines
+from polbayes.fit.density.model import build
 from polbayes.fit.fit import fit
-from polbayes.fit.model import build
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.equation import equation, prior_lines
 
 PARTS = {
     "theta": "~ (0 + dimension | model)",

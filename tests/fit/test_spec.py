@@ -2,7 +2,7 @@ import pytest
 
 from polbayes.config.schema import AnalysisConfig
 from polbayes.errors import UserError
-from polbayes.fit.spec import common_names, parse_spec
+from polbayes.fit.spec.spec import common_names, parse_spec
 
 THETA = {"theta": "~ 0 + dimension + (0 + dimension | model)"}
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from polbayes.fit.layout import lay_out
-from polbayes.fit.model import build
-from polbayes.fit.observed import KINDS, answers_of
-from polbayes.fit.reliability import curvature, known
-from polbayes.fit.start import centre, find_start
+from polbayes.fit.density.layout import lay_out
+from polbayes.fit.density.mode import centre, find_start
+from polbayes.fit.density.model import build
+from polbayes.fit.density.observed import answers_of
+from polbayes.fit.density.reliability import curvature, known
 
 ITEMS = tuple(
     (f"i{k:02d}", "economic", "left" if k % 2 else "right", ("original", "opposite"))
@@ -27,7 +27,7 @@ def everything(coded, bound, parts, stance, **settings):
 
 
 def curved(layout, start, spec, cells):
-    terms = [(KINDS[spec.family], answers_of(spec.family, cells), layout.answers)]
+    terms = [(spec.observation.kind, answers_of(spec, cells), layout.answers)]
     effects = start.effects.copy()
     effects[: len(layout.matrix)] = layout.matrix @ start.coefficients
     return curvature(layout, terms, effects, start.gaps)
@@ -145,7 +145,7 @@ def test_chains_start_apart_and_a_seed_fixes_where(coded, bound, full_parts):
 @pytest.mark.parametrize("small", [0, 10**6])
 def test_reliability_is_that_of_the_inverse_curvature(coded, bound, monkeypatch, small):
     """By hand: the whole matrix inverted, with the sums to zero as rows of their own."""
-    monkeypatch.setattr("polbayes.fit.reliability._SMALL", small)
+    monkeypatch.setattr("polbayes.fit.density.reliability._SMALL", small)
     rng = np.random.default_rng(5)
     parts = {
         "theta": "~ 1 + (1 | model)",

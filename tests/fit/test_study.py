@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from polbayes.fit.generalizability import own_plan
-from polbayes.fit.study import average, spread, study, weigh
+from polbayes.fit.posterior.generalizability import own_plan
+from polbayes.fit.posterior.measurement_design import average, measurement_design, spread, weigh
 
 BALANCED = tuple(
     (f"{d[0]}{k}", d, "left" if k % 2 else "right", ("original", "opposite"))
@@ -24,7 +24,7 @@ MODELS, PREFIXES = ("b", "a", "c"), ("p", "q")
 def made(bound, coded, parts, items, stance=1, runs=2):
     data = coded(stance, items=items, models=MODELS, prefixes=PREFIXES, runs=runs)
     _, cells, bound_parts = bound(parts, data)
-    return study(bound_parts, cells), cells, data
+    return measurement_design(bound_parts, cells), cells, data
 
 
 def test_a_balanced_design_leaves_one_over_its_numbers(coded, bound, full_parts):

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from polbayes.fit.intervals import interval_table
-from polbayes.fit.summary import pairwise, positions, ranks, summarise
+from polbayes.fit.posterior.intervals import interval_table
+from polbayes.fit.posterior.summary import pairwise, positions, ranks, summarise
 
 MODELS, DIMENSIONS = ["a", "b", "c"], ["economic", "cultural"]
 

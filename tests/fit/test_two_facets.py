@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from polbayes.config.schema import SamplerConfig
-from polbayes.fit.cells import gather_cells
-from polbayes.fit.d_study import precision
 from polbayes.fit.fit import fit
-from polbayes.fit.generalizability import own_plan, scores_of
-from polbayes.fit.study import study
+from polbayes.fit.posterior.d_study import precision
+from polbayes.fit.posterior.generalizability import own_plan, scores_of
+from polbayes.fit.posterior.measurement_design import measurement_design
+from polbayes.fit.spec.cells import gather_cells
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 
@@ -100,7 +100,7 @@ def test_the_posterior_has_the_same_variances_and_coefficients(coded, spec_of):
     spec = spec_of(parts, response="r_plus", family="logit_normal")
     cells = gather_cells(answered(coded), spec)
     result = fit(spec, cells, SamplerConfig(chains=2, tune=400, draws=400), seed=4)
-    design = study(result.parts, cells)
+    design = measurement_design(result.parts, cells)
     scores = scores_of(result.posterior, design, latent=True)
     plan = own_plan(design, "economic")
     assert (plan.items, plan.prefixes) == pytest.approx((ITEMS, PREFIXES))

@@ -6,16 +6,15 @@ from scipy import special, stats
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
-from polbayes.fit import kernel
-from polbayes.fit.density import Density
+from polbayes.fit.density.density import Density, kernel
+from polbayes.fit.density.kernel import evaluate, shifted
+from polbayes.fit.density.layout import Gathering
+from polbayes.fit.density.model import build
+from polbayes.fit.density.prior_densities import priors_of
+from polbayes.fit.families.averages import mean_logistic
 from polbayes.fit.fit import fit
-from polbayes.fit.hyperpriors import priors_of
-from polbayes.fit.imputation import draw_shifts
-from polbayes.fit.kernel import evaluate, shifted
-from polbayes.fit.layout import Gathering
-from polbayes.fit.lean import mean_logistic
-from polbayes.fit.model import build
-from polbayes.fit.spec import parse_spec
+from polbayes.fit.sampling.imputation import draw_shifts
+from polbayes.fit.spec.spec import parse_spec
 
 NONE = np.empty(0)
 PARTS = {

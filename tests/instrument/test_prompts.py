@@ -186,7 +186,7 @@ def test_a_lexicon_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ('agree: ["yes"]\ndisagree: ["no", "yes"]', "'yes' stands under two stances"),
+        ('agree: ["yes"]\ndisagree: ["no", "yes"]', "'yes' is listed under two stances"),
         ('agree: ["yes"]', "'disagree' must be a list of at least one answer option"),
         ('agree: []\ndisagree: ["no"]', "'agree' must be a list of at least one answer option"),
         ('agree: "yes"\ndisagree: ["no"]', "'agree' must be a list of at least one answer option"),

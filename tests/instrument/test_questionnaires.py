@@ -123,7 +123,7 @@ NAMED = "item 'a-1': "
         (first("scored", "yes"), NAMED + "scored: must be true or false, not 'yes'"),
         (
             first("variants", "mine", "Some wording."),
-            NAMED + "mine: its kind cannot be read off its id; write {kind: ..., text: ...}",
+            NAMED + "mine: its kind does not follow from its id; write {kind: ..., text: ...}",
         ),
         (
             first("variants", "mine", {"kind": "negatoin", "text": "x"}),

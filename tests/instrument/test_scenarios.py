@@ -123,7 +123,7 @@ SAME = dict.fromkeys(WORDINGS, "Tea?")
             _set("reflection", "original", to="Was it right to {asking.acts}?"),
             "reflection: original: unknown phrase 'asking.acts'; did you mean 'asking.act'",
         ),
-        (_set("reflection", "original", to="To {asking.act}, or}"), "a brace is opened and not"),
+        (_set("reflection", "original", to="To {asking.act}, or}"), "its braces are not balanced"),
         (_set("id", to="two words"), "id: 'two words' is not a usable id"),
     ],
 )

@@ -96,6 +96,6 @@ def test_a_run_asks_them_and_is_done_again_when_they_change(tmp_path, capsys):
     assert "finished before, nothing to do" in capsys.readouterr().err
     write(tmp_path / "a.csv", {}, {"item": "pc-05", "variant": "mine_7", "text": "Changed."})
     assert _main(run) == 2
-    assert "was asked with another text than it has now" in capsys.readouterr().err
+    assert "was asked with a different text" in capsys.readouterr().err
     assert _main([*run, "wordings=[nowhere.csv]"]) == 2
     assert "nowhere.csv: no such file" in capsys.readouterr().err

@@ -324,7 +324,7 @@ def test_without_log_probabilities_the_token_is_refused(judge, loopback):
     world = loopback(answer=good("token"), logprobs=False)
     with pytest.raises(UserError) as caught:
         judge(world, probabilities="token")([RAIL], ["I agree."])
-    assert "judge.probabilities=token reads; use stated or votes" in str(caught.value)
+    assert "judge.probabilities=token needs; use stated or votes" in str(caught.value)
     assert "elicitation" not in str(caught.value)
 
 
@@ -377,5 +377,5 @@ def test_what_cannot_be_a_judge_is_said_in_one_sentence(declared, says):
 
 def test_a_judge_is_no_setting_of_other_kinds():
     config = CoderConfig(kind="nli", judge=JudgeConfig())
-    with pytest.raises(UserError, match="judge: is nothing for kind nli"):
+    with pytest.raises(UserError, match="judge: does not apply to kind nli"):
         get_coder("mine", {"mine": config})

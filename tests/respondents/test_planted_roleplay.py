@@ -13,8 +13,7 @@ from polbayes.planted.phrases import bank, find, statement
 from polbayes.planted.roleplay import Actor, Judge, actors, judges
 from polbayes.respondents import describe, open_respondent
 from polbayes.respondents.base import Question
-from polbayes.respondents.planted_actor import PlantedActor
-from polbayes.respondents.planted_judge import PlantedJudge
+from polbayes.respondents.planted import PlantedActor, PlantedJudge
 from polbayes.roleplay.parts import part
 from polbayes.roleplay.rubric import Reading, read, request
 from polbayes.roleplay.texts import load_texts

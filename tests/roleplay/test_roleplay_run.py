@@ -211,14 +211,14 @@ def test_a_run_in_which_nothing_can_be_used_reports_that(world, tmp_path, nothin
     page = (tmp_path / "run" / "report" / "index.html").read_text(encoding="utf-8")
     said = "used, after all attempts" if nothing == "judges" else "24 turns are refusals"
     assert said in page
-    assert "The ratings cannot be taken apart: ratings: there is no rating." in page
+    assert "The many-facet model is not identified: ratings: there is no rating." in page
     assert not (tmp_path / "run" / "posterior.nc").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
-def test_the_ratings_are_taken_apart(done, tmp_path, fitted):
-    """Freed of the judges, and the judges of each other, what is planted comes back."""
+def test_the_many_facet_model_recovers_what_is_planted(done, tmp_path, fitted):
+    """Judge-adjusted profiles and rater effects match the planted ones."""
     folder = tmp_path / "run"
     shutil.copytree(done, folder)
     again = [*ARGUMENTS, f"run_dir={folder}", "stages=[fit,report]"]
@@ -241,7 +241,7 @@ def test_the_ratings_are_taken_apart(done, tmp_path, fitted):
     order = order[order["source"] == "reflection"].sort_values("estimate")["model"].tolist()
     assert (order[0], order[-1]) == ("conservative", "liberal")
     page = (folder / "report" / "index.html").read_text(encoding="utf-8")
-    for title in ("The models, freed of the judges", "How many judges"):
+    for title in ("Judge-adjusted profiles and alignment", "How many judges"):
         assert title in page
 
 

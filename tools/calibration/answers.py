@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from polbayes.fit.spec import Spec
+from polbayes.fit.spec.spec import Spec
 from tools.calibration.prior import Parameters
 
 if TYPE_CHECKING:

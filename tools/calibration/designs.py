@@ -8,7 +8,7 @@ import numpy as np
 
 from polbayes.data.dataset import NOT_ASKED, STANCE, STATUS
 from polbayes.errors import unknown
-from polbayes.fit.spec import Spec, parse_spec
+from polbayes.fit.spec.spec import Spec, parse_spec
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Variant

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from polbayes.fit.priors import CONSTANT, Prior
-from polbayes.fit.spec import Spec
-from polbayes.fit.terms import BoundGroup, BoundPart
+from polbayes.fit.spec.priors import CONSTANT, Prior
+from polbayes.fit.spec.spec import Spec
+from polbayes.fit.spec.terms import BoundGroup, BoundPart
 
 TermKey = tuple[str, tuple[str, ...]]
 

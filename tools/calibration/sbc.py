@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.fit.cells import Cells, gather_cells
-from polbayes.fit.imputation import with_integrated
-from polbayes.fit.model import Built, build
-from polbayes.fit.spec import Spec
-from polbayes.fit.terms import BoundPart, bind
+from polbayes.fit.density.model import Built, build
+from polbayes.fit.sampling.imputation import with_integrated
+from polbayes.fit.spec.cells import Cells, gather_cells
+from polbayes.fit.spec.spec import Spec
+from polbayes.fit.spec.terms import BoundPart, bind
 from tools.calibration.answers import Answers, draw_answers, estimands, log_likelihood
 from tools.calibration.prior import Parameters, draw_parameters
 
@@ -92,7 +92,7 @@ def _sample(
     problem: Problem, answers: Answers, config: "SamplerConfig", seed: int
 ) -> tuple[Built, "xr.Dataset"]:
     """Sample as `polbayes.fit.fit.fit` does; return the model and the draws."""
-    from polbayes.fit.sample import sample
+    from polbayes.fit.sampling.sample import sample
 
     built = build(problem.spec, problem.with_answers(answers), problem.parts)
     return built, with_integrated(built, sample(built, config, seed=seed)[0], seed=seed)
@@ -235,9 +235,9 @@ def posterior_quantities(built: Built, drawn: "xr.Dataset") -> dict[str, np.ndar
     built, drawn
         Model and draws.
     """
-    from polbayes.fit.readout import read_off
+    from polbayes.fit.posterior.naming import name_posterior
 
-    posterior = read_off(built, drawn)
+    posterior = name_posterior(built, drawn)
     out: dict[str, np.ndarray] = {}
     for name in posterior.data_vars:
         if name in ("wording_scale", "prompt_scale", "prefix_scale"):  # these are among the scales
@@ -257,9 +257,9 @@ def posterior_quantities(built: Built, drawn: "xr.Dataset") -> dict[str, np.ndar
 
 def _log_likelihoods(built: Built, drawn: "xr.Dataset") -> np.ndarray:
     """Return ``[chain, draw]`` the kernel's log-likelihood of the draws."""
-    from polbayes.fit import kernel
-    from polbayes.fit.observed import likelihood_parts
-    from polbayes.fit.pointwise import draws_of
+    from polbayes.fit.density import kernel
+    from polbayes.fit.density.observed import likelihood_parts
+    from polbayes.fit.posterior.pointwise import draws_of
 
     draws = draws_of(drawn)
     terms = likelihood_parts(built.layout, built.spec, built.cells)

@@ -54,29 +54,11 @@ def has_classical(spec: MixedSpec) -> bool:
     """Tell whether a spec has a classical fit here: Gaussian, with at most one ``(1 | group)``."""
     groups = spec.formula.groups
     simple = len(groups) <= 1 and all(group.expr == "1" for group in groups)
-    return spec.family == "gaussian" and simple and spec.formula.common != "0"
+    return spec.distribution.normal and simple and spec.formula.common != "0"
 
 
 def classical_table(rows: Rows, spec: MixedSpec, *, level: float) -> "pd.DataFrame":
-    """Fit a spec by REML and test its coefficients.
-
-    Parameters
-    ----------
-    rows
-        One stratum of `polbayes.fit.mixed.rows.strata`, checked.
-    spec
-        A spec that `has_classical`; its priors have no part in this.
-    level
-        Coverage of the intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a coefficient: ``term``, ``estimate``, ``se``, ``lower``, ``upper``, ``df``,
-        ``t``, ``p`` (two-sided), ``p_bonferroni`` (times the number of ``tests``, that is of
-        coefficients but the intercept, and at most 1; the intercept's is NaN), ``tests``,
-        ``n`` answers, ``n_groups``, ``coverage``, ``note``.
-    """
+    """Fit a spec by REML and test its coefficients."""
     import pandas as pd
     from scipy import stats
 

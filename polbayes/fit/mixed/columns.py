@@ -7,8 +7,8 @@ import numpy as np
 
 from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE
 from polbayes.errors import UserError, unknown
-from polbayes.fit.cells import used_variables
-from polbayes.fit.mixed.spec import FAMILIES, MixedSpec
+from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.spec.cells import used_variables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,30 +35,7 @@ def needed(spec: MixedSpec) -> set[str]:
 
 
 def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.DataFrame":
-    """Lay a dataset out as one row per asked cell, with the columns that a spec uses.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset, or a design.
-    spec
-        Says which columns, and which of their values are kept.
-    answered
-        Whether the answers are there; otherwise the response is not looked for.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of the spec, those that name the cell, ``status`` and, where `answered`, the
-        response as `RESPONSE`. Beside the dataset's coordinates and numeric variables there are
-        what the table of the spec has, and the text features of the statement.
-
-    Raises
-    ------
-    UserError
-        If the spec names a variable, a value or a response that is not there, or a text
-        feature that cannot be computed.
-    """
+    """Lay a dataset out as one row per asked cell, with the columns that a spec uses."""
     from polbayes.data.dataset import to_frame
     from polbayes.features import FEATURES
 
@@ -152,7 +129,7 @@ def _is_number(frame: "pd.DataFrame", name: str) -> bool:
 
 def _unknown_response(frame: "pd.DataFrame", spec: MixedSpec, numeric: set[str]) -> UserError:
     known = {name for name, sources in _SOURCES.items() if set(sources) <= numeric}
-    allowed = FAMILIES[spec.family]
+    allowed = spec.distribution.responses
     if allowed is None:
         known |= {str(n) for n in frame.columns if _is_number(frame, n)} - {"status", "run"}
     else:
@@ -161,22 +138,7 @@ def _unknown_response(frame: "pd.DataFrame", spec: MixedSpec, numeric: set[str])
 
 
 def join_table(frame: "pd.DataFrame", path: Path) -> "pd.DataFrame":
-    """Join the columns of a table of the user's to the cells.
-
-    Parameters
-    ----------
-    frame
-        One row a cell.
-    path
-        A table (`polbayes.data.tables.read_table`) with one row for every combination of those
-        of ``model, item, variant, prefix, run, statement`` that it has.
-
-    Raises
-    ------
-    UserError
-        If the table has none of these columns, has a combination twice, a column that is
-        there already, or nothing that belongs to the answers.
-    """
+    """Join the columns of a table of the user's to the cells."""
     import pandas as pd
 
     from polbayes.data.tables import read_table

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.errors import UserError
-from polbayes.fit import priors
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.model import MixedModel
 from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.spec import priors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -87,13 +87,13 @@ def check_exact(spec: MixedSpec) -> None:
         Naming what is in the way.
     """
     groups = spec.formula.groups
-    fits = spec.family == "gaussian" and len(groups) <= 1 and all(g.expr == "1" for g in groups)
+    fits = spec.distribution.normal and len(groups) <= 1 and all(g.expr == "1" for g in groups)
     if not fits:
         raise UserError(
             "sampler.backend: 'exact' is for mixed models of family gaussian with at most one "
             "group-specific term, an intercept (1 | group); use sampler=nutpie."
         )
-    from polbayes.fit.spec import common_names
+    from polbayes.fit.spec.spec import common_names
 
     for name in common_names(spec.formula.common):
         prior = spec.prior(name)
@@ -108,15 +108,6 @@ def draw(
     model: MixedModel, config: "SamplerConfig", *, seed: int
 ) -> tuple["xr.Dataset", "xr.Dataset"]:
     """Draw from the posterior of a model that `check_exact` lets through.
-
-    Parameters
-    ----------
-    model
-        The model.
-    config
-        Chains and draws.
-    seed
-        Fixes the draws.
 
     Returns
     -------

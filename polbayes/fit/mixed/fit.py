@@ -5,23 +5,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError
-from polbayes.fit.kept import load_draws, save_draws
 from polbayes.fit.mixed.classical import classical_table, has_classical
 from polbayes.fit.mixed.exact import BACKEND, check_exact, draw
 from polbayes.fit.mixed.identify import check_rows
 from polbayes.fit.mixed.model import MixedModel, build
-from polbayes.fit.mixed.readout import read_off, stack
+from polbayes.fit.mixed.readout import name_posterior, stack
 from polbayes.fit.mixed.rows import Rows, gather_rows, strata
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.mixed.text import equation, prior_lines
 from polbayes.fit.mixed.translate import translate
+from polbayes.fit.sampling.draws_cache import load_draws, save_draws
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
     from polbayes.config.schema import SamplerConfig
-    from polbayes.fit.kept import Kept
+    from polbayes.fit.sampling.draws_cache import DrawsCache
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class MixedFit:
     Parameters
     ----------
     posterior
-        See `polbayes.fit.mixed.readout.read_off`; with the dimension `MixedSpec.by` where the
+        See `polbayes.fit.mixed.readout.name_posterior`; with the dimension `MixedSpec.by` where the
         model was fitted for each of its levels.
     sample_stats
         The sampler's own statistics, ``[chain, draw]``, over all fits: a transition counts as
@@ -40,7 +40,7 @@ class MixedFit:
         Sentences that say what was left out, and how much.
     equation, priors
         The model as text.
-    again
+    from_cache
         Whether the draws were there before.
     """
 
@@ -49,7 +49,7 @@ class MixedFit:
     notes: tuple[str, ...]
     equation: str
     priors: tuple[str, ...]
-    again: bool = False
+    from_cache: bool = False
 
 
 def checked_strata(
@@ -88,37 +88,18 @@ def fit_mixed(
     config: "SamplerConfig",
     *,
     seed: int,
-    kept: "Kept | None" = None,
+    cache: "DrawsCache | None" = None,
 ) -> MixedFit:
-    """Fit a mixed model to a coded dataset.
-
-    Parameters
-    ----------
-    data
-        The dataset.
-    spec
-        The spec.
-    config
-        The sampler; backend ``exact`` for Gaussian models with one random intercept.
-    seed
-        Fixes the draws.
-    kept
-        Where the posterior is kept, to be loaded where it is there.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify the spec.
-    """
+    """Fit a mixed model to a coded dataset."""
     split = checked_strata(data, spec)
     first = _built(*split[0], spec)
-    found = load_draws(kept.path, kept.key) if kept else None
+    found = load_draws(cache.path, cache.key) if cache else None
     posterior, stats = found or _posterior(split, first, spec, config, seed)
-    if kept and not found:
-        save_draws(kept.path, posterior, stats, kept.key)
+    if cache and not found:
+        save_draws(cache.path, posterior, stats, cache.key)
     text, priors = _texts(first, spec, strata=len(split), answered=True)
     notes = split[0][1].notes
-    return MixedFit(posterior, stats, notes, text, tuple(priors), again=found is not None)
+    return MixedFit(posterior, stats, notes, text, tuple(priors), from_cache=found is not None)
 
 
 def _built(name: str, rows: Rows, spec: MixedSpec) -> MixedModel:
@@ -142,35 +123,13 @@ def _posterior(
     for number, (name, rows) in enumerate(split):
         model = first if number == 0 else _built(name, rows, spec)
         drawn, sampled = _sample(model, spec, config, seed + number)
-        posteriors[name] = read_off(model, drawn)
+        posteriors[name] = name_posterior(model, drawn)
         stats.append(sampled)
     return posteriors[""] if spec.by is None else stack(posteriors, spec.by), _joined(stats)
 
 
 def fit_classical(data: "xr.Dataset", spec: MixedSpec, *, level: float) -> "pd.DataFrame | None":
-    """Fit a mixed model by REML, beside the posterior (`polbayes.fit.mixed.classical`).
-
-    Parameters
-    ----------
-    data
-        The dataset.
-    spec
-        The spec.
-    level
-        Coverage of the intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame or None
-        As `polbayes.fit.mixed.classical.classical_table`, with a column for `MixedSpec.by` first
-        where the model is fitted for each of its levels; None for other models than Gaussian
-        ones with at most one random intercept.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify the spec.
-    """
+    """Fit a mixed model by REML, beside the posterior (`polbayes.fit.mixed.classical`)."""
     import pandas as pd
 
     if not has_classical(spec):
@@ -190,7 +149,7 @@ def _sample(
     if config.backend == BACKEND:
         check_exact(spec)
         return draw(model, config, seed=seed)
-    from polbayes.fit.sample import sample
+    from polbayes.fit.sampling.sample import sample
 
     built: Any = model  # of what is built, the sampler wants the PyMC model only
     drawn, stats = sample(built, config, seed=seed)

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.errors import UserError
-from polbayes.fit.formula import NAMESPACE, GroupTerm
 from polbayes.fit.mixed.rows import Rows, group_column
 from polbayes.fit.mixed.spec import PART, MixedSpec, refuse_correlated
+from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,31 +16,15 @@ _WHERE = f"analysis.parts.{PART}"
 
 
 def check_rows(rows: Rows, spec: MixedSpec, *, stratum: str = "") -> None:
-    """Check that rows identify a spec, and that Bambi would fit just what it says.
-
-    Parameters
-    ----------
-    rows
-        One stratum of `polbayes.fit.mixed.rows.strata`.
-    spec
-        The spec.
-    stratum
-        Its name, for messages.
-
-    Raises
-    ------
-    UserError
-        If a coefficient is confounded with others, a grouping factor has one level or a
-        level for every row, coefficients would be correlated, or a value is not finite.
-    """
+    """Check that rows identify a spec, and that Bambi would fit just what it says."""
     at = f"{_WHERE} ({spec.by} = {stratum})" if stratum else _WHERE
     _check_factors(rows.frame, spec, at)
     names, matrix = design_matrix(rows.frame, spec.formula.common, at)
-    if spec.family == "cumulative" and matrix.shape[1] > 1:
+    if spec.distribution.ordinal and matrix.shape[1] > 1:
         _check_rank(names, matrix, at, " (the thresholds take the place of the intercept)")
     elif matrix.shape[1]:
         _check_rank(names, matrix, at)
-    if spec.family in ("gaussian", "beta") and len(rows.frame) <= matrix.shape[1]:
+    if spec.distribution.scale and len(rows.frame) <= matrix.shape[1]:
         raise UserError(
             f"{at}: there are {len(rows.frame)} rows for {matrix.shape[1]} coefficients."
         )
@@ -63,13 +47,7 @@ def _check_factors(frame: "pd.DataFrame", spec: MixedSpec, where: str) -> None:
 
 
 def design_matrix(frame: "pd.DataFrame", formula: str, where: str) -> tuple[list[str], np.ndarray]:
-    """Return the names and the values, ``[row, coefficient]``, of a formula's coefficients.
-
-    Raises
-    ------
-    UserError
-        If it cannot be evaluated, or has values that are not finite.
-    """
+    """Return the names and the values, ``[row, coefficient]``, of a formula's coefficients."""
     from formulae import design_matrices
 
     if formula == "0":
@@ -121,7 +99,7 @@ def _check_levels(
             f"{where}: '{group.name}' has only one level, from which no standard deviation can be "
             f"learned; leave out {group}."
         )
-    if spec.family in ("gaussian", "beta") and levels == len(frame) and names == ["Intercept"]:
+    if spec.distribution.scale and levels == len(frame) and names == ["Intercept"]:
         raise UserError(
             f"{where}: every row is a level of its own of '{group.name}', so that {group} cannot "
             "be told from the residual; leave it out."

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.errors import UserError
-from polbayes.fit.formula import NAMESPACE
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.rows import TRIALS, Rows, group_column
 from polbayes.fit.mixed.spec import MixedSpec
-from polbayes.fit.priors import Prior
+from polbayes.fit.spec.formula import NAMESPACE
+from polbayes.fit.spec.priors import Prior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 # effects better than their distribution does, and the centred form is the one that is easily
 # explored.
 _CENTRED_FROM = 0.9
-_BAMBI_SCALE = {"gaussian": "sigma", "beta": "kappa"}
-_SCALE = {"gaussian": "sigma", "beta": "phi"}
 
 
 @dataclass(frozen=True)
@@ -153,9 +151,8 @@ def _with_response(rows: Rows, spec: MixedSpec) -> tuple["pd.DataFrame", tuple[s
             f"fit: {spec.response} is the same in all {len(frame):,} rows, so that nothing can be "
             "learned about what it depends on."
         )
-    if spec.family != "cumulative":
-        whole = spec.family in ("bernoulli", "binomial")
-        return frame.astype({RESPONSE: int}) if whole else frame, ()
+    if not spec.distribution.ordinal:
+        return frame.astype({RESPONSE: int}) if spec.distribution.whole else frame, ()
     lowest = -1 if spec.response == "stance" else 0
     codes = np.sort(frame[RESPONSE].unique())
     points = tuple(rows.points[int(code) - lowest] for code in codes)
@@ -164,7 +161,7 @@ def _with_response(rows: Rows, spec: MixedSpec) -> tuple["pd.DataFrame", tuple[s
 
 
 def _bambi_formula(spec: MixedSpec) -> str:
-    left = f"p({RESPONSE}, {TRIALS})" if spec.family == "binomial" else RESPONSE
+    left = f"p({RESPONSE}, {TRIALS})" if spec.distribution.counted else RESPONSE
     groups = [f"({g.expr} | {group_column(k)})" for k, g in enumerate(spec.formula.groups)]
     return f"{left} ~ {' + '.join([spec.formula.common, *groups])}"
 
@@ -199,16 +196,17 @@ def bambi_prior(prior: Prior) -> Any:
 
 def _bambi_priors(spec: MixedSpec) -> Mapping[str, Any]:
     """Return the user's priors of the common coefficients and of the family's own scale."""
-    from polbayes.fit.spec import common_names
+    from polbayes.fit.spec.spec import common_names
 
     priors = {}
     for name in common_names(spec.formula.common):
         prior = spec.prior(name)
-        if prior is not None and not (name == "Intercept" and spec.family == "cumulative"):
+        if prior is not None and not (name == "Intercept" and spec.distribution.ordinal):
             priors[name] = bambi_prior(prior)
-    own = spec.prior(_SCALE[spec.family]) if spec.family in _SCALE else None
+    family = spec.distribution
+    own = spec.prior(family.scale) if family.scale else None
     if own is not None:
-        priors[_BAMBI_SCALE[spec.family]] = bambi_prior(own)
+        priors[family.bambi_scale] = bambi_prior(own)
     return priors
 
 

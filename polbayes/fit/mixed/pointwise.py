@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.data.dataset import CELL_DIMS
-from polbayes.fit.loo import AT_ONCE, Loo, left_out
 from polbayes.fit.mixed.columns import RESPONSE
+from polbayes.fit.mixed.families import MixedFamily
 from polbayes.fit.mixed.fit import checked_strata
 from polbayes.fit.mixed.model import build
 from polbayes.fit.mixed.rows import TRIALS, Rows
 from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.posterior.loo import AT_ONCE, Loo, left_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +48,7 @@ class Pointwise:
         ``[row]`` answers in the row.
     """
 
-    family: str
+    family: MixedFamily
     matrix: np.ndarray
     coefficients: np.ndarray
     at: tuple[np.ndarray, ...]
@@ -63,67 +64,11 @@ class Pointwise:
         for at, times in zip(self.at, self.times, strict=True):
             eta += times[rows, None] * self.effects[:, at[rows]].T
         y, n = self.answers[rows, None], self.trials[rows, None]
-        return _LOG_DENSITIES[self.family](y, n, eta, self.own)
-
-
-def _gaussian(y: np.ndarray, n: np.ndarray, eta: np.ndarray, sigma: np.ndarray) -> np.ndarray:
-    found: np.ndarray = -0.5 * ((y - eta) / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
-    return found
-
-
-def _beta(y: np.ndarray, n: np.ndarray, eta: np.ndarray, phi: np.ndarray) -> np.ndarray:
-    from scipy.special import betaln, expit
-
-    a, b = expit(eta) * phi, expit(-eta) * phi
-    found: np.ndarray = (a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - betaln(a, b)
-    return found
-
-
-def _binomial(y: np.ndarray, n: np.ndarray, eta: np.ndarray, own: np.ndarray) -> np.ndarray:
-    from scipy.special import gammaln, log_expit
-
-    ways = gammaln(n + 1) - gammaln(y + 1) - gammaln(n - y + 1)
-    found: np.ndarray = ways + y * log_expit(eta) + (n - y) * log_expit(-eta)
-    return found
-
-
-def _cumulative(y: np.ndarray, n: np.ndarray, eta: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-    from scipy.special import log_expit
-
-    # Beyond the last cutpoints there is one at infinity.
-    ends = np.full((len(cuts), 1), np.inf)
-    edges = np.concatenate([-ends, cuts, ends], axis=1)
-    point = y[:, 0].astype(int)
-    below, above = edges[:, point].T - eta, edges[:, point + 1].T - eta
-    # log(F(above) - F(below)) without cancellation in either tail: for the logistic distribution
-    # F(a) - F(b) = F(a) F(-b) (1 - exp(b - a)).
-    with np.errstate(invalid="ignore"):
-        gap = np.where(np.isfinite(below) & np.isfinite(above), below - above, -np.inf)
-    found: np.ndarray = log_expit(above) + log_expit(-below) + np.log(-np.expm1(gap))
-    return found
-
-
-_LOG_DENSITIES = {
-    "gaussian": _gaussian,
-    "beta": _beta,
-    "bernoulli": _binomial,
-    "binomial": _binomial,
-    "cumulative": _cumulative,
-}
+        return self.family.log_density(y, n, eta, self.own)
 
 
 def pointwise(rows: Rows, spec: MixedSpec, posterior: "xr.Dataset") -> Pointwise:
-    """Lay out what the likelihood of every row depends on.
-
-    Parameters
-    ----------
-    rows
-        One stratum of the rows, checked.
-    spec
-        The spec.
-    posterior
-        Its posterior (`polbayes.fit.mixed.readout.read_off`), of this stratum.
-    """
+    """Lay out what the likelihood of every row depends on."""
     model = build(rows, spec)
     draws = posterior.stack(sample=("chain", "draw")).transpose("sample", ...)
     count = draws.sizes["sample"]
@@ -141,7 +86,7 @@ def pointwise(rows: Rows, spec: MixedSpec, posterior: "xr.Dataset") -> Pointwise
             at.append(where[term.group_index])
             times.append(varying[:, column])
     return Pointwise(
-        family=spec.family,
+        family=spec.distribution,
         matrix=matrix,
         coefficients=coefficients,
         at=tuple(at),
@@ -164,7 +109,7 @@ def _own(draws: "xr.Dataset", count: int) -> np.ndarray:
 
 def _answers(rows: Rows, spec: MixedSpec) -> np.ndarray:
     answers = rows.frame[RESPONSE].to_numpy(dtype=float)
-    if spec.family != "cumulative":
+    if not spec.distribution.ordinal:
         return answers
     return np.unique(answers, return_inverse=True)[1].astype(float)
 
@@ -172,30 +117,7 @@ def _answers(rows: Rows, spec: MixedSpec) -> np.ndarray:
 def leave_out_rows(
     data: "xr.Dataset", spec: MixedSpec, posterior: "xr.Dataset", *, at_once: int = AT_ONCE
 ) -> Loo:
-    """Compute PSIS-LOO of every row of a mixed model.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset.
-    spec
-        The spec.
-    posterior
-        Its posterior, as `polbayes.fit.mixed.fit.fit_mixed` returns it.
-    at_once
-        Log-likelihoods in memory at a time.
-
-    Returns
-    -------
-    Loo
-        A cell is a row of the data; for family binomial, one of the distinct combinations of
-        predictors.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify the spec.
-    """
+    """Compute PSIS-LOO of every row of a mixed model."""
     import pandas as pd
 
     parts = []
@@ -209,13 +131,7 @@ def leave_out_rows(
 
 
 def rows_to_leave_out(data: "xr.Dataset", spec: MixedSpec) -> "pd.DataFrame":
-    """Return the rows of `leave_out_rows`, without what leaving them out comes to.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify the spec.
-    """
+    """Return the rows of `leave_out_rows`, without what leaving them out comes to."""
     import pandas as pd
 
     parts = [_labelled(rows) for _, rows in checked_strata(data, spec)]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _OWN = {"sigma": "sigma", "kappa": "phi"}
 
 
-def read_off(model: MixedModel, drawn: "xr.Dataset") -> "xr.Dataset":
+def name_posterior(model: MixedModel, drawn: "xr.Dataset") -> "xr.Dataset":
     """Give the posterior of a mixed model its public names.
 
     Parameters
@@ -107,15 +107,7 @@ def _beside(dim: str, prefix: str, labels: Sequence[tuple[str, ...]]) -> dict[st
 
 
 def stack(parts: Mapping[str, "xr.Dataset"], by: str) -> "xr.Dataset":
-    """Put the posteriors of several strata side by side.
-
-    Parameters
-    ----------
-    parts
-        Posterior by stratum.
-    by
-        The dimension that the strata become; what one of them does not have is NaN there.
-    """
+    """Put the posteriors of several strata side by side."""
     import xarray as xr
 
     order = {

@@ -7,9 +7,9 @@ import numpy as np
 
 from polbayes.data.dataset import ANSWERED
 from polbayes.errors import UserError
-from polbayes.fit.cells import used_variables
 from polbayes.fit.mixed.columns import RESPONSE, column_frame
 from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.spec.cells import used_variables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TRIALS = "polbayes_trials"
 _STANCES = ("disagree", "neutral", "agree")
-# As for the ideology model, see `polbayes.fit.cells`.
+# As for the ideology model, see `polbayes.fit.spec.cells`.
 _SQUEEZE = 1000.0
 
 
@@ -49,24 +49,7 @@ def group_column(number: int) -> str:
 
 
 def gather_rows(data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True) -> Rows:
-    """Gather the rows of a dataset that a spec is fitted to.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset, or a design.
-    spec
-        The spec.
-    answered
-        Whether the answers are there. Otherwise every cell of the design gets a made-up one,
-        so that it can be seen what the design identifies; over cells, the made-up numbers
-        have mean 0 and standard deviation 1.
-
-    Raises
-    ------
-    UserError
-        If the spec names something that is not there, or nothing usable is left.
-    """
+    """Gather the rows of a dataset that a spec is fitted to."""
     frame = column_frame(data, spec, answered=answered)
     notes: list[str] = []
     frame = _usable(frame, spec, notes) if answered else _made_up(frame, spec)
@@ -85,9 +68,9 @@ def gather_rows(data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True) -
         for factor in group.factors[1:]:
             levels = levels + "|" + frame[factor].astype(str)
         frame = frame.assign(**{group_column(k): levels})
-    if spec.family == "binomial":
+    if spec.distribution.counted:
         frame = _counted(frame.drop(columns=["status"]), spec)
-    if answered and spec.family == "beta":
+    if answered and spec.distribution.inside:
         frame = _inside(frame, spec, notes)
     return Rows(_occurring(frame), _points(data, spec), tuple(notes))
 
@@ -114,13 +97,7 @@ def _usable(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.Dat
 
 
 def _made_up(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
-    turn = np.arange(len(frame)) % 2
-    made = {
-        "gaussian": 2.0 * turn - 1,
-        "beta": 0.25 + 0.5 * turn,
-        "cumulative": np.arange(len(frame)) % 3 - 1.0,
-    }
-    return frame.assign(**{RESPONSE: made.get(spec.family, turn.astype(float))})
+    return frame.assign(**{RESPONSE: np.resize(spec.distribution.made_up, len(frame))})
 
 
 def _counted(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
@@ -149,7 +126,7 @@ def _inside(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.Dat
 
 
 def _points(data: "xr.Dataset", spec: MixedSpec) -> tuple[str, ...]:
-    if spec.family != "cumulative":
+    if not spec.distribution.ordinal:
         return ()
     if spec.response == "rating" and "rating" in data:
         return tuple(str(data["rating"].attrs["rating_points"]).split("; "))
@@ -157,14 +134,7 @@ def _points(data: "xr.Dataset", spec: MixedSpec) -> tuple[str, ...]:
 
 
 def strata(rows: Rows, spec: MixedSpec) -> list[tuple[str, Rows]]:
-    """Split the rows into those that the model is fitted to separately.
-
-    Returns
-    -------
-    list of (str, Rows)
-        For every level of `MixedSpec.by`, in the order of the data, its rows; one entry with
-        an empty name where there is none.
-    """
+    """Split the rows into those that the model is fitted to separately."""
     if spec.by is None:
         return [("", rows)]
     if spec.by in used_variables(spec):

@@ -7,23 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from polbayes.config.schema import FeatureConfig
 from polbayes.errors import UserError, unknown
-from polbayes.fit.formula import Formula, GroupTerm, parse_formula
-from polbayes.fit.priors import Prior, flatten, parse_prior
-from polbayes.fit.spec import common_names
+from polbayes.fit.mixed.families import FAMILIES, MixedFamily
+from polbayes.fit.spec.formula import Formula, GroupTerm, parse_formula
+from polbayes.fit.spec.priors import Prior, flatten, parse_prior
+from polbayes.fit.spec.spec import common_names
 
 if TYPE_CHECKING:
     from polbayes.config.schema import AnalysisConfig
 
 PART = "mu"
-
-# Family -> the responses it fits; None for any column of numbers.
-FAMILIES: Mapping[str, tuple[str, ...] | None] = {
-    "gaussian": None,
-    "beta": None,
-    "bernoulli": ("agree", "usable"),
-    "binomial": ("agree", "usable"),
-    "cumulative": ("stance", "rating"),
-}
 
 # What a formula may call, by what it does; anything else of Python stays out of a config.
 FUNCTIONS = (
@@ -32,7 +24,7 @@ FUNCTIONS = (
     *("I", "C", "T", "S", "bs", "poly"),
 )
 _CALL = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)\s*\(")
-_OWN_SCALE = {"gaussian": "sigma", "beta": "phi"}
+_SCALES = {family.scale for family in FAMILIES.values() if family.scale}
 
 
 @dataclass(frozen=True)
@@ -67,6 +59,11 @@ class MixedSpec:
     features: FeatureConfig = field(default_factory=FeatureConfig)
 
     @property
+    def distribution(self) -> MixedFamily:
+        """The family."""
+        return FAMILIES[self.family]
+
+    @property
     def parts(self) -> Mapping[str, Formula]:
         """The formula under the name of its part."""
         return {PART: self.formula}
@@ -80,7 +77,7 @@ class MixedSpec:
             Name of the term; that of the grouping factor and ``"sd"``; or, alone,
             ``"sigma"`` or ``"phi"``.
         """
-        if names[0] in _OWN_SCALE.values():
+        if names[0] in _SCALES:
             keys = [names[0]]
         elif names[-1] == "sd":
             keys = [".".join((PART, *names)), f"{PART}.sd", "sd"]
@@ -100,13 +97,7 @@ def is_mixed(config: "AnalysisConfig") -> bool:
 
 
 def parse_mixed(config: "AnalysisConfig", features: FeatureConfig | None = None) -> MixedSpec:
-    """Parse and check the spec of a mixed model as far as that needs no data.
-
-    Raises
-    ------
-    UserError
-        Naming the key that is unknown or cannot be fitted, and what would be right.
-    """
+    """Parse and check the spec of a mixed model as far as that needs no data."""
     if config.family not in FAMILIES:
         raise unknown("family of mixed models", config.family, FAMILIES, where="analysis.family")
     if config.anchor:
@@ -120,7 +111,7 @@ def parse_mixed(config: "AnalysisConfig", features: FeatureConfig | None = None)
             "coder read for true."
         )
     _check_parts(config)
-    allowed = FAMILIES[config.family]
+    allowed = FAMILIES[config.family].responses
     if allowed is not None and config.response not in allowed:
         raise unknown(
             f"response for family {config.family}",
@@ -151,7 +142,7 @@ def _check_parts(config: "AnalysisConfig") -> None:
     for part, text in config.parts.items():
         if part == PART or text is None:
             continue
-        if config.family == "cumulative":
+        if FAMILIES[config.family].ordinal:
             raise UserError(
                 f"analysis.parts.{part}: an ordinal mixed model has one formula, mu, because Bambi "
                 "cannot let its thresholds depend on predictors; the parts theta and threshold of "
@@ -177,7 +168,7 @@ def _formula(text: str, family: str) -> Formula:
     for group in parsed.groups:
         _check_group(group, where)
     names = common_names(common, where)
-    if family == "cumulative" and "Intercept" not in names:
+    if FAMILIES[family].ordinal and "Intercept" not in names:
         raise UserError(
             f"{where}: an ordinal model has thresholds in place of the intercept, so there is "
             f"none to leave out; write the formula without 0 or -1."
@@ -218,10 +209,9 @@ def _check_priors(priors: Mapping[str, str], formula: Formula, family: str) -> N
     known = {"common", "sd", f"{PART}.common", f"{PART}.sd"}
     known |= {f"{PART}.{name}" for name in common_names(formula.common, f"analysis.parts.{PART}")}
     known |= {f"{PART}.{group.name}.sd" for group in formula.groups}
-    if family == "cumulative":
+    if FAMILIES[family].ordinal:
         known.discard(f"{PART}.Intercept")
-    if family in _OWN_SCALE:
-        known.add(_OWN_SCALE[family])
+    known |= {FAMILIES[family].scale} - {""}
     for key, text in priors.items():
         if key not in known:
             raise unknown("prior", key, known, where="analysis.priors")
@@ -229,5 +219,5 @@ def _check_priors(priors: Mapping[str, str], formula: Formula, family: str) -> N
 
 
 def _prior(key: str, text: str) -> Prior:
-    scale = key.endswith("sd") or key in _OWN_SCALE.values()
+    scale = key.endswith("sd") or key in _SCALES
     return parse_prior(text, where=f"analysis.priors.{key}", scale=scale, correlation=False)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from polbayes.fit.intervals import interval_table
+from polbayes.fit.posterior.intervals import interval_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -10,27 +10,7 @@ if TYPE_CHECKING:
 
 
 def summarise(posterior: "xr.Dataset", *, level: float) -> dict[str, "pd.DataFrame"]:
-    """Summarise the posterior of a mixed model into the tables of the report.
-
-    Parameters
-    ----------
-    posterior
-        As `polbayes.fit.mixed.readout.read_off` names it, with a further dimension where the
-        model was fitted separately for the levels of a variable.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-
-    Returns
-    -------
-    dict
-        ``coefficients`` with column ``term``: the coefficients, the thresholds of an ordinal
-        response and the precision ``phi`` of a beta response. Where the model has them
-        ``group_sds`` with ``group`` and ``varying``, the residual's included, and
-        ``group_effects`` with ``level`` too. Each with ``estimate`` (posterior mean), ``sd``,
-        ``lower``, ``upper``, ``level`` of the interval, as ``coverage`` where that name is
-        taken, and coefficients with ``p_positive``. A column with the name of the variable
-        comes first where the model was fitted for each of its levels.
-    """
+    """Summarise the posterior of a mixed model into the tables of the report."""
     import pandas as pd
 
     tables = {}

@@ -7,36 +7,12 @@ import numpy as np
 from polbayes.fit.mixed.model import MixedModel
 from polbayes.fit.mixed.spec import MixedSpec
 
-_LINK = {
-    "gaussian": "{response} ~ Normal(η, σ)",
-    "beta": "{response} ~ Beta(mean = logistic(η), precision = φ)",
-    "bernoulli": "P({response}) = logistic(η)",
-    "binomial": "number with {response} ~ Binomial(n, logistic(η)), n answers with the same "
-    "predictors",
-    "cumulative": "P({response} ≤ k) = logistic(c[k] − η), k = 1 … K − 1",
-}
-
 
 def equation(spec: MixedSpec, model: MixedModel, *, strata: int = 1) -> str:
-    """Write a spec as the equations it means.
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    model
-        It as a model of some rows, of the first stratum where there are several.
-    strata
-        How many times it is fitted separately.
-
-    Returns
-    -------
-    str
-        One equation a line.
-    """
-    lines = [_LINK[spec.family].format(response=spec.response)]
+    """Write a spec as the equations it means."""
+    lines = [spec.distribution.link.format(response=spec.response)]
     common = spec.formula.common
-    if spec.family == "cumulative":
+    if spec.distribution.ordinal:
         # The thresholds take the place of the intercept.
         common = "" if common == "1" else common.removeprefix("1 + ")
     terms = [f"β[{common}]"] if common and common != "0" else []
@@ -51,17 +27,7 @@ def equation(spec: MixedSpec, model: MixedModel, *, strata: int = 1) -> str:
 
 
 def prior_lines(spec: MixedSpec, model: MixedModel, *, answered: bool) -> list[str]:
-    """Write the priors that a model has, one a line.
-
-    Parameters
-    ----------
-    spec
-        The spec.
-    model
-        The model, whose priors Bambi scaled to its rows.
-    answered
-        Whether the rows hold answers; otherwise what is scaled to those is not known.
-    """
+    """Write the priors that a model has, one a line."""
     lines = []
     if model.intercept:
         where = ", at the mean of the predictors" if model.common else ""
@@ -78,11 +44,11 @@ def prior_lines(spec: MixedSpec, model: MixedModel, *, answered: bool) -> list[s
     for theirs, ours in (("sigma", "σ"), ("kappa", "φ")):
         if theirs in model.bambi.components:
             lines.append(f"{ours} ~ {_shown(model.bambi.components[theirs].prior)}")
-    if spec.family == "cumulative":
+    if spec.distribution.ordinal:
         prior = model.bambi.components["threshold"].prior
         names = [f"c[{k + 1}]" for k in range(len(model.points) - 1)]
         lines += [f"{n} ~ {text}, in increasing order" for n, text in _each(prior, names)]
-    if spec.family == "gaussian" and not answered:
+    if spec.distribution.normal and not answered:
         lines.append(
             f"(Those that analysis.priors does not set are in standard deviations of "
             f"{spec.response}, around its mean.)"

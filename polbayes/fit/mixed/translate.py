@@ -59,11 +59,6 @@ def translate(model: MixedModel, drawn: "xr.Dataset", *, seed: int) -> "xr.Datas
         Draws of its variables, ``[chain, draw, ...]``, from any sampler.
     seed
         Fixes what is drawn.
-
-    Returns
-    -------
-    xarray.Dataset
-        Draws of the same posterior.
     """
     rng = np.random.default_rng(seed)
     values = {str(n): v.to_numpy().copy() for n, v in drawn.data_vars.items()}

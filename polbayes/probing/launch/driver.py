@@ -52,25 +52,7 @@ def ask_elsewhere(
     *,
     progress: bool | Literal["always"] = True,
 ) -> None:
-    """Ask respondents in tasks of an engine, and merge what they answer into their journals.
-
-    Parameters
-    ----------
-    works
-        What each respondent is asked.
-    launcher
-        Which engine, and into how many tasks the questions are divided.
-    progress
-        As of `polbayes.probing.probe.probe`.
-
-    Raises
-    ------
-    UserError
-        If the engine cannot be had, a worker dies again and again without getting on, or a
-        respondent cannot be asked. All tasks are stopped then, and what they answered is kept.
-    KeyboardInterrupt
-        When interrupted; likewise.
-    """
+    """Ask respondents in tasks of an engine, and merge what they answer into their journals."""
     check_launcher(launcher)
     for work in works:
         absorb(work.path, work.settings, work.asking)
@@ -160,13 +142,7 @@ def _size(path: Path) -> int:
 
 
 def _begun_again(task: _Task, ended: Ended, launcher: LauncherConfig) -> _Task:
-    """Return the task of a shard whose worker died.
-
-    Raises
-    ------
-    UserError
-        If it has died too often without getting on.
-    """
+    """Return the task of a shard whose worker died."""
     died = 1 + (0 if _size(task.shard.path) > task.size else task.died)
     if died <= launcher.retries:
         return _Task(task.shard, task.round, died=died)
@@ -178,13 +154,7 @@ def _begun_again(task: _Task, ended: Ended, launcher: LauncherConfig) -> _Task:
 
 
 def _after(task: _Task, ended: Ended, launcher: LauncherConfig, token: str) -> Sequence[Shard]:
-    """Merge a shard that has ended, and return those of a further round, if there is to be one.
-
-    Raises
-    ------
-    UserError
-        If the respondent cannot be asked what is left.
-    """
+    """Merge a shard that has ended, and return those of a further round, if there is to be one."""
     one = task.round
     one.merge(task.shard)
     one.running -= 1

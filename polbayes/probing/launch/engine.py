@@ -79,18 +79,5 @@ def check_launcher(launcher: LauncherConfig) -> None:
 
 
 def open_engine(launcher: LauncherConfig, folder: Path) -> Engine:
-    """Make an engine ready.
-
-    Parameters
-    ----------
-    launcher
-        Which one, checked.
-    folder
-        Where it may keep files, which all nodes must see.
-
-    Raises
-    ------
-    UserError
-        If it cannot be had.
-    """
+    """Make an engine ready."""
     return _ENGINES[launcher.kind][2](launcher, folder)

@@ -10,20 +10,7 @@ from polbayes.respondents.usage import Usage
 def part_of(
     config: RespondentConfig, spent: Usage, *, share: float, at_once: int
 ) -> RespondentConfig:
-    """Return a respondent with a shard's part of its limits.
-
-    Parameters
-    ----------
-    config
-        The respondent.
-    spent
-        What it used before.
-    share
-        Of what is left of the budget, the part that the shard may spend.
-    at_once
-        Shards that may be asked at the same time, among which the rate is divided. How many
-        questions a worker has under way is its own business.
-    """
+    """Return a respondent with a shard's part of its limits."""
     if config.backend != "chat_api" or config.api is None:
         return config
     api = config.api

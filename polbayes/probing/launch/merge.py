@@ -24,13 +24,7 @@ _PATIENCE = 60.0
 
 
 def shard_folder(path: Path) -> Path:
-    """Return the folder of the shards' journals of a respondent.
-
-    Parameters
-    ----------
-    path
-        The respondent's journal.
-    """
+    """Return the folder of the shards' journals of a respondent."""
     return path.parent / SHARDS / path.stem
 
 

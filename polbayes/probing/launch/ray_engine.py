@@ -44,7 +44,7 @@ class RayEngine:
                 )
             except (ConnectionError, ValueError, RuntimeError) as error:
                 raise UserError(
-                    f"launcher.address: no Ray cluster can be had at '{launcher.address}' "
+                    f"launcher.address: cannot connect to a Ray cluster at '{launcher.address}' "
                     f"({_first_line(error)})."
                 ) from error
         takes: dict[str, Any] = {"num_cpus": launcher.cpus, "num_gpus": launcher.gpus}

@@ -59,15 +59,7 @@ class Round:
 
 
 def first_round(work: Work, stack: ExitStack) -> Round | None:
-    """Return the first round of a respondent; None where nothing is left to be asked.
-
-    Parameters
-    ----------
-    work
-        What it is asked.
-    stack
-        Closes its journal in the end.
-    """
+    """Return the first round of a respondent; None where nothing is left to be asked."""
     journal = stack.enter_context(work.asking.open_journal(work.path, work.settings))
     known = before(journal)
     note_damage(journal, known)
@@ -76,17 +68,7 @@ def first_round(work: Work, stack: ExitStack) -> Round | None:
 
 
 def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
-    """Divide what is left, in its order, so that prompts that begin alike stay together.
-
-    Parameters
-    ----------
-    one
-        The round; how many shards it has is noted in it.
-    launcher
-        Says how many there are to be.
-    token
-        Of the launch.
-    """
+    """Divide what is left, in its order, so that prompts that begin alike stay together."""
     total = len(one.left)
     one.size = one.running = min(launcher.shards, total)
     ends = [round(k * total / one.size) for k in range(one.size + 1)]
@@ -117,11 +99,6 @@ def next_round(one: Round, launcher: LauncherConfig, token: str) -> Sequence[Sha
 
     What one shard's part of the budget did not allow, what another's left over may; and where
     another shard has answers, what failed were the questions and not the respondent.
-
-    Raises
-    ------
-    UserError
-        If another round would not get on, either.
     """
     over = [ended for ended in one.ended if ended.kind == "budget"]
     failed = [ended for ended in one.ended if ended.kind == "failures"]

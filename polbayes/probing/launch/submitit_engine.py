@@ -79,20 +79,14 @@ class SubmititEngine:
         return wanted
 
     def submit(self, shard: Shard) -> object:
-        """Have a shard asked (see `Engine`).
-
-        Raises
-        ------
-        UserError
-            If SLURM does not take the job.
-        """
+        """Have a shard asked (see `Engine`)."""
         from submitit.core.utils import FailedJobError
 
         try:
             return self._executor.submit(ask_shard, shard)
         except (FailedJobError, subprocess.CalledProcessError, OSError) as error:
             said = " ".join(str(error).split())[-300:].rstrip(".")
-            raise UserError(f"launcher: the job was not taken ({said}).") from error
+            raise UserError(f"launcher: the job was rejected ({said}).") from error
 
     def ended(self, task: Any) -> Ended | None:
         """Return how a task ended (see `Engine`)."""

@@ -65,7 +65,9 @@ def freed_profiles(results: Tabled) -> Section | None:
     ranks = results.table("facet_ranks")
     if ranks is not None:
         blocks.append(_ranks(ranks))
-    return Section("freed-profiles", "The models, freed of the judges", reading, tuple(blocks))
+    return Section(
+        "freed-profiles", "Judge-adjusted profiles and alignment", reading, tuple(blocks)
+    )
 
 
 def _profile_picture(rows: "pd.DataFrame", stage: str, level: float) -> Picture:
@@ -153,7 +155,7 @@ def judge_effects(results: Tabled) -> Section | None:
     leaning = results.table("facet_leaning")
     if leaning is not None:
         blocks.append(Fold("Leaning by value", (_leaning(leaning, results.level),)))
-    return Section("judge-effects", "What each judge adds", reading, tuple(blocks))
+    return Section("judge-effects", "Rater effects", reading, tuple(blocks))
 
 
 def _leaning(leaning: "pd.DataFrame", level: float) -> Block:

@@ -61,15 +61,7 @@ class Failure:
 
 
 def judge(error: Exception, *, secret: str | None = None) -> Failure:
-    """Say what a failure means.
-
-    Parameters
-    ----------
-    error
-        What the client raised, or `UnreadableReplyError`.
-    secret
-        What must not be in the message.
-    """
+    """Say what a failure means."""
     import openai
 
     if isinstance(error, openai.APIStatusError):

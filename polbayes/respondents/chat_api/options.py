@@ -33,20 +33,7 @@ class Masses:
 
 
 def option_masses(positions: Sequence[Position], lexicon: Lexicon) -> Masses:
-    """Read the mass of each option along the answer that was given.
-
-    Parameters
-    ----------
-    positions
-        The tokens of the answer, at least one.
-    lexicon
-        The options.
-
-    Raises
-    ------
-    ValueError
-        If there is no token.
-    """
+    """Read the mass of each option along the answer that was given."""
     if not positions:
         raise ValueError("the server gave no log probabilities for its answer")
     tally = _Tally(lexicon)
@@ -70,17 +57,7 @@ class _Tally:
         *,
         so_far: int | None = None,
     ) -> float:
-        """Add up the mass of what goes on from `before`, and return what stays unseen of it.
-
-        Parameters
-        ----------
-        before, reached
-            The answer so far, which begins an option, and its probability.
-        positions
-            The tokens from here on.
-        so_far
-            The option that it is unless it goes on to be another one.
-        """
+        """Add up the mass of what goes on from `before`, and return what stays unseen of it."""
         here, later = positions[0], positions[1:]
         listed = _listed(here)
         # Never above what there is, whatever the server rounds.

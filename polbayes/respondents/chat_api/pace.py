@@ -85,15 +85,7 @@ class Pace:
         self._not_before = max(self._not_before, self._clock() + seconds)
 
     def too_fast(self, begun: float, wait: float | None = None) -> None:
-        """Slow down, once for all requests that were begun before that.
-
-        Parameters
-        ----------
-        begun
-            When the request that was turned away began.
-        wait
-            Seconds that the server asks to wait; None where it does not say.
-        """
+        """Slow down, once for all requests that were begun before that."""
         if begun <= self._slowed:
             return
         self._slowed = self._clock()

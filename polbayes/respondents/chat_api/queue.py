@@ -74,15 +74,7 @@ class Queue:
         self._first = None
 
     def put_back(self, asked: Asked, answered: int) -> bool:
-        """Have a question asked once more, and return whether it is.
-
-        Parameters
-        ----------
-        asked
-            The question.
-        answered
-            How many were answered so far.
-        """
+        """Have a question asked once more, and return whether it is."""
         if asked.failed_after is None:
             self._later.append(replace(asked, failed_after=answered))
         return asked.failed_after is None

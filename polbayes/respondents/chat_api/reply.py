@@ -59,13 +59,7 @@ class Reply:
 
 
 def read_reply(body: str) -> Reply:
-    """Read the body of a reply.
-
-    Raises
-    ------
-    UnreadableReplyError
-        If it is not a chat completion in JSON.
-    """
+    """Read the body of a reply."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError) as error:

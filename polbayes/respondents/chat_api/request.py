@@ -17,20 +17,7 @@ _AROUND = 64
 def request_body(
     question: Question, *, model: str, api: ApiConfig, elicitation: ElicitationConfig, seed: int
 ) -> dict[str, Any]:
-    """Return the arguments of the client's ``chat.completions.create``.
-
-    Parameters
-    ----------
-    question
-        Whose prompt is the user's turn.
-    model
-        As the server calls it.
-    api, elicitation
-        How it is asked: open answers are sampled, and where probabilities are read the
-        likeliest answer is taken, which is the way along which they are read.
-    seed
-        Of the cell.
-    """
+    """Return the arguments of the client's ``chat.completions.create``."""
     turns = [{"role": "system", "content": api.system}] if api.system else []
     body: dict[str, Any] = {
         "model": model,

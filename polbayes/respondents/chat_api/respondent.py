@@ -36,13 +36,7 @@ _TRIAL = Question(
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-    """Return what the design says about a model behind a server; nobody is asked.
-
-    Raises
-    ------
-    UserError
-        If its declaration cannot be used, or the template has no text for it.
-    """
+    """Return what the design says about a model behind a server; nobody is asked."""
     check_api(name, config)
     return chat_info(name, config, template)
 
@@ -50,13 +44,7 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
 def open_chat_api(
     name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
 ) -> "ChatApiRespondent":
-    """Make a respondent of a model behind a server.
-
-    Raises
-    ------
-    UserError
-        If its declaration cannot be used, or its key is not in the environment.
-    """
+    """Make a respondent of a model behind a server."""
     info = describe(name, config, template)
     return ChatApiRespondent(info, check_api(name, config), elicitation, key_of(name, config))
 
@@ -118,8 +106,8 @@ class ChatApiRespondent:
         top = len(reply.positions[0].top) if reply.positions else 0
         if not top:
             raise UserError(
-                f"respondents.{self.info.model}: the server at {self._api.base_url} gives no log "
-                f"probabilities of tokens, which {self._elicitation.kind} reads; ask this "
+                f"respondents.{self.info.model}: the server at {self._api.base_url} returns no "
+                f"log probabilities of tokens, which {self._elicitation.kind} needs; ask this "
                 "respondent with elicitation=open_ended."
             )
         if top >= self._api.top_logprobs:
@@ -198,29 +186,17 @@ class ChatApiRespondent:
     def _silent(self, message: str) -> UserError:
         return UserError(
             f"respondents.{self.info.model}: the server at {self._api.base_url} no longer answers "
-            f"({message}); what was answered is kept, and the same command goes on from there."
+            f"({message}); what was answered is kept, and the same command resumes from there."
         )
 
     def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
-        """Return the probability mass of each option (question, option) that was seen.
-
-        Raises
-        ------
-        ValueError
-            If a question could not be answered.
-        """
+        """Return the probability mass of each option (question, option) that was seen."""
         rows = self._in_order([(question, 0) for question in questions], lexicon)
         none = (np.nan,) * len(lexicon.options)
         return np.array([row.mass or none for row in rows]).reshape(-1, len(none))
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
-        """Return one open answer to each question.
-
-        Raises
-        ------
-        ValueError
-            If a question could not be answered.
-        """
+        """Return one open answer to each question."""
         rows = self._in_order(list(zip(questions, seeds, strict=True)), None)
         return [row.completion for row in rows if row.completion is not None]
 

@@ -86,24 +86,7 @@ class Server:
     async def exchange(
         self, question: Question, seed: int, budget: Budget, *, listed: bool = False
     ) -> tuple[Reply | Failure, Usage]:
-        """Ask until there is a reply or no hope, and say what that took.
-
-        Parameters
-        ----------
-        question
-            What is put. Where the server does not take its schema, it is put without.
-        seed
-            Of the cell.
-        budget
-            In which the most that this can cost is set aside already.
-        listed
-            Whether the reply must have log probabilities.
-
-        Raises
-        ------
-        StopError
-            If no question can be answered any more.
-        """
+        """Ask until there is a reply or no hope, and say what that took."""
         most, used = self.most(question), Usage()
         failures = turned_away = 0
         while True:
@@ -197,7 +180,7 @@ class Server:
         return OverBudgetError(
             f"respondents.{self._info.model}.api.{which}: the next question might exceed "
             f"{getattr(self._api, which)} ({tokens:,} tokens were used{paid}); what was answered "
-            "is kept, and with a larger budget the same command goes on from there."
+            "is kept, and with a larger budget the same command resumes from there."
         )
 
 

@@ -25,16 +25,10 @@ def api_of(config: RespondentConfig) -> ApiConfig:
 
 
 def check_api(name: str, config: RespondentConfig) -> ApiConfig:
-    """Refuse a declaration that cannot be meant, and return it.
-
-    Raises
-    ------
-    UserError
-        Naming the key; a value that may hold a secret is not repeated.
-    """
+    """Refuse a declaration that cannot be meant, and return it."""
     where = f"respondents.{name}"
     if not config.checkpoint:
-        raise UserError(f"{where}.checkpoint: is empty; name the model as the server calls it.")
+        raise UserError(f"{where}.checkpoint: is empty; give the server's name for the model.")
     if config.revision:
         raise UserError(f"{where}.revision: a server takes none; leave it out.")
     if config.chat is False:
@@ -63,12 +57,12 @@ def _check_address(where: str, api: ApiConfig) -> None:
         hidden, usable = None, None
     if hidden:
         raise UserError(
-            f"{where}.base_url: must hold neither a user nor a question mark, where keys are put; "
-            "the key goes into the environment variable that key_variable names."
+            f"{where}.base_url: must have no user name, query or fragment, which may hold a key; "
+            "put the key into the environment variable that key_variable names."
         )
     if not usable:
         raise UserError(
-            f"{where}.base_url: '{api.base_url}' is no address; write one such as "
+            f"{where}.base_url: '{api.base_url}' is not a valid URL; write one such as "
             "http://127.0.0.1:8000/v1."
         )
     if api.key_variable is not None and not _VARIABLE.fullmatch(api.key_variable):
@@ -101,10 +95,12 @@ def _check_numbers(where: str, api: ApiConfig) -> None:
 def _check_prices(where: str, api: ApiConfig) -> None:
     lacking = [key for key in ("price_input", "price_output") if getattr(api, key) is None]
     if len(lacking) == 1:
-        raise UserError(f"{where}.{lacking[0]}: is missing beside the other price; give both.")
+        raise UserError(
+            f"{where}.{lacking[0]}: is missing although the other price is set; give both."
+        )
     if api.budget is not None and lacking:
         raise UserError(
-            f"{where}.budget: takes the prices of a million tokens to be kept; give {where}."
+            f"{where}.budget: needs the prices of a million tokens; give {where}."
             f"{' and '.join(lacking)}, or limit the tokens with {where}.budget_tokens."
         )
 
@@ -116,13 +112,7 @@ def answer_settings_of(config: RespondentConfig) -> Mapping[str, Any]:
 
 
 def key_of(name: str, config: RespondentConfig) -> str | None:
-    """Return the key from the environment; None where the server takes none.
-
-    Raises
-    ------
-    UserError
-        If the variable is not set, or holds what no header can.
-    """
+    """Return the key from the environment; None where the server takes none."""
     variable = api_of(config).key_variable
     if variable is None:
         return None
@@ -130,20 +120,14 @@ def key_of(name: str, config: RespondentConfig) -> str | None:
     where = f"respondents.{name}.api.key_variable"
     if not key:
         raise UserError(
-            f"{where}: the environment variable {variable} is not set; put the key of the server "
-            f"into it, or set {where}=null for a server that takes none."
+            f"{where}: the environment variable {variable} is not set; set it to the server's "
+            f"key, or set {where}=null for a server without keys."
         )
     if not (key.isascii() and key.isprintable()):
-        raise UserError(f"{where}: what {variable} holds is no key; it has odd characters.")
+        raise UserError(f"{where}: {variable} holds no valid key; it has unusual characters.")
     return key
 
 
 def check_key(name: str, config: RespondentConfig) -> None:
-    """Refuse to ask a respondent whose key is not there.
-
-    Raises
-    ------
-    UserError
-        As `key_of`.
-    """
+    """Refuse to ask a respondent whose key is not there."""
     key_of(name, config)

@@ -73,15 +73,7 @@ class Variances:
 
 
 def variances(fit: FacetFit, draws: np.ndarray) -> Variances:
-    """Compute what terms give the score.
-
-    Parameters
-    ----------
-    fit
-        The fit.
-    draws
-        Which of the posterior draws, all chains after one another.
-    """
+    """Compute what terms give the score."""
     model, rated = fit.model, fit.rated
     flat = fit.posterior[["sd", "noise"]].stack(sample=("chain", "draw"))
     sd = flat["sd"].transpose("sample", "effect").to_numpy()[draws]
@@ -100,27 +92,7 @@ def variances(fit: FacetFit, draws: np.ndarray) -> Variances:
 
 
 def facet_d_study(fit: FacetFit, *, level: float) -> "pd.DataFrame":
-    """Compute how surely studies of other sizes put the models in order.
-
-    Parameters
-    ----------
-    fit
-        The fit.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row by ``source``, ``judges`` and ``scenarios``: ``ratings`` of units that a model gets;
-        ``own``; ``se``, standard error of a model's score, with ``se_lower``, ``se_upper``;
-        ``generalizability``, the expected squared correlation of such scores with the truth, with
-        bounds; ``p_pair``, the probability that two models are put in the right order, on average
-        over pairs, and ``p_least`` for the pair that is hardest to tell apart; ``p_all`` for all
-        models; ``cheapest``, whether it takes the fewest ratings of all that reach the wanted
-        ``p_pair``; ``wanted, level``. Empty with fewer than two models, judges or scenarios, from
-        which nothing is known about others.
-    """
+    """Compute how surely studies of other sizes put the models in order."""
     import pandas as pd
 
     sizes = fit.rated.sizes

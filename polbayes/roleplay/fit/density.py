@@ -38,30 +38,7 @@ def expand(
     widths: tuple,
     turned: tuple,
 ) -> tuple:
-    """Compute what a point stands for.
-
-    Parameters
-    ----------
-    x
-        Coordinates.
-    sizes
-        Numbers of values, scales, judges, inner points, and of all effects.
-    drawn
-        Of the effects that are drawn, what `polbayes.roleplay.fit.effects.expand` wants.
-    constraints
-        What `polbayes.roleplay.fit.effects.centre` wants.
-    widths
-        Even widths, how often points were given, what `polbayes.roleplay.fit.effects.expand` wants
-        of the widths' logarithms, and how cutpoints are weighted and what their mean is.
-    turned
-        Places and directions of `FacetModel.turned`, and the transpose of the latter.
-
-    Returns
-    -------
-    tuple
-        Means, noise, stretch, cutpoints, effects, the log-density of the coordinates of effects
-        and widths, and what `polbayes.roleplay.fit.steps.expand` returns.
-    """
+    """Compute what a point stands for."""
     values, scales, judges, inner, size = sizes
     at = values
     sd = np.append(x[at : at + scales], 0.0)
@@ -102,18 +79,7 @@ def log_density(
     priors: tuple,
     data: tuple,
 ) -> tuple[float, np.ndarray]:
-    """Compute the log-posterior, up to a constant, and its gradient.
-
-    Parameters
-    ----------
-    x, sizes, drawn, constraints, widths, turned
-        See `expand`.
-    priors
-        Middle and standard deviation of ``x`` up to the scale of the widths, of normal
-        distributions.
-    data
-        The last arguments of `polbayes.roleplay.fit.kernel.evaluate`, from `answers` on.
-    """
+    """Compute the log-posterior, up to a constant, and its gradient."""
     values, scales, judges, inner, _ = sizes
     mean, noise, stretch, cuts, found, total, gaps, share = expand(
         x, sizes, drawn, constraints, widths, turned
@@ -369,13 +335,7 @@ class FacetDensity:
         )
 
     def start(self, seed: int) -> np.ndarray:
-        """Draw a point to start a chain from.
-
-        Parameters
-        ----------
-        seed
-            Fixes it.
-        """
+        """Draw a point to start a chain from."""
         return self._near(JITTER, seed)
 
     def _near(self, jitter: float, seed: int) -> np.ndarray:

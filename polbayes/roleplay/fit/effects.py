@@ -17,8 +17,8 @@ Where an effect has a known variance beside that of its term, s is the root of t
 
 Effects that sum to zero, n in a group, have n - 1 free ones x with the sum S, from which
 u_j = x_j - S / (n + sqrt(n)) and the last u_n = -S / sqrt(n): an isometry onto what sums to zero
-(`polbayes.fit.expansion`). Where effects sum to zero in two ways, over models and over scenarios
-say, one is done after the other.
+(`polbayes.fit.density.expansion`). Where effects sum to zero in two ways, over models and over
+scenarios say, one is done after the other.
 """
 
 import math
@@ -98,13 +98,7 @@ def pull_back(
     of_w: np.ndarray,
     of_scales: np.ndarray,
 ) -> np.ndarray:
-    """Add the slopes with respect to coordinates and scales, those of the density among them.
-
-    Returns
-    -------
-    numpy.ndarray
-        The slope with respect to `worth`.
-    """
+    """Add the slopes with respect to coordinates and scales, those of the density among them."""
     of_worth = np.zeros(worth.shape[0])
     for k in range(w.shape[0]):
         s = _whole(scales[scale[k]], extra[k])

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.errors import UserError, unknown
-from polbayes.fit.diagnose import Diagnosis, diagnose
-from polbayes.fit.interruption import postponed
-from polbayes.fit.kept import load_draws, save_draws
-from polbayes.fit.sample import check_sampler, compiled_for_nutpie, draw_with_nutpie
+from polbayes.fit.sampling.diagnose import Diagnosis, diagnose
+from polbayes.fit.sampling.draws_cache import load_draws, save_draws
+from polbayes.fit.sampling.interruption import postponed
+from polbayes.fit.sampling.sample import check_sampler, compiled_for_nutpie, draw_with_nutpie
 from polbayes.instrument.values import WEIGHTS
 from polbayes.roleplay.fit.density import FacetDensity
 from polbayes.roleplay.fit.model import FacetModel, build
 from polbayes.roleplay.fit.rated import Rated, gather
-from polbayes.roleplay.fit.readout import MODEL_LEVEL, read_off
+from polbayes.roleplay.fit.readout import MODEL_LEVEL, name_posterior
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,14 +36,14 @@ class FacetFit:
     Parameters
     ----------
     posterior
-        See `polbayes.roleplay.fit.readout.read_off`.
+        See `polbayes.roleplay.fit.readout.name_posterior`.
     sample_stats
         The sampler's own statistics, ``[chain, draw]``.
     model
         The model on the ratings.
     diagnosis
         Whether the draws can be used.
-    again
+    from_cache
         Whether they were drawn before.
     """
 
@@ -51,7 +51,7 @@ class FacetFit:
     sample_stats: "xr.Dataset"
     model: FacetModel
     diagnosis: Diagnosis
-    again: bool = False
+    from_cache: bool = False
 
     @property
     def rated(self) -> Rated:
@@ -132,15 +132,7 @@ def fit_rated(
     seed: int = 1,
     kept: Path | None = None,
 ) -> FacetFit:
-    """Fit the many-facet model to ratings of any scale, as `gather` lays them out.
-
-    Parameters
-    ----------
-    rated
-        The ratings.
-    scales, sampler, seed, kept
-        See `fit_ratings`.
-    """
+    """Fit the many-facet model to ratings of any scale, as `gather` lays them out."""
     from polbayes.config.schema import SamplerConfig
 
     sampler = sampler or SamplerConfig(tune=400, draws=500, target_accept=0.8)
@@ -152,17 +144,11 @@ def fit_rated(
     if kept and not found:
         save_draws(kept, posterior, stats, made_from)
     diagnosis = diagnose(posterior, stats, reported=MODEL_LEVEL)
-    return FacetFit(posterior, stats, model, diagnosis, again=found is not None)
+    return FacetFit(posterior, stats, model, diagnosis, from_cache=found is not None)
 
 
 def check_facet_sampler(sampler: "SamplerConfig") -> None:
-    """Refuse a sampler that cannot draw from the many-facet model.
-
-    Raises
-    ------
-    UserError
-        Naming the key that does not fit.
-    """
+    """Refuse a sampler that cannot draw from the many-facet model."""
     check_sampler(sampler)
     if sampler.backend != "nutpie":
         raise UserError(
@@ -179,7 +165,7 @@ def _sampled(
         density(density.start(0))  # compiled once, and not in every chain
         compiled = compiled_for_nutpie(density)
     trace = draw_with_nutpie(compiled, sampler, seed)
-    return read_off(trace.posterior, model), trace.sample_stats
+    return name_posterior(trace.posterior, model), trace.sample_stats
 
 
 def _made_from(model: FacetModel, sampler: "SamplerConfig", seed: int) -> str:

@@ -92,11 +92,6 @@ def rate(
         ``[cutpoint]`` slopes, added to.
     of_eta
         ``[value]`` slopes, replaced.
-
-    Returns
-    -------
-    logp, of_noise
-        The log-likelihood, and its slope by the logarithm of the noise through `eta`.
     """
     top, total, of_noise = scaled.shape[0], 0.0, 0.0
     for v in range(eta.shape[0]):
@@ -168,12 +163,6 @@ def evaluate(
         rated.
     judge_starts, judge_widths, judge_index
         ``[term]``, ``[term]``, ``[unit, judge, term]`` of those about who rated.
-
-    Returns
-    -------
-    tuple
-        The log-likelihood, and the slopes with respect to `effects`, `mean`, `cuts`, the
-        logarithm of `noise` and that of `stretch`.
     """
     units, judges, values = answers.shape
     top = cuts.shape[0]

@@ -270,21 +270,7 @@ def shares(group: np.ndarray) -> np.ndarray:
 
 
 def build(rated: Rated, scales: Mapping[str, float] | None = None) -> FacetModel:
-    """Find out which terms the ratings have.
-
-    Parameters
-    ----------
-    rated
-        The ratings.
-    scales
-        Scales of half-normal priors by term, as shares of the length of the rating scale, over
-        the default ones (`polbayes.roleplay.fit.terms.SCALES`); 0 leaves a term out.
-
-    Raises
-    ------
-    UserError
-        If a term is unknown or a scale is not a finite number, or negative.
-    """
+    """Find out which terms the ratings have."""
     given = dict(scales or {})
     for name, value in given.items():
         if name not in SCALES:

@@ -139,30 +139,7 @@ def gather(
     asking: "xr.DataArray | None" = None,
     own: "xr.DataArray | None" = None,
 ) -> Rated:
-    """Lay ratings out.
-
-    Parameters
-    ----------
-    ratings
-        Over ``model, judge`` and any of ``scenario, twin, wording, stage, value``; NaN is missing.
-    scale
-        Lowest and highest rating that is possible.
-    weights
-        By value, of the score; None where values have no common axis.
-    axis
-        What a positive score says.
-    asking
-        Over ``scenario``, -1 left and +1 right: the side of the person who asks in the original.
-    own
-        Over ``model, judge``, whether the judge is the model under whatever name; None where that
-        is so if they have one name.
-
-    Raises
-    ------
-    UserError
-        If there are no ratings, fewer than three or too many different ones, one that is out of
-        range, or a weight for an unknown value.
-    """
+    """Lay ratings out."""
     for dim in ("model", "judge"):
         if dim not in ratings.dims:
             raise UserError(f"ratings: the dimension '{dim}' is missing.")

@@ -33,15 +33,8 @@ ALL_STAGES = "stages"
 _DRAW = ("chain", "draw")
 
 
-def read_off(drawn: "xr.Dataset", model: FacetModel) -> "xr.Dataset":
+def name_posterior(drawn: "xr.Dataset", model: FacetModel) -> "xr.Dataset":
     """Name the draws.
-
-    Parameters
-    ----------
-    drawn
-        Draws of what `polbayes.roleplay.fit.density.FacetDensity.values` returns.
-    model
-        The model.
 
     Returns
     -------

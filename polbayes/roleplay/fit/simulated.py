@@ -84,23 +84,7 @@ class Planted:
 
 
 def simulate(planted: Planted, seed: int) -> tuple["xr.Dataset", "xr.Dataset"]:
-    """Draw a dataset of ratings, and what is true of it.
-
-    Parameters
-    ----------
-    planted
-        What is known.
-    seed
-        Fixes the draws.
-
-    Returns
-    -------
-    ratings : xarray.Dataset
-        As `polbayes.roleplay.measures.data` describes it.
-    truth : xarray.Dataset
-        What `polbayes.roleplay.fit.readout.read_off` estimates, by the same names: ``fair``,
-        ``severity``, ``tilt``, ``consistency``, ``range_use``, ``self_level``, ``self_tilt``.
-    """
+    """Draw a dataset of ratings, and what is true of it."""
     import xarray as xr
 
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.fit.intervals import interval_table
+from polbayes.fit.posterior.intervals import interval_table
 from polbayes.roleplay.fit.d_study import facet_d_study
 from polbayes.roleplay.fit.fit import FacetFit
 
@@ -19,13 +19,6 @@ OF_SELVES = {"self_level": 0.0, "self_tilt": 0.0}
 
 def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, "pd.DataFrame"]:
     """Summarise a fit.
-
-    Parameters
-    ----------
-    fit
-        The fit.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
 
     Returns
     -------

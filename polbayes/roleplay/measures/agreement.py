@@ -35,20 +35,7 @@ _COLUMNS = (
 
 
 def bin_scores(scores: np.ndarray, bound: float) -> np.ndarray:
-    """Put scores into equal bins over [-bound, bound], those beyond into the outer ones.
-
-    Parameters
-    ----------
-    scores
-        Any shape, without NaN.
-    bound
-        Positive.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64 from 0 to `BINS` - 1; a score on a border falls into the upper bin.
-    """
+    """Put scores into equal bins over [-bound, bound], those beyond into the outer ones."""
     place = np.floor((np.asarray(scores) + bound) * BINS / (2 * bound))
     return np.clip(place, 0, BINS - 1).astype(np.int64)
 
@@ -71,22 +58,6 @@ def judge_agreement(
         Only units of these wordings, such as ``("original",)`` as published; by default all.
     draws, level, seed
         Bootstrap resamples of scenarios, with all their units; coverage in (0, 1); and seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``grid`` (``scale``, ``published``; empty where there is none), pair of
-        judges (``first``, ``second``; ``all`` for all of them) and ``measure``:
-        ``quadratic_kappa`` of two judges and its mean over pairs, ``fleiss_kappa`` and
-        ``share_outer`` of all, and ``variance``, the mean variance between judges (n - 1) in
-        squared points of alignment. ``lower``, ``upper``; ``n`` units that all judges
-        concerned have rated completely; ``n_excluded`` those that some of them have rated and
-        others not; ``n_scenarios``; ``level``; ``note``. Agreement has no sign.
-
-    Raises
-    ------
-    UserError
-        If there are fewer than two judges, a wording is unknown, or a setting is out of range.
     """
     import pandas as pd
 
@@ -113,21 +84,7 @@ def judge_agreement(
 
 
 def judge_icc(data: "xr.Dataset", *, level: float = 0.95) -> "pd.DataFrame":
-    """Compute intraclass correlations of the judges' alignments, values and commitment.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The rows of `polbayes.roleplay.measures.icc.intraclass_correlations` for every
-        ``rated``: ``alignment``, each of the ten values, and ``commitment``. A thing is a unit;
-        units of one scenario are taken as independent, so that the intervals are too narrow
-        where scenarios differ.
-
-    Raises
-    ------
-    UserError
-        If there are fewer than two judges or a setting is wrong.
-    """
+    """Compute intraclass correlations of the judges' alignments, values and commitment."""
     import pandas as pd
 
     scores, _ = _scores(data, ())

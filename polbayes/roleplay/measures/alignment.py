@@ -91,11 +91,6 @@ def profiles(
         mean standardised rating in [-10, 10]. **Positive says that the value is strong**, and
         ``positive`` that a strong value adds to the ``liberal`` or to the ``conservative``
         side of the published alignment.
-
-    Raises
-    ------
-    UserError
-        If the dataset is not one of ratings or a setting is wrong.
     """
     bootstrap = Bootstrap(draws, level, seed)
     check_ratings(data)

@@ -98,14 +98,7 @@ def judge_means(data: "xr.Dataset", weights: "xr.DataArray | None" = None) -> "x
 
 
 def mean_commitment(data: "xr.Dataset", weights: "xr.DataArray | None" = None) -> "xr.DataArray":
-    """Average the judges' ratings of commitment.
-
-    Returns
-    -------
-    xarray.DataArray
-        Over ``model, scenario, twin, wording, stage``, in [0, 5]; NaN where no judge of
-        positive weight gave one.
-    """
+    """Average the judges' ratings of commitment."""
     there = data[COMMITMENT].notnull()
     w = there.astype(np.float64) * (1.0 if weights is None else weights)
     weight = w.sum("judge")

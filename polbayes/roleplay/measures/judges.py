@@ -27,31 +27,7 @@ _LABELS = ("measure", "judge", "value", "positive")
 def judge_effects(
     data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
-    """Compare every judge with the mean of the panel, on texts that all have rated completely.
-
-    Parameters
-    ----------
-    data
-        A dataset of ratings by at least two judges.
-    draws, level, seed
-        Bootstrap resamples of scenarios, coverage in (0, 1), and seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``judge`` and ``measure``: ``severity``, in points of the scale from 0 to 20,
-        **positive where the judge rates all values lower than the panel**; ``leaning``, in points
-        of alignment, **positive where the judge sees texts as more liberal than the panel does**;
-        ``shift`` of each ``value`` and of ``commitment``, positive where it is rated higher.
-        ``positive`` says so. The other columns are those of
-        `polbayes.roleplay.measures.location.over_scenarios`; ``n_excluded`` counts texts that some
-        judges have rated and others not, or not completely.
-
-    Raises
-    ------
-    UserError
-        If there are fewer than two judges, or a setting is out of range.
-    """
+    """Compare every judge with the mean of the panel, on texts that all have rated completely."""
     check_ratings(data)
     if data.sizes["judge"] < 2:
         raise UserError("ratings: comparing judges needs at least two of them.")
@@ -82,32 +58,7 @@ def judge_effects(
 def judge_checks(
     checks: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
-    """Compare what judges say when they are asked in another way with what they say as usual.
-
-    Parameters
-    ----------
-    checks
-        `rating` over ``check, judge, unit, value`` and `commitment` without ``value``; ``check``
-        is ``plain``, ``order`` (values listed in reversed order) and ``scale`` (0 is strong and 20
-        weak, turned back); ``scenario`` of every unit.
-    draws, level, seed
-        Bootstrap resamples of scenarios, coverage in (0, 1), and seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``check``, ``judge``, ``measure`` and ``value``: ``shift``, the rating asked
-        this way minus the usual one, of each value and of commitment; ``place``, from ``order``:
-        how many points being first on the list adds to a value, and being last takes away;
-        ``number``, from ``scale``: how many points are added to the number that is written down,
-        whatever it means. ``positive`` says what a positive number means; the other columns are
-        those of `over_scenarios`.
-
-    Raises
-    ------
-    UserError
-        If a setting is out of range.
-    """
+    """Compare what judges say when they are asked in another way with what they say as usual."""
     import xarray as xr
 
     bootstrap = Bootstrap(draws, level, seed)

@@ -26,23 +26,6 @@ COLUMNS = (
 def t_test(mean: float, sd: float, n: int, level: float = 0.95) -> dict[str, float]:
     """Test a mean against 0, and give its size in standard deviations.
 
-    Parameters
-    ----------
-    mean, sd
-        Of the sample, the standard deviation with n - 1.
-    n
-        Size of the sample.
-    level
-        Coverage of the interval of the effect size, in (0, 1).
-
-    Returns
-    -------
-    dict
-        ``t``, ``df``, two-sided ``p``; ``effect_size``, Cohen's d = mean / sd, with
-        ``effect_lower`` and ``effect_upper``, the values of the noncentrality that put the
-        observed t at the two tails of the noncentral t distribution, over sqrt(n). All NaN
-        where n < 2 or sd is 0.
-
     References
     ----------
     Cumming, G. and Finch, S. (2001). A primer on the understanding, use, and calculation of

@@ -38,13 +38,7 @@ def weight_sets() -> dict[str, Mapping[str, float]]:
 
 
 def random_weights(draws: int, spread: float, seed: int) -> np.ndarray:
-    """Multiply each published weight by a number that is uniform in [1 - spread, 1 + spread].
-
-    Returns
-    -------
-    numpy.ndarray
-        Over ``draw, value``.
-    """
+    """Multiply each published weight by a number that is uniform in [1 - spread, 1 + spread]."""
     factors = generator(seed, "weights").uniform(1 - spread, 1 + spread, (draws, len(WEIGHTS)))
     return np.array(list(WEIGHTS.values())) * factors
 
@@ -59,38 +53,7 @@ def weight_sensitivity(
     level: float = 0.95,
     seed: int = 1,
 ) -> "pd.DataFrame":
-    """Compare models' alignments and their order under other weights with the published ones.
-
-    Parameters
-    ----------
-    data
-        A dataset of ratings.
-    source
-        A stage, ``reflection`` as published, or ``stages`` for the mean over the four.
-    judge_weights
-        See `polbayes.roleplay.measures.data.judge_means`.
-    spread
-        Of random weights, in (0, 1).
-    draws, level, seed
-        Random sets of weights, share of them between ``lower`` and ``upper`` in (0, 1), and
-        seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``weights`` (``equal``, ``without_NAME``, ``random``) and ``measure``:
-        ``kendall`` and ``spearman``, rank correlation of the models' alignments with the
-        published ones (Kendall's tau-b), and ``largest_change``, the largest absolute change
-        of a model's alignment, in points; ``estimate`` (the mean for ``random``), ``lower``
-        and ``upper`` (quantiles over random weights), ``n_models``, ``draws``, ``level``,
-        ``note``. Neither correlations nor changes depend on which side is positive; under all
-        weights **positive alignment is liberal**.
-
-    Raises
-    ------
-    UserError
-        If the source is not there or a setting is out of range.
-    """
+    """Compare models' alignments and their order under other weights with the published ones."""
     import pandas as pd
 
     if not 0 < spread < 1 or not 0 < level < 1 or draws < 1:

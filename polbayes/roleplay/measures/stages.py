@@ -35,30 +35,7 @@ def stage_curves(
     level: float = 0.95,
     seed: int = 1,
 ) -> "pd.DataFrame":
-    """Compute the measures of every model by stage.
-
-    Parameters
-    ----------
-    data, judge_weights, threshold
-        See `polbayes.roleplay.measures.units.unit_measures`.
-    draws, level, seed
-        Bootstrap resamples of scenarios, coverage in (0, 1), and seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``measure`` (``alignment``, ``commitment``, ``activated``, ``entropy``),
-        ``model``, ``stage`` (baseline, the four, ``stages`` for their mean, reflection) and
-        ``twin``, with ``positive``, what larger numbers mean: **of alignment, positive is
-        liberal, the reverse of polbayes' other measures**. The other columns are those of
-        `polbayes.roleplay.measures.location.over_scenarios`, where the test against 0 makes
-        sense of alignment alone and is left out of the other measures.
-
-    Raises
-    ------
-    UserError
-        If the dataset is not one of ratings or a setting is wrong.
-    """
+    """Compute the measures of every model by stage."""
     bootstrap = Bootstrap(draws, level, seed)
     found = unit_measures(data, judge_weights=judge_weights, threshold=threshold)
     rows = []
@@ -85,24 +62,6 @@ def ablation(
 
     The difference is taken within a scenario (and wording), so that scenarios with a bold
     baseline do not pass for an effect.
-
-    Parameters
-    ----------
-    data, judge_weights, threshold, draws, level, seed
-        As for `stage_curves`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As from `stage_curves`, but of differences stage minus baseline, with paired t tests
-        and their effect size (mean over standard deviation of the differences). For the model
-        ``all`` the differences of the models are the sample, as in the published test: its
-        ``n`` are models, and its interval resamples models.
-
-    Raises
-    ------
-    UserError
-        If the dataset is not one of ratings, has no baseline, or a setting is wrong.
     """
     bootstrap = Bootstrap(draws, level, seed)
     if "baseline" not in data["stage"].values:

@@ -44,13 +44,6 @@ def twin_symmetry(
 ) -> "pd.DataFrame":
     """Compare the alignment between mirrored twins, for every model and stage.
 
-    Parameters
-    ----------
-    data, judge_weights
-        See `polbayes.roleplay.measures.units.unit_measures`; the dataset has both twins.
-    draws, level, seed
-        Bootstrap resamples of scenarios, coverage in (0, 1), and seed.
-
     Returns
     -------
     pandas.DataFrame
@@ -63,11 +56,6 @@ def twin_symmetry(
         positive number means; the other columns are those of
         `polbayes.roleplay.measures.location.over_scenarios`, with scenarios where one of the
         twins has no rating as ``n_excluded``. Pairs are formed within wordings.
-
-    Raises
-    ------
-    UserError
-        If a twin is not there, the dataset is not one of ratings, or a setting is wrong.
     """
     bootstrap = Bootstrap(draws, level, seed)
     units = with_all_stages(unit_measures(data, judge_weights=judge_weights)["alignment"])

@@ -32,31 +32,6 @@ def wording_spread(
 
     Each quantity is computed within a scenario and twin over all wordings that there are, and
     averaged over scenarios.
-
-    Parameters
-    ----------
-    data, judge_weights
-        See `polbayes.roleplay.measures.units.unit_measures`.
-    draws, level, seed
-        Bootstrap resamples of scenarios, coverage in (0, 1), and seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``measure``, ``model``, ``stage`` and ``twin``: ``sd``, the standard
-        deviation (n - 1) as published, in points of alignment; ``variance``, its square before
-        averaging, whose root is free of the bias that the standard deviation of three values
-        has (11 % too small if they are normal); ``iqr``. Further rows with
-        stage ``first_minus_last`` have the difference of ``sd`` between the first and the last
-        stage, with the statistic ``wilcoxon`` and one-sided ``p`` of Wilcoxon's signed-rank
-        test that it is above 0. ``estimate``, ``lower``, ``upper``, ``n`` scenarios,
-        ``n_excluded`` scenarios where a wording has no rating, ``level``, ``note``. A spread
-        has no sign; a positive difference says that wordings matter more at first.
-
-    Raises
-    ------
-    UserError
-        If the dataset is not one of ratings or a setting is out of range.
     """
     import pandas as pd
 

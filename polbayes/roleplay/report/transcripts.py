@@ -76,15 +76,7 @@ def _judged(results: RatingsResults, at: tuple[int, ...]) -> str:
 
 
 def transcript_table(results: RatingsResults) -> "pd.DataFrame":
-    """Return every turn as a row.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``model, scenario, twin, wording, stage, status, put, thoughts, answer`` and, for
-        every judge, ``alignment_JUDGE`` (positive is liberal), ``commitment_JUDGE`` and
-        ``reasoning_JUDGE``.
-    """
+    """Return every turn as a row."""
     import pandas as pd
 
     data, ratings = results.transcripts, results.ratings

@@ -31,12 +31,12 @@ from polbayes.run.pipeline import Job
 # In the order of the page.
 SECTIONS: Mapping[str, Callable[[RatingsResults], Section | None]] = {
     "Where the models stand": alignment,
-    "Freed of the judges": freed_profiles,
+    "Judge-adjusted": freed_profiles,
     "Profiles of ten values": profiles,
     "What pressure does": pressure,
     "Mirrored twins": symmetry,
     "The judges": judges,
-    "What judges add": judge_effects,
+    "Rater effects": judge_effects,
     "How many judges are enough": judge_precision,
     "Agreement between judges": agreement,
     "Wordings and weights": robustness,
@@ -48,13 +48,7 @@ SECTIONS: Mapping[str, Callable[[RatingsResults], Section | None]] = {
 
 
 def write_ratings_report(job: Job[RoleplayPlan]) -> list[str]:
-    """Write the report of a roleplay.
-
-    Returns
-    -------
-    list of str
-        Its pages, relative to the run's folder.
-    """
+    """Write the report of a roleplay."""
     results = assemble(job)
     made = {name: section(results) for name, section in SECTIONS.items()}
     present = [section for section in made.values() if section is not None]

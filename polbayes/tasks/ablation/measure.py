@@ -20,20 +20,7 @@ SHARES = ("consistent_4", "consistent_2")
 
 
 def with_lexicon(data: "xr.Dataset", lexicon: Lexicon) -> "xr.Dataset":
-    """Read stored masses with some of the options.
-
-    Parameters
-    ----------
-    data
-        With `option_prob`, not coded.
-    lexicon
-        Some of the options of the dataset.
-
-    Returns
-    -------
-    xarray.Dataset
-        As if only these had been read.
-    """
+    """Read stored masses with some of the options."""
     from polbayes.probing.consolidation import with_masses
 
     place = {str(option): n for n, option in enumerate(data["option"].values)}
@@ -45,23 +32,7 @@ def with_lexicon(data: "xr.Dataset", lexicon: Lexicon) -> "xr.Dataset":
 
 
 def measured(data: "xr.Dataset", settings: MeasureConfig, seed: int) -> "pd.DataFrame":
-    """Measure consistency and positions of a coded dataset.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset with wordings beside an original.
-    settings, seed
-        Bootstrap, level and strength, and seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Rows of `polbayes.measures.consistency.consistency` and, where items have points, of
-        `polbayes.measures.compass.compass`: ``model``, ``kind``, ``measure``, ``estimate``,
-        ``lower``, ``upper``, ``n``, ``n_excluded``, ``n_items``, ``level``, ``note``. Positions
-        are those of the original wording, distances the mean of each kind.
-    """
+    """Measure consistency and positions of a coded dataset."""
     import pandas as pd
 
     how: dict[str, Any] = {
@@ -83,13 +54,7 @@ def measured(data: "xr.Dataset", settings: MeasureConfig, seed: int) -> "pd.Data
 
 
 def by_item(data: "xr.Dataset", strong: float) -> "pd.DataFrame":
-    """Count, for each model and item, the pairs compared and those that are as expected.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``model``, ``item``, ``kind``, ``measure`` (one of `SHARES`), ``count``, ``n``.
-    """
+    """Count, for each model and item, the pairs compared and those that are as expected."""
     table = consistency(data, by=("model", "item"), measures=SHARES, strong=strong, draws=1)
     return table[["model", "item", "kind", "measure", "count", "n"]]
 
@@ -97,21 +62,7 @@ def by_item(data: "xr.Dataset", strong: float) -> "pd.DataFrame":
 def differences(
     first: "pd.DataFrame", second: "pd.DataFrame", bootstrap: Bootstrap
 ) -> "pd.DataFrame":
-    """Compare the shares of two settings over the items that both have, resampled in pairs.
-
-    Parameters
-    ----------
-    first, second
-        See `by_item`.
-    bootstrap
-        How intervals are made.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per model, kind and measure of both: ``estimate`` (first minus second),
-        ``lower``, ``upper``, ``n_items``, ``level``, ``note``.
-    """
+    """Compare the shares of two settings over the items that both have, resampled in pairs."""
     import pandas as pd
 
     keys = ["model", "kind", "measure"]

@@ -42,13 +42,7 @@ class Reading:
 
 
 def decodings(config: RunConfig) -> dict[str, ElicitationConfig]:
-    """Return the ways of writing answers by name, each once, and the run's own first.
-
-    Raises
-    ------
-    UserError
-        If a name is empty or taken, or a decoding has a key that it cannot have.
-    """
+    """Return the ways of writing answers by name, each once, and the run's own first."""
     own, found = config.elicitation, dict[str, ElicitationConfig]()
     known = {f.name: f for f in fields(ElicitationConfig)}
     for name, keys in config.ablation.decodings.items():
@@ -81,13 +75,7 @@ _CALLED: Mapping[type, str] = {int: "whole number", float: "number", str: "name"
 
 
 def coder_lists(config: RunConfig) -> dict[str, list[str]]:
-    """Return the lists of coders by name, each once, and the run's own first.
-
-    Raises
-    ------
-    UserError
-        If a name is empty or taken, or a list is not one of names.
-    """
+    """Return the lists of coders by name, each once, and the run's own first."""
     found: dict[str, list[str]] = {}
     for name, coders in config.ablation.coders.items():
         _check_name(name, "ablation.coders")
@@ -103,21 +91,7 @@ def _check_name(name: str, where: str) -> None:
 
 
 def readings(config: RunConfig, whole: Lexicon) -> list[Reading]:
-    """Return the lexicons to read with: the whole one, the first options, and random selections.
-
-    Parameters
-    ----------
-    config
-        With `ablation.lexicon_sizes` and `ablation.compositions`; sizes that leave nothing out
-        stand for the whole lexicon.
-    whole
-        The lexicon of the run.
-
-    Raises
-    ------
-    UserError
-        If a size or the number of compositions is out of range.
-    """
+    """Return the lexicons to read with: the whole one, the first options, and random selections."""
     settings = config.ablation
     number = {s: whole.stance.count(s) for s in (-1, 0, 1)}
     most = max(number.values())

@@ -32,24 +32,6 @@ def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
     Open answers are written by every decoding and read by every list of coders; masses are read
     with every lexicon. Answers are kept in ``ablation/answers``, so that what was interrupted
     goes on; those of the run itself, if there are any, are taken over.
-
-    Parameters
-    ----------
-    config, text
-        The checked config, and the same as YAML.
-    command
-        The command line, for the page.
-
-    Returns
-    -------
-    pathlib.Path
-        The page, ``ablation/report/index.html`` in the run's folder, with tables and figures
-        beside it.
-
-    Raises
-    ------
-    UserError
-        If a setting cannot be, or the design has nothing to compare.
     """
     from polbayes.report.write import write_page
     from polbayes.tasks.ablation.page import front, sections

@@ -45,21 +45,7 @@ def shown(text: str, hide: Sequence[str] = ()) -> str:
 
 
 def names_to_hide(names: Iterable[str], more: Sequence[str] = ()) -> list[str]:
-    """List the names that would give a model away.
-
-    Parameters
-    ----------
-    names
-        Of models and checkpoints.
-    more
-        Further ones: makers and families, which may be ordinary words and are not guessed.
-
-    Returns
-    -------
-    list of str
-        The names in full and without the part before a slash. One without any digit or sign
-        may be a word of an answer ("left") and is not among them.
-    """
+    """List the names that would give a model away."""
     found = []
     for name in dict.fromkeys(names):
         whole = name.removeprefix("embedded:").removeprefix("planted:")

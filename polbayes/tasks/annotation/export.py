@@ -27,34 +27,7 @@ def export(
     show_prefix: bool,
     seed: int,
 ) -> list[Path]:
-    """Write a sample for annotators.
-
-    Parameters
-    ----------
-    sample
-        As from `polbayes.tasks.annotation.sample.sample_answers`.
-    folder
-        Where to: ``sheet_NAME.csv`` for each annotator, in an order of rows of its own,
-        ``key.csv`` and ``guidelines.md``.
-    annotators
-        Their names.
-    hide
-        Names that are not shown (`polbayes.tasks.annotation.blind.names_to_hide`).
-    show_prefix
-        Whether the sheets have a column ``question`` with the prefix.
-    seed
-        Fixes the orders.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files written now; those that were there already are left as they are.
-
-    Raises
-    ------
-    UserError
-        If another sample was exported to `folder` before.
-    """
+    """Write a sample for annotators."""
     ids = ids_of(sample)
     keyed = [
         {"id": name, **{str(k): str(v) for k, v in row.items()}}
@@ -117,18 +90,7 @@ def _check_same(folder: Path, ids: Sequence[str], annotators: Sequence[str]) -> 
 
 
 def read_key(folder: Path) -> list[dict[str, str]]:
-    """Read the key of a sample.
-
-    Returns
-    -------
-    list of dict
-        One an answer: ``id``, where it is from, its texts exactly as they were.
-
-    Raises
-    ------
-    UserError
-        If there is no key, or it is damaged.
-    """
+    """Read the key of a sample."""
     rows = read_sheet(folder / KEY, ("id", "model", "response"), key="annotation.folder")
     if not rows:
         raise UserError(f"{folder / KEY}: has no rows; export the sample again.")

@@ -25,29 +25,7 @@ def normalised(label: str) -> str:
 def read_labels(
     path: Path, ids: Sequence[str], *, key: str, labels: Sequence[str] = LABELS
 ) -> dict[str, str]:
-    """Read one annotator's labels.
-
-    Parameters
-    ----------
-    path
-        The sheet, with the columns ``id`` and ``label``.
-    ids
-        Of the sample's answers.
-    key
-        Where the path was given, for messages.
-    labels
-        Those that there are.
-
-    Returns
-    -------
-    dict
-        Label by id, of those that have one.
-
-    Raises
-    ------
-    UserError
-        With file, row and label, if there is no such label or id, or an id is there twice.
-    """
+    """Read one annotator's labels."""
     known = set(ids)
     found: dict[str, str] = {}
     rows_of: dict[str, str] = {}

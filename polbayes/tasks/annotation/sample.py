@@ -20,34 +20,7 @@ ABOUT = ("statement", "keying", "kind", "dimension", "instrument", "prefix_text"
 def sample_answers(
     data: "xr.Dataset", *, strata: Sequence[str], per_stratum: int, seed: int
 ) -> "pd.DataFrame":
-    """Draw answers without replacement, the same number from every stratum.
-
-    Parameters
-    ----------
-    data
-        A response dataset with `completion`, coded or not.
-    strata
-        Coordinates along the cells; ``model, prefix, variant`` is the prompt-model pair of
-        Faulborn et al. (2025).
-    per_stratum
-        How many from each; all of a stratum that has no more.
-    seed
-        Fixes the sample, and the order of its rows, which is random. What is drawn from a stratum
-        depends on its own answers alone.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row an answer: ``model, item, variant, prefix, run``, those of `ABOUT` that there are,
-        ``response``, ``stratum_size`` (answers in its stratum) and ``weight`` (how many answers
-        the row stands for). ``attrs`` has ``n_answers``, ``n_empty`` (answered with nothing but
-        spaces and never drawn), ``n_strata`` and ``n_short`` (strata with too few answers).
-
-    Raises
-    ------
-    UserError
-        If there are no answers in words, or a setting is out of range.
-    """
+    """Draw answers without replacement, the same number from every stratum."""
     if per_stratum < 1:
         raise UserError(f"annotation.per_stratum: must be at least 1, not {per_stratum}.")
     texts, answered = _texts(data)

@@ -27,18 +27,7 @@ _NUMBERS = ("run", "keying", "stratum_size", "weight")
 
 
 def annotate(config: RunConfig) -> None:
-    """Export a sample of a run's answers or, where labels are named, take them in.
-
-    Parameters
-    ----------
-    config
-        With `run_dir` and `annotation`.
-
-    Raises
-    ------
-    UserError
-        If there is no such run, somebody's work would be overwritten, or a sheet is wrong.
-    """
+    """Export a sample of a run's answers or, where labels are named, take them in."""
     folder = Path(config.run_dir).expanduser() / config.annotation.folder
     if config.annotation.labels:
         take_in(config, folder)
@@ -47,13 +36,7 @@ def annotate(config: RunConfig) -> None:
 
 
 def hand_out(config: RunConfig, folder: Path) -> list[Path]:
-    """Draw the sample and write sheets, key and guidelines.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files that were not there before.
-    """
+    """Draw the sample and write sheets, key and guidelines."""
     settings = config.annotation
     check_annotators(settings.annotators)
     run = Path(config.run_dir).expanduser()
@@ -88,14 +71,7 @@ def hand_out(config: RunConfig, folder: Path) -> list[Path]:
 
 
 def take_in(config: RunConfig, folder: Path) -> "pd.DataFrame":
-    """Read annotators' sheets, compute their agreement, and decide the labels.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The labelled table: the key's columns, ``label``, ``by``, and ``label_NAME`` for each
-        annotator; also written to ``labelled.parquet``, without the answers that are open.
-    """
+    """Read annotators' sheets, compute their agreement, and decide the labels."""
     import pandas as pd
 
     key = read_key(folder)
@@ -134,14 +110,7 @@ def take_in(config: RunConfig, folder: Path) -> "pd.DataFrame":
 
 
 def agreement_of(config: RunConfig, labels: "pd.DataFrame") -> "pd.DataFrame":
-    """Compute every measure of agreement of annotators.
-
-    Returns
-    -------
-    pandas.DataFrame
-        See `polbayes.measures.kappa.annotator_agreement` and
-        `polbayes.measures.krippendorff.alpha_table`; the ordinal alpha is of `SCALE`.
-    """
+    """Compute every measure of agreement of annotators."""
     import pandas as pd
 
     from polbayes.measures.kappa import annotator_agreement
@@ -200,13 +169,7 @@ def _names(rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def check_annotators(annotators: Sequence[str], *, key: str = "annotation.annotators") -> None:
-    """Refuse names that cannot name a sheet each.
-
-    Raises
-    ------
-    UserError
-        If there is none, or one is twice there or has signs that a file's name should not have.
-    """
+    """Refuse names that cannot name a sheet each."""
     if not annotators:
         raise UserError(f"{key}: the list is empty; name at least one.")
     for name in annotators:

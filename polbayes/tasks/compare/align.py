@@ -70,18 +70,7 @@ class _Versions:
 
 
 def align(runs: Sequence[FinishedRun]) -> Aligned:
-    """Align runs and merge their answers.
-
-    Parameters
-    ----------
-    runs
-        In the order of time.
-
-    Raises
-    ------
-    UserError
-        If they hold kinds of answers that cannot be pooled.
-    """
+    """Align runs and merge their answers."""
     check_poolable(runs)
     notes: list[str] = []
     parts = {run.label: run.responses for run in runs}
@@ -105,13 +94,7 @@ def align(runs: Sequence[FinishedRun]) -> Aligned:
 
 
 def check_poolable(runs: Sequence[FinishedRun]) -> None:
-    """Refuse runs whose answers are of different kinds.
-
-    Raises
-    ------
-    UserError
-        Naming two runs and their kinds.
-    """
+    """Refuse runs whose answers are of different kinds."""
     kinds = {run.folder: _kind(run.responses) for run in runs}
     (first, kind), *others = kinds.items()
     for folder, other in others:

@@ -47,23 +47,7 @@ class FinishedRun:
 
 
 def check_finished(folders: Sequence[str]) -> dict[str, Path]:
-    """Check that folders hold finished runs, and name them.
-
-    Parameters
-    ----------
-    folders
-        As they were given.
-
-    Returns
-    -------
-    dict
-        Folder by label.
-
-    Raises
-    ------
-    UserError
-        If there are fewer than two, one is named twice, is missing or is not finished.
-    """
+    """Check that folders hold finished runs, and name them."""
     if len(folders) < 2:
         raise UserError(
             "runs: task=compare needs at least two finished runs, e.g. "
@@ -99,13 +83,7 @@ def _labels(folders: Sequence[Path]) -> list[str]:
 
 
 def digests(folders: Mapping[str, Path]) -> dict[str, list[str]]:
-    """Hash what each run left; a comparison is done again when one of them has changed.
-
-    Raises
-    ------
-    UserError
-        If a file is missing.
-    """
+    """Hash what each run left; a comparison is done again when one of them has changed."""
     found = {}
     for label, folder in folders.items():
         files = [folder / "responses.nc", folder / "posterior.nc"]
@@ -117,13 +95,7 @@ def digests(folders: Mapping[str, Path]) -> dict[str, list[str]]:
 
 
 def load_finished(label: str, folder: Path) -> FinishedRun:
-    """Load a finished run.
-
-    Raises
-    ------
-    UserError
-        If one of its files is missing or damaged, or it was fitted with a mixed model.
-    """
+    """Load a finished run."""
     from polbayes.fit.fit import load_posterior
 
     posterior = load_posterior(folder / "posterior.nc")
@@ -143,13 +115,7 @@ def load_finished(label: str, folder: Path) -> FinishedRun:
 
 
 def read_config(path: Path) -> RunConfig:
-    """Read the config that a run was made with.
-
-    Raises
-    ------
-    UserError
-        If the file is missing or is not such a config.
-    """
+    """Read the config that a run was made with."""
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 

@@ -21,23 +21,7 @@ _SEVERAL = {
 
 
 def settle(config: RunConfig, first: RunConfig, overrides: Sequence[str]) -> RunConfig:
-    """Fill the config of a comparison with that of its first run.
-
-    Parameters
-    ----------
-    config
-        As composed from the command.
-    first
-        The first run's.
-    overrides
-        Hydra overrides of the command: ``analysis=NAME`` takes the named analysis in place of
-        the first run's, ``analysis.KEY=VALUE`` changes a key of it.
-
-    Raises
-    ------
-    UserError
-        If an override cannot be applied.
-    """
+    """Fill the config of a comparison with that of its first run."""
     keys = [text.lstrip("+~").partition("=")[0] for text in overrides]
     for text, key in zip(overrides, keys, strict=True):
         if key in ("experiment", "experiments"):
@@ -70,15 +54,7 @@ def _with(config: RunConfig, dotted: Sequence[str]) -> RunConfig:
 
 
 def for_several(analysis: AnalysisConfig, respondents: int) -> tuple[AnalysisConfig, str]:
-    """Return an analysis that tells respondents apart, and a sentence if it is another one.
-
-    Parameters
-    ----------
-    analysis
-        The analysis so far; that of a run of one model has no term of the model in theta.
-    respondents
-        How many there are.
-    """
+    """Return an analysis that tells respondents apart, and a sentence if it is another one."""
     theta = analysis.parts.get("theta") or ""
     if respondents < 2 or not theta or "model" in re.findall(r"\w+", theta):
         return analysis, ""

@@ -15,18 +15,7 @@ _NUMBERS = ("estimate", "lower", "upper")
 
 
 def run_table(runs: Sequence[FinishedRun]) -> "pd.DataFrame":
-    """Say of every run what it is.
-
-    Parameters
-    ----------
-    runs
-        The runs that are compared.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``run, folder, title, instruments, models, items, answers, asked, verdict``.
-    """
+    """Say of every run what it is."""
     import pandas as pd
 
     rows = [
@@ -53,26 +42,7 @@ def comparison_table(
     *,
     level: float,
 ) -> "pd.DataFrame":
-    """Put the estimates of every run beside each other, and beside the joint ones.
-
-    Parameters
-    ----------
-    runs
-        The runs.
-    models
-        As `polbayes.tasks.compare.align.Aligned` has them.
-    joint
-        Posterior of the merged answers; None where the runs cannot be put on one scale.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``respondent`` (its name in the merged data), ``model, run, quantity`` (``bias`` or
-        ``theta``), ``dimension``, ``estimate, lower, upper`` of the run's own posterior and,
-        with `joint`, ``joint_estimate, joint_lower, joint_upper``; ``level``.
-    """
+    """Put the estimates of every run beside each other, and beside the joint ones."""
     import pandas as pd
 
     pieces = []
@@ -94,7 +64,7 @@ def comparison_table(
 def _positions(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
     import pandas as pd
 
-    from polbayes.fit.intervals import interval_table
+    from polbayes.fit.posterior.intervals import interval_table
 
     found = {
         "bias": interval_table(posterior["bias"], level),
@@ -108,29 +78,10 @@ def _positions(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
 
 
 def drift_table(aligned: Aligned, posterior: "xr.Dataset", *, level: float) -> "pd.DataFrame":
-    """Return how far each model has moved between two snapshots of it.
-
-    Parameters
-    ----------
-    aligned
-        Says which respondents are snapshots of one model.
-    posterior
-        Of the merged answers.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``before, after, quantity`` (``theta``, ``bias`` or ``acquiescence``), ``dimension``
-        (``total`` and ``""`` where there is none), the difference after − before as
-        ``estimate, sd, lower, upper``, ``p_left`` and ``p_right``, the probabilities that the
-        model has moved left and right (for acquiescence: agrees less, agrees more), and
-        ``level``.
-    """
+    """Return how far each model has moved between two snapshots of it."""
     import pandas as pd
 
-    from polbayes.fit.intervals import interval_table
+    from polbayes.fit.posterior.intervals import interval_table
 
     quantities = {"theta": "theta", "bias": "bias", "bias_total": "bias"}
     quantities |= {"acquiescence": "acquiescence"} if "acquiescence" in posterior else {}

@@ -44,20 +44,7 @@ class _Job:
 
 
 def compare(config: RunConfig, *, command: Sequence[str]) -> None:
-    """Compare finished runs, and do nothing that was done before.
-
-    Parameters
-    ----------
-    config
-        With `runs` and, as far as the command says so, how they are analysed.
-    command
-        The command line.
-
-    Raises
-    ------
-    UserError
-        If a run is missing, unfinished or damaged, or the runs cannot be compared.
-    """
+    """Compare finished runs, and do nothing that was done before."""
     folders = check_finished(config.runs)
     folder = Path(config.run_dir).expanduser()
     manifest = _manifest(folder, list(folders))
@@ -126,9 +113,9 @@ def _check_analysis(config: RunConfig, aligned: Aligned) -> None:
     """Refuse an analysis that these answers do not allow, before anything is written."""
     from polbayes.features import check_features
     from polbayes.fit.analysis import parse_analysis
-    from polbayes.fit.cells import gather_cells
-    from polbayes.fit.spec import Spec
-    from polbayes.fit.terms import bind
+    from polbayes.fit.spec.cells import gather_cells
+    from polbayes.fit.spec.spec import Spec
+    from polbayes.fit.spec.terms import bind
 
     spec = parse_analysis(config.analysis, config.sampler)
     if not isinstance(spec, Spec):
@@ -172,7 +159,7 @@ def _fit(job: _Job) -> "xr.Dataset":
     """Fit the merged answers, or load what was fitted before."""
     from polbayes.fit.analysis import parse_analysis
     from polbayes.fit.fit import load_posterior
-    from polbayes.fit.kept import Kept
+    from polbayes.fit.sampling.draws_cache import DrawsCache
 
     path = job.folder / "posterior.nc"
     if job.manifest.is_done("fit", job.keys["fit"]):
@@ -182,8 +169,8 @@ def _fit(job: _Job) -> "xr.Dataset":
     spec = parse_analysis(config.analysis, config.sampler)
     say("fit: sampling the posterior of all answers together")
     started = time.monotonic()
-    kept = Kept(job.folder / "draws.nc", job.keys["draws"])
-    outputs, about = fit_into(job.folder, spec, job.aligned.data, config, kept=kept)
+    cache = DrawsCache(job.folder / "draws.nc", job.keys["draws"])
+    outputs, about = fit_into(job.folder, spec, job.aligned.data, config, cache=cache)
     seconds = round(time.monotonic() - started, 1)
     job.manifest.finish("fit", job.keys["fit"], outputs, seconds=seconds, **about)
     return load_posterior(path)

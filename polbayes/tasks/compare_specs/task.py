@@ -11,9 +11,9 @@ from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.files import write_text
 from polbayes.errors import UserError
-from polbayes.fit.compare_specs import aligned, compare_specs, comparison_text
 from polbayes.fit.mixed.spec import MixedSpec
-from polbayes.fit.spec import Spec
+from polbayes.fit.posterior.compare_specs import aligned, compare_specs, comparison_text
+from polbayes.fit.spec.spec import Spec
 from polbayes.probing.terminal import say
 from polbayes.report.assemble import SPECS_TABLE
 from polbayes.run.manifest import Manifest, check_config
@@ -22,7 +22,7 @@ from polbayes.run.run import fit_into, keys_of, report_again
 if TYPE_CHECKING:
     import xarray as xr
 
-    from polbayes.fit.loo import Loo
+    from polbayes.fit.posterior.loo import Loo
 
 _RECORD = "fit.json"
 _CELLS = "loo_cells.csv"
@@ -58,23 +58,6 @@ def compare_specs_of_run(
     Fits are kept in ``comparisons/fits`` of the run's folder, and none is done twice; the run's
     own fit is used where it is one of them. The table goes to ``comparisons/specs.csv``, and into
     the run's report if it has one.
-
-    Parameters
-    ----------
-    config, text
-        The checked config, and the same as YAML.
-    overrides, config_dir
-        What it was composed from, to compose it with each of the analyses.
-
-    Returns
-    -------
-    str
-        The comparison, to be printed.
-
-    Raises
-    ------
-    UserError
-        If the run is not there, or the specs cannot be compared on its answers.
     """
     import pandas as pd
 
@@ -140,7 +123,7 @@ def _check_kinds(candidates: Sequence[Candidate]) -> None:
             "an ideology model, which predicts cells; compare specs of one kind."
         )
     for one in candidates:
-        if isinstance(one.spec, MixedSpec) and one.spec.family == "binomial":
+        if isinstance(one.spec, MixedSpec) and one.spec.distribution.counted:
             raise UserError(
                 f"specs: {one.name} has family binomial, which adds up answers with the same "
                 "predictors, so that other specs have other rows; use family bernoulli, which is "
@@ -157,9 +140,9 @@ def _check_same_answers(candidates: Sequence[Candidate], data: "xr.Dataset") -> 
 
 def _unfitted(spec: Spec | MixedSpec, data: "xr.Dataset") -> "Loo":
     """Return the cells of a spec, checked, without predictions."""
-    from polbayes.fit.cells import gather_cells
-    from polbayes.fit.loo import Loo, observations
-    from polbayes.fit.terms import bind
+    from polbayes.fit.posterior.loo import Loo, observations
+    from polbayes.fit.spec.cells import gather_cells
+    from polbayes.fit.spec.terms import bind
 
     if isinstance(spec, MixedSpec):
         from polbayes.fit.mixed.pointwise import rows_to_leave_out
@@ -203,7 +186,7 @@ def _loos(one: Candidate, data: "xr.Dataset", where: Path, folder: Path) -> "dic
     """Read, or for mixed models compute once, what leaving out cells comes to, by part."""
     import pandas as pd
 
-    from polbayes.fit.loo import from_table
+    from polbayes.fit.posterior.loo import from_table
 
     path = where / "estimates" / _CELLS
     if isinstance(one.spec, MixedSpec):
@@ -220,8 +203,8 @@ def _loos(one: Candidate, data: "xr.Dataset", where: Path, folder: Path) -> "dic
 
 def _leave_out(spec: MixedSpec, data: "xr.Dataset", posterior: Path, path: Path) -> None:
     from polbayes.fit.fit import load_posterior
-    from polbayes.fit.loo import loo_tables
     from polbayes.fit.mixed.pointwise import leave_out_rows
+    from polbayes.fit.posterior.loo import loo_tables
 
     loo = leave_out_rows(data, spec, load_posterior(posterior))
     write_text(path, loo_tables([loo])["loo_cells"].to_csv(index=False))

@@ -59,22 +59,7 @@ class _Wanted:
 
 
 def find(source: Source, config: InspectConfig, *, limit: int | None) -> Found:
-    """Look for answers.
-
-    Parameters
-    ----------
-    source
-        The run's.
-    config
-        What to look for.
-    limit
-        How many rows to return; None for all.
-
-    Raises
-    ------
-    UserError
-        If nothing of the run has a name that is looked for.
-    """
+    """Look for answers."""
     data = source.data
     wanted = _wanted(data, config)
     found = Found(questions=int((data["status"] != NOT_ASKED).sum()))

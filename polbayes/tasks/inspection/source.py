@@ -52,23 +52,7 @@ class Source:
 
 
 def open_source(folder: Path) -> Source:
-    """Find the answers of a run.
-
-    Parameters
-    ----------
-    folder
-        The run's.
-
-    Returns
-    -------
-    Source
-        Its `data` is to be closed after use.
-
-    Raises
-    ------
-    UserError
-        If the folder holds no answers.
-    """
+    """Find the answers of a run."""
     import xarray as xr
 
     design, finished = folder / DESIGN, folder / "responses.nc"

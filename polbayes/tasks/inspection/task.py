@@ -15,18 +15,7 @@ _ON_SCREEN = 20
 
 
 def inspect(config: RunConfig) -> None:
-    """Show the answers of a run that the config looks for.
-
-    Parameters
-    ----------
-    config
-        Has the run's folder and, under `inspect`, what to look for.
-
-    Raises
-    ------
-    UserError
-        If there is no such run, or nothing of it has a name that is looked for.
-    """
+    """Show the answers of a run that the config looks for."""
     wanted = config.inspect
     layout = _layout(wanted)
     limit = wanted.limit

@@ -16,14 +16,14 @@ import numpy as np
 
 from polbayes.coding.registry import get_coder, resolve
 from polbayes.config.schema import CoderConfig, ElicitationConfig, RespondentConfig
-from polbayes.data.dataset import STANCE_CLASSES, STATUS
-from polbayes.data.provenance import text_digest
+from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.errors import UserError, unknown
-from polbayes.instrument.design import design
-from polbayes.instrument.prompts import Prefix, Template
-from polbayes.instrument.questionnaires import Instrument, Item, Variant
+from polbayes.instrument.prompts import Template
 from polbayes.instrument.wordings import KINDS
-from polbayes.probing.probe import probe
+from polbayes.judging.engine import Judge, Task
+from polbayes.judging.rubric import pair_digest
+from polbayes.probing.dispatch import Asking
+from polbayes.probing.journal import journal_path
 from polbayes.respondents import describe
 from polbayes.tasks.paraphrasing.instructions import rubric
 
@@ -41,13 +41,7 @@ _JUDGING = ElicitationConfig(template="faulborn", max_new_tokens=8, top_k=1, tem
 
 
 def nli_config(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
-    """Return the declaration of a coder as it compares two statements.
-
-    Raises
-    ------
-    UserError
-        If there is no such coder, or it is not of kind nli.
-    """
+    """Return the declaration of a coder as it compares two statements."""
     declared = resolve(name, models)
     if declared.kind != "nli":
         raise UserError(
@@ -58,13 +52,7 @@ def nli_config(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
 
 
 def check_least(least: Mapping[str, float]) -> None:
-    """Refuse thresholds that are none.
-
-    Raises
-    ------
-    UserError
-        For a kind that is none, or a probability that is none.
-    """
+    """Refuse thresholds that are none."""
     for kind, value in least.items():
         if kind not in KINDS:
             raise unknown("kind", kind, KINDS, where="paraphrase.least")
@@ -81,29 +69,7 @@ def infer(
     models: Mapping[str, CoderConfig],
     journal_dir: Path,
 ) -> "pd.DataFrame":
-    """Compare candidates with their statements by natural-language inference.
-
-    Parameters
-    ----------
-    texts, originals, kinds
-        Of each candidate.
-    nli, models
-        The coder and the declared ones.
-    journal_dir
-        Where what it reads is kept, so that nothing is read twice.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a candidate, probabilities in [0, 1]: ``entails`` and ``contradicts`` with the
-        candidate as premise, ``entailed`` and ``contradicted`` with the statement as premise, and
-        ``relation``, the smaller of the two that its kind is about. NaN where it cannot be read.
-
-    Raises
-    ------
-    UserError
-        If the checkpoint cannot be used.
-    """
+    """Compare candidates with their statements by natural-language inference."""
     import pandas as pd
 
     coder = get_coder(nli, {nli: nli_config(nli, models)}, journal_dir=journal_dir)
@@ -133,60 +99,25 @@ def judged(
     seed: int,
     journal_dir: Path,
 ) -> list[str]:
-    """Have a respondent judge how candidates relate to their statements.
-
-    Parameters
-    ----------
-    texts, originals
-        Of each candidate.
-    judge
-        The respondent's name and who it is. It answers greedily.
-    batch_size
-        Of its questions.
-    seed
-        Of the run.
-    journal_dir
-        Where its answers are kept, so that no pair is judged twice.
-
-    Returns
-    -------
-    list of str
-        For each candidate one of `VERDICTS`, or `UNREAD` where the answer names none or several.
-
-    Raises
-    ------
-    UserError, KeyboardInterrupt
-        As `polbayes.probing.probe.probe` does.
-    """
-    name, config = judge
-    pairs = {_digest(pair): pair for pair in zip(originals, texts, strict=True)}
+    """Have a respondent judge how candidates relate to their statements."""
+    pairs = list(zip(originals, texts, strict=True))
     if not pairs:
         return []
-    prefix = Prefix("baseline", "", "open")
-    text = rubric()
+    (name, config), text = judge, rubric()
     template = Template("judge", "open_ended", {"base": f"{text}\n", "chat": text})
-    asked = design(
-        [Instrument("judge", "judge", "", tuple(_item(k, pair) for k, pair in pairs.items()))],
-        [prefix],
-        [describe(name, config, template)],
-    )
-    answered = probe(
-        asked,
-        {name: config},
-        elicitation=replace(_JUDGING, batch_size=batch_size),
-        lexicon=None,
-        prefixes=[prefix],
-        seed=seed,
-        journal_dir=journal_dir,
-    ).squeeze(("model", "variant", "prefix", "run"))
-    ok = answered["status"].values == STATUS["ok"]
-    found = {
-        str(key): verdict(str(answer)) if fine else UNREAD
-        for key, answer, fine in zip(
-            answered["item"].values, answered["completion"].values, ok, strict=True
-        )
+    info = describe(name, config, template)
+    asking = Asking(replace(_JUDGING, batch_size=batch_size), None, seed)
+    tasks = {
+        pair_digest(*pair): Task(pair_digest(*pair), "First: {}\nSecond: {}".format(*pair))
+        for pair in pairs
     }
-    return [found[_digest(pair)] for pair in zip(originals, texts, strict=True)]
+    found = Judge("paraphrases", config, info, asking, {"options": None}).verdicts(
+        tasks,
+        lambda key, said, attempt: [tasks[key]],
+        lambda task, record: verdict(record["text"]) if record["status"] == "ok" else UNREAD,
+        journal=journal_path(journal_dir, name),
+    )
+    return [found[pair_digest(*pair)][0] for pair in pairs]
 
 
 def verdict(answer: str) -> str:
@@ -199,12 +130,3 @@ def verdict(answer: str) -> str:
     """
     named = set(_VERDICT.findall(answer.casefold()))
     return named.pop() if len(named) == 1 else UNREAD
-
-
-def _item(key: str, pair: tuple[str, str]) -> Item:
-    text = f"First: {pair[0]}\nSecond: {pair[1]}"
-    return Item(key, "", 0, "", (Variant("original", text, "original", 1),), {})
-
-
-def _digest(pair: tuple[str, str]) -> str:
-    return text_digest(*pair, size=10)

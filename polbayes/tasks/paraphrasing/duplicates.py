@@ -28,22 +28,7 @@ def duplicates(texts: Sequence[str]) -> "NDArray[np.bool_]":
 
 
 def near_duplicates(texts: Sequence[str], threshold: float) -> "NDArray[np.bool_]":
-    """Tell which wordings overlap too much with one that is kept.
-
-    Parameters
-    ----------
-    texts
-        Distinct when folded.
-    threshold
-        The overlap from which two are near duplicates, in (0, 1].
-
-    Returns
-    -------
-    numpy.ndarray
-        One truth value a text. Texts are gone through in the order of what they are folded to, so
-        that their own order changes nothing, and one that is kept is below the threshold with
-        every other that is.
-    """
+    """Tell which wordings overlap too much with one that is kept."""
     keys = [folded(text) for text in texts]
     overlaps = overlap(keys)
     out = np.zeros(len(texts), dtype=bool)

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from polbayes.config.schema import ElicitationConfig, ParaphraseConfig, RespondentConfig
 from polbayes.data.dataset import STATUS
 from polbayes.instrument.design import design
@@ -16,6 +18,7 @@ from polbayes.tasks.paraphrasing.lines import lines_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 # Only says which respondents can be asked for free text at all; the prompt is the instruction.
 _TEMPLATE = "faulborn"
@@ -46,37 +49,7 @@ def generate(
     seed: int,
     journal_dir: Path,
 ) -> "pd.DataFrame":
-    """Ask every respondent for wordings of every statement, what was asked before left out.
-
-    Parameters
-    ----------
-    instruments
-        Whose original statements are reworded.
-    instructions
-        Each is given `config.calls` times a statement.
-    respondents
-        By name, which becomes the name of the set.
-    config
-        Calls and how the answers are sampled.
-    items
-        Ids of the items; all by default.
-    seed
-        With statement and call it fixes the answer.
-    journal_dir
-        Where the answers are kept, a folder an instruction.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a line of an answer, an empty answer being one: the columns of `CANDIDATE`;
-        ``call`` and ``line`` count from 1; ``reason`` is ``failed`` where no answer came, and
-        ``cut_off`` for a last line that the limit of new tokens cut, else empty.
-
-    Raises
-    ------
-    UserError, KeyboardInterrupt
-        As `polbayes.probing.probe.probe` does.
-    """
+    """Ask every respondent for wordings of every statement, what was asked before left out."""
     import pandas as pd
 
     rows: list[dict[str, object]] = []
@@ -104,35 +77,27 @@ def generate(
     return pd.DataFrame(rows, columns=list(CANDIDATE))
 
 
-def _rows(data: "object", instruction: Instruction) -> list[dict[str, object]]:
-    import xarray as xr
-
-    assert isinstance(data, xr.Dataset)
+def _rows(data: "xr.Dataset", instruction: Instruction) -> list[dict[str, object]]:
     order = ("model", "item", "run")
     status, texts, cut = (
         data[name].transpose(*order).values for name in ("status", "completion", "truncated")
     )
     rows: list[dict[str, object]] = []
-    labels = [data[dim].values.tolist() for dim in order]
-    for m, model in enumerate(labels[0]):
-        for i, item in enumerate(labels[1]):
-            for r, call in enumerate(labels[2]):
-                at = (m, i, r)
-                found = lines_of(str(texts[at]))
-                failed = status[at] == STATUS["error"]
-                for number, text in enumerate(found, start=1):
-                    last = number == len(found)
-                    reason = "failed" if failed else "cut_off" if cut[at] and last else ""
-                    rows.append(
-                        {
-                            "item": item,
-                            "set": model,
-                            "kind": instruction.kind,
-                            "instruction": instruction.instruction,
-                            "call": call,
-                            "line": number,
-                            "text": text,
-                            "reason": reason,
-                        }
-                    )
+    for at in np.ndindex(status.shape):
+        model, item, call = (data[dim].values[k] for dim, k in zip(order, at, strict=True))
+        found = lines_of(str(texts[at]))
+        for number, text in enumerate(found, start=1):
+            failed, last = status[at] == STATUS["error"], number == len(found)
+            rows.append(
+                {
+                    "item": item,
+                    "set": model,
+                    "kind": instruction.kind,
+                    "instruction": instruction.instruction,
+                    "call": int(call),
+                    "line": number,
+                    "text": text,
+                    "reason": "failed" if failed else "cut_off" if cut[at] and last else "",
+                }
+            )
     return rows

@@ -20,27 +20,7 @@ DEFAULTS = {"kind": "paraphrase", "set": "imported"}
 
 
 def import_wordings(config: ParaphraseConfig, items: Collection[str]) -> "pd.DataFrame":
-    """Read a table of wordings as candidates.
-
-    Parameters
-    ----------
-    config
-        `table`, `columns`, `constants`, `items` and `ignore`.
-    items
-        Ids that the instruments have.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a wording: ``item, set, kind, instruction`` (the file's name), ``call`` (1),
-        ``line`` (the row), ``text``, ``reason`` (empty), and ``variant`` or ``number`` where they
-        are mapped. A text that is missing is empty.
-
-    Raises
-    ------
-    UserError
-        Naming the table, and the row or column, of the first thing that is wrong.
-    """
+    """Read a table of wordings as candidates."""
     if not config.table:
         raise UserError("paraphrase.table: is empty; give the table of wordings to import.")
     path = Path(config.table).expanduser()

@@ -43,20 +43,7 @@ class Instruction:
 
 
 def load_instructions(names: Sequence[str], file: str | None = None) -> tuple[Instruction, ...]:
-    """Load instructions by name.
-
-    Parameters
-    ----------
-    names
-        Ids.
-    file
-        A YAML file of the user's own; the shipped ones otherwise.
-
-    Raises
-    ------
-    UserError
-        If the file is malformed, or there is no such instruction.
-    """
+    """Load instructions by name."""
     path = Path(file).expanduser() if file else folder("data") / "instructions.yaml"
     if not path.is_file():
         raise UserError(f"paraphrase.file: {path}: no such file; give a YAML file of instructions.")

@@ -20,18 +20,7 @@ _QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "'": "'", "‘": "�
 
 
 def lines_of(answer: str) -> list[str]:
-    """Split an answer into its lines, each as `bare` leaves it.
-
-    Parameters
-    ----------
-    answer
-        As received.
-
-    Returns
-    -------
-    list of str
-        At least one; empty lines between others are kept, so that they can be counted.
-    """
+    """Split an answer into its lines, each as `bare` leaves it."""
     text = SPECIAL_TOKEN.sub("\n", text_of(answer) or "").strip()
     return [bare(line) for line in text.splitlines()] or [""]
 

@@ -55,13 +55,7 @@ _INLINE = re.compile(r"(?:^|\s)\(?\d{1,3}[.)]\s+\S")
 
 
 def check_reasons(names: Sequence[str]) -> None:
-    """Refuse names that are no reasons.
-
-    Raises
-    ------
-    UserError
-        For the first.
-    """
+    """Refuse names that are no reasons."""
     for name in names:
         if name not in MEANING:
             raise unknown("reason", name, MEANING, where="paraphrase.exclude")
@@ -105,31 +99,7 @@ def with_reasons(
     least_words: int = 3,
     near: float | None = None,
 ) -> "pd.DataFrame":
-    """Say of every candidate why it is no wording, as far as its text tells.
-
-    Parameters
-    ----------
-    candidates
-        With ``item, set, kind, instruction, call, text, reason``.
-    originals
-        The statement of every item.
-    exclude
-        Reasons that leave a candidate out. A duplicate is one of a candidate that is not left out.
-    one
-        Instructions that ask for one statement; an answer with several is a ``list``.
-    least_words, near
-        See `polbayes.config.schema.ParaphraseConfig`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The same with ``reason`` filled in.
-
-    Raises
-    ------
-    UserError
-        If `near` is out of range.
-    """
+    """Say of every candidate why it is no wording, as far as its text tells."""
     if near is not None and not 0 < near <= 1:
         raise UserError(f"paraphrase.near: must be above 0 and at most 1, not {near}.")
     columns = (candidates[name] for name in ("reason", "item", "kind", "text"))

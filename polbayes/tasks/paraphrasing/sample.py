@@ -55,21 +55,7 @@ def sampled(
 
 
 def with_ids(table: "pd.DataFrame", taken: np.ndarray) -> "pd.DataFrame":
-    """Give the drawn wordings their ids.
-
-    Parameters
-    ----------
-    table
-        Candidates with ``item, set, kind`` and, where they have them, ``number`` or ``variant``.
-    taken
-        Which of them are drawn.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The same with ``variant``: ``KIND_SET_NUMBER``, the number being the candidate's own or its
-        place among those drawn, and empty for what is not drawn; what had an id keeps it.
-    """
+    """Give the drawn wordings their ids."""
     table = table.reset_index(drop=True)
     if "variant" in table:
         return table.assign(variant=table["variant"].where(taken, ""))
@@ -94,13 +80,7 @@ def safe(name: str) -> str:
 
 
 def check_sets(names: "list[str]") -> None:
-    """Refuse names of sets that could not be told apart in an id.
-
-    Raises
-    ------
-    UserError
-        Naming two of them.
-    """
+    """Refuse names of sets that could not be told apart in an id."""
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(safe(name), name)

@@ -30,31 +30,7 @@ def hand_out(
     annotators: Sequence[str],
     seed: int,
 ) -> list[Path]:
-    """Draw wordings and write a sheet for each annotator, the key and the guidelines.
-
-    Parameters
-    ----------
-    wordings
-        With ``item, variant, kind, set, statement`` (the original) and ``text``.
-    folder
-        Where to.
-    per_item
-        How many of each item, set and kind.
-    annotators
-        Their names. Each sheet has all rows, in an order of its own, and says neither kind nor set.
-    seed
-        Fixes draw and orders.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files written now; those that were there already are left as they are.
-
-    Raises
-    ------
-    UserError
-        If `folder` has a sample of other wordings.
-    """
+    """Draw wordings and write a sheet for each annotator, the key and the guidelines."""
     drawn = wordings[
         sampled(wordings, wordings["text"].notna().to_numpy(), wanted=per_item, seed=seed)
     ]
@@ -94,30 +70,7 @@ def hand_out(
 def take_in(
     sheets: Sequence[str], folder: Path, wordings: "pd.DataFrame"
 ) -> tuple["pd.DataFrame", "pd.DataFrame"]:
-    """Read the sheets that came back.
-
-    Parameters
-    ----------
-    sheets
-        Their paths.
-    folder
-        Where the key is.
-    wordings
-        As they are now, with ``item, variant, text``.
-
-    Returns
-    -------
-    checked : pandas.DataFrame
-        One row a wording of the key: its columns, ``label`` (of the majority, None where there is
-        none) and ``match``: whether that is what its kind says, None where open.
-    labels : pandas.DataFrame
-        Indexed by id, one column an annotator.
-
-    Raises
-    ------
-    UserError
-        If a sheet is wrong, or a wording is another than when the sheets were written.
-    """
+    """Read the sheets that came back."""
     import pandas as pd
 
     key = _without_rows(_read_key(folder))

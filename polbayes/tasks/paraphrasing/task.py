@@ -40,26 +40,7 @@ MATCH, AGREEMENT = "match_proportion.csv", "agreement.csv"
 
 
 def paraphrase(config: RunConfig, text: str, *, command: Sequence[str]) -> "pd.DataFrame":
-    """Make a file of wordings.
-
-    Parameters
-    ----------
-    config, text
-        The checked config, and the same as YAML.
-    command
-        The command line.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The wordings, as written to ``wordings.parquet``. ``candidates.csv`` has every candidate
-        with its scores and the reason why it was left out, if it was, ``counts.csv`` how many.
-
-    Raises
-    ------
-    UserError
-        If something the user gave does not work out; what was answered is kept.
-    """
+    """Make a file of wordings."""
     folder = _folder(config)
     instruments = [load_instrument(name) for name in config.instruments]
     originals = {i.item: i.variants[0].text for q in instruments for i in q.items}
@@ -316,25 +297,7 @@ def _said(reason: str, config: RunConfig) -> str:
 
 
 def counted(table: "pd.DataFrame", exclude: Sequence[str], wanted: int | None) -> "pd.DataFrame":
-    """Count what became of the candidates.
-
-    Parameters
-    ----------
-    table
-        Candidates with ``item, set, kind, reason`` and ``kept`` (``yes`` or empty).
-    exclude
-        Reasons that leave a candidate out.
-    wanted
-        How many of each item, set and kind there were to be.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``set, kind, item`` and ``reason``, with ``n`` and ``left_out``. Reasons are
-        those of `polbayes.tasks.paraphrasing.reasons.MEANING` and ``candidates`` (all of them),
-        ``not drawn`` (usable, but more than wanted), ``kept``, and ``missing``, how many are fewer
-        than wanted. What is left out, not drawn and kept adds up to the candidates.
-    """
+    """Count what became of the candidates."""
     import pandas as pd
 
     rows = []

@@ -91,13 +91,7 @@ class Facts:
 
 
 def card(facts: Facts) -> str:
-    """Write the model card.
-
-    Returns
-    -------
-    str
-        Markdown with the front matter of the Hugging Face hub.
-    """
+    """Write the model card."""
     return (
         "\n\n".join(
             (

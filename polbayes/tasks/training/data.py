@@ -42,21 +42,7 @@ class Outputs:
 
 
 def outputs_of(answers: Labelled, merge: Mapping[str, Sequence[str]]) -> Outputs:
-    """Decide what a classifier of these answers tells apart.
-
-    Parameters
-    ----------
-    answers
-        The labelled answers.
-    merge
-        As they were read. A class of several stances becomes the stance of its name, or else the
-        first of them: a coder has to say one.
-
-    Raises
-    ------
-    UserError
-        If there is but one class.
-    """
+    """Decide what a classifier of these answers tells apart."""
     classes = answers.classes.names
     there = [k for k in range(len(classes)) if (answers.labels == k).any()]
     if len(there) < 2:
@@ -111,22 +97,6 @@ def prepare(
 
     Answers to a statement with the same text are never on both sides of the split, nor are
     those that have ``settings.group`` in common.
-
-    Parameters
-    ----------
-    labelled, outputs
-        The answers, and what they are labelled with.
-    encoder, how
-        Turn them into tokens, as in coding.
-    settings
-        Checked.
-    seed
-        Of the split.
-
-    Raises
-    ------
-    UserError
-        If a statement leaves no room, or a part that is wanted has nothing in it.
     """
     labels = outputs.of_class[labelled.labels]
     texts = [without_markup(response) for response in labelled.responses]

@@ -16,7 +16,7 @@ import numpy as np
 from polbayes.config.schema import TrainingConfig
 from polbayes.data.progress import progress_bar
 from polbayes.errors import UserError
-from polbayes.fit.interruption import postponed
+from polbayes.fit.sampling.interruption import postponed
 from polbayes.huggingface.encoding import Encoder
 from polbayes.measures.resampling import generator
 from polbayes.probing.terminal import say

@@ -35,13 +35,7 @@ class Base:
 
 
 def open_base(settings: TrainingConfig) -> Base:
-    """Find the checkpoint, and load all but its weights.
-
-    Raises
-    ------
-    UserError
-        If it cannot be had, or has no token to pad with.
-    """
+    """Find the checkpoint, and load all but its weights."""
     source = checkpoint.locate(SECTION, settings, under="")
     about = checkpoint.load_config(source)
     tokenizer = checkpoint.load_tokenizer(source)
@@ -62,32 +56,7 @@ def open_base(settings: TrainingConfig) -> Base:
 def load_network(
     base: Base, labels: Sequence[str], settings: TrainingConfig, *, seed: int
 ) -> tuple[Any, Encoder]:
-    """Load the weights under a head for these labels.
-
-    Parameters
-    ----------
-    base
-        As from `open_base`; its tokenizer is limited to ``settings.max_length``.
-    labels
-        Of the classes, in the order of the outputs. A classifier of just these keeps its head;
-        any other head is new, and random.
-    settings
-        Device, and the greatest length.
-    seed
-        Of the new head.
-
-    Returns
-    -------
-    network : transformers.PreTrainedModel
-        In float32, on its device.
-    encoder : Encoder
-        Turns answers into its tokens.
-
-    Raises
-    ------
-    UserError
-        If the checkpoint has no encoder to be trained.
-    """
+    """Load the weights under a head for these labels."""
     import torch
     from transformers import AutoModelForSequenceClassification
 

@@ -30,35 +30,14 @@ class Answer:
 
 
 def rate(step: int, warmup: int, total: int) -> float:
-    """Return the learning rate at a step in shares of the highest.
-
-    Parameters
-    ----------
-    step
-        Number of the step, from 0.
-    warmup, total
-        Steps of rising, and of all.
-
-    Returns
-    -------
-    float
-        Rising in a straight line to 1 at the last step of `warmup`, then falling to what would be
-        0 after the last of `total`.
-    """
+    """Return the learning rate at a step in shares of the highest."""
     if step < warmup:
         return (step + 1) / warmup
     return (total - step) / (total - warmup)
 
 
 def class_weights(answers: Sequence[Answer], n_labels: int, settings: TrainingConfig) -> np.ndarray:
-    """Return the weight of each label in the loss.
-
-    Returns
-    -------
-    numpy.ndarray
-        float32 over ``label``: 1 or, where they are to be balanced, such that all labels that
-        occur weigh the same and an answer weighs 1 on average.
-    """
+    """Return the weight of each label in the loss."""
     if settings.class_weights is None:
         return np.ones(n_labels, dtype=np.float32)
     counts = np.bincount([answer.label for answer in answers], minlength=n_labels)

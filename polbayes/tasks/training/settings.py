@@ -15,18 +15,7 @@ BALANCED = "balanced"
 
 
 def check_settings(settings: TrainingConfig) -> None:
-    """Refuse values that nothing can be trained with.
-
-    Parameters
-    ----------
-    settings
-        The section of the config.
-
-    Raises
-    ------
-    UserError
-        For the first that is out of range.
-    """
+    """Refuse values that nothing can be trained with."""
     for key in ("steps", "batch_size", "evaluate_every"):
         _at_least(key, getattr(settings, key), 1)
     for key in ("patience", "max_length"):
@@ -66,20 +55,7 @@ def _at_least(key: str, value: float | None, least: int) -> None:
 
 
 def total_steps(settings: TrainingConfig, n: int) -> int:
-    """Return how many batches there are at most.
-
-    Parameters
-    ----------
-    settings
-        Checked.
-    n
-        Answers to be trained on, at least 1.
-
-    Raises
-    ------
-    UserError
-        If the rate would never stop rising.
-    """
+    """Return how many batches there are at most."""
     total = settings.steps
     if settings.epochs is not None:
         total = math.ceil(settings.epochs * steps_per_epoch(settings, n))

@@ -15,27 +15,7 @@ from polbayes.measures.resampling import generator
 def split(
     labels: np.ndarray, units: Sequence[Hashable], shares: Mapping[str, float], *, seed: int
 ) -> dict[str, np.ndarray]:
-    """Split answers.
-
-    Parameters
-    ----------
-    labels
-        Class of each answer, from 0.
-    units
-        What each answer belongs to.
-    shares
-        Of all answers by the name of the part, not negative, one above 0 at least; they are
-        divided by their sum.
-    seed
-        Fixes the split.
-
-    Returns
-    -------
-    dict
-        By part the positions of its answers, rising. Where every answer is a unit of its own, the
-        count of a class in a part is less than one above what it should be, and less than one
-        below for each other part.
-    """
+    """Split answers."""
     number = {unit: k for k, unit in enumerate(dict.fromkeys(units))}
     unit_of = np.array([number[unit] for unit in units], dtype=np.int64)
     counts = np.zeros((len(number), int(labels.max(initial=0)) + 1))

@@ -57,17 +57,7 @@ class State:
 
 
 def write_state(folder: Path, state: State, identity: str) -> None:
-    """Write a state, whole or not at all.
-
-    Parameters
-    ----------
-    folder
-        Of this training; made if need be.
-    state
-        What is written.
-    identity
-        Of the training: its settings, answers and checkpoint.
-    """
+    """Write a state, whole or not at all."""
     import torch
 
     content = {
@@ -83,18 +73,7 @@ def write_state(folder: Path, state: State, identity: str) -> None:
 
 
 def read_state(folder: Path, identity: str) -> State:
-    """Read the state of a training.
-
-    Parameters
-    ----------
-    folder, identity
-        As for `write_state`.
-
-    Returns
-    -------
-    State
-        That of the beginning where there is none, it is damaged, or it is another training's.
-    """
+    """Read the state of a training."""
     import torch
 
     try:

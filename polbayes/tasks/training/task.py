@@ -37,26 +37,7 @@ _NOT_OF_IT = ("table", "columns", "folder", "resume", "device")
 
 
 def train_coder(config: RunConfig, *, command: Sequence[str]) -> Path:
-    """Train a classifier, and write it with its card.
-
-    Parameters
-    ----------
-    config
-        With `run_dir` and `training`.
-    command
-        The command line, for the card.
-
-    Returns
-    -------
-    pathlib.Path
-        The classifier's folder.
-
-    Raises
-    ------
-    UserError
-        If the table or the checkpoint is not there, something in them is wrong, or the folder
-        holds something else.
-    """
+    """Train a classifier, and write it with its card."""
     job = _job(config, command)
     if _is_done(job):
         say(f"train_coder: {job.target} has this classifier already; nothing was changed")

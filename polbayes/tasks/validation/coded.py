@@ -91,11 +91,6 @@ def cascade(read: Sequence[Coded]) -> Coded:
     """Read answers as a run does: each coder takes what those before it left.
 
     What a rule reads that only reads numbers which were asked for is left out: it does not err.
-
-    Parameters
-    ----------
-    read
-        What each coder made of the same answers, in order.
     """
     answers = read[0].answers
     prefix = answers.groups.get("prefix", np.full(len(answers.labels), "", dtype=object))
@@ -133,15 +128,7 @@ def of_classes(probs: np.ndarray, answers: Labelled) -> np.ndarray:
 
 
 def tempered(probs: np.ndarray, temperature: float) -> np.ndarray:
-    """Divide the logarithms of probabilities by a temperature, and make them sum to 1 again.
-
-    Parameters
-    ----------
-    probs
-        Over ``..., stance_class``.
-    temperature
-        Positive; above 1 makes them less sure, below 1 surer, and keeps their order.
-    """
+    """Divide the logarithms of probabilities by a temperature, and make them sum to 1 again."""
     logs = np.log(np.maximum(probs, _LEAST)) / temperature
     logs -= logs.max(axis=-1, keepdims=True)
     powers = np.exp(logs)

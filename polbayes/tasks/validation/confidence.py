@@ -30,21 +30,7 @@ def bin_of(confidence: np.ndarray, bins: int) -> np.ndarray:
 
 
 def calibration_error(confidence: np.ndarray, right: np.ndarray, bins: int) -> float:
-    """Compute the expected calibration error.
-
-    Parameters
-    ----------
-    confidence, right
-        Over the coded answers: probability of the class coded, and whether it is the label.
-    bins
-        Number of bins.
-
-    Returns
-    -------
-    float
-        Sum over bins of its share of the answers times the distance between the mean confidence
-        and the share right, in [0, 1]; NaN without answers.
-    """
+    """Compute the expected calibration error."""
     if not len(confidence):
         return float("nan")
     gaps = np.bincount(bin_of(confidence, bins), weights=confidence - right, minlength=bins)
@@ -52,28 +38,7 @@ def calibration_error(confidence: np.ndarray, right: np.ndarray, bins: int) -> f
 
 
 def curve_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> "pd.DataFrame":
-    """Compute the calibration curve.
-
-    Parameters
-    ----------
-    coded
-        A coder's reading.
-    bootstrap
-        Has the level of the intervals, which are Wilson's.
-    bins
-        Number of equally wide bins of confidence, at least 2.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each bin with answers: ``coder, low, high, confidence`` (mean),
-        ``estimate`` (share right), ``lower, upper, count, n, level``.
-
-    Raises
-    ------
-    UserError
-        If there are fewer than 2 bins.
-    """
+    """Compute the calibration curve."""
     import pandas as pd
 
     if bins < 2:
@@ -98,29 +63,7 @@ def _sure_and_right(coded: Coded) -> tuple[np.ndarray, np.ndarray]:
 def calibration_rows(
     sure: np.ndarray, right: np.ndarray, bootstrap: Bootstrap, bins: int, *names: object
 ) -> list[dict[str, Any]]:
-    """Compute how far off a coder's confidence is.
-
-    Parameters
-    ----------
-    sure, right
-        Over coded answers, as in `calibration_error`.
-    bootstrap
-        How intervals are made.
-    bins
-        Number of bins.
-    names
-        Of what is resampled, beside the seed.
-
-    Returns
-    -------
-    list of dict
-        ``ece``; ``ece_if_calibrated``, its mean and interval in samples of this size with these
-        confidences of a coder that is right exactly as often as it is sure; and
-        ``overconfidence``, mean confidence minus share right, with its bootstrap interval (none
-        where all answers are right, or none: resampling would show no other). The
-        error itself has no interval: a distance only grows by noise, which is what the second
-        row is there to show.
-    """
+    """Compute how far off a coder's confidence is."""
     n = len(sure)
     rng = generator(bootstrap.seed, "calibration", *names)
     values, times = np.unique(sure, return_counts=True)

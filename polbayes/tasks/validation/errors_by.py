@@ -27,21 +27,7 @@ SIDE = {-1: "left", 1: "right", 0: "none"}
 
 
 def errors_table(coded: Coded, bootstrap: Bootstrap) -> "pd.DataFrame":
-    """Compute error rates and shares not coded by model, prefix and keying.
-
-    Parameters
-    ----------
-    coded
-        A coder's reading.
-    bootstrap
-        Has the level of the intervals, which are Wilson's.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``coder, group, value, measure, estimate, lower, upper, count, n, level``;
-        ``error_rate`` is of the coded answers, ``share_not_coded`` of all.
-    """
+    """Compute error rates and shares not coded by model, prefix and keying."""
     import pandas as pd
 
     groups = dict(coded.answers.groups)
@@ -72,20 +58,7 @@ def _error_counts(coded: Coded, here: np.ndarray) -> dict[str, tuple[int, int]]:
 def newcombe(
     first: tuple[int, int], second: tuple[int, int], level: float
 ) -> tuple[float, float, float]:
-    """Compute the difference of two independent shares with its interval.
-
-    Parameters
-    ----------
-    first, second
-        Successes and trials each.
-    level
-        Coverage, in (0, 1).
-
-    Returns
-    -------
-    difference, lower, upper
-        Of the first minus the second; NaN where one has no trials.
-    """
+    """Compute the difference of two independent shares with its interval."""
     if not first[1] or not second[1]:
         return np.nan, np.nan, np.nan
     a, b = first[0] / first[1], second[0] / second[1]
@@ -95,25 +68,7 @@ def newcombe(
 
 
 def keying_table(coded: Coded, bootstrap: Bootstrap) -> "pd.DataFrame | None":
-    """Compare a coder's errors on statements keyed right and left.
-
-    Parameters
-    ----------
-    coded
-        A coder's reading.
-    bootstrap
-        How intervals are made.
-
-    Returns
-    -------
-    pandas.DataFrame or None
-        Columns ``coder, measure, estimate, lower, upper, n, interval, level, note``. Right minus
-        left: ``error_rate_difference`` and ``not_coded_difference``, with Newcombe's intervals.
-        ``bias_labels`` and ``bias_coded``: half the net agreement with right-keyed wordings minus
-        half that with left-keyed ones, by the labels of all answers and by the codes of those
-        coded, and ``bias_shift``, the second minus the first, with intervals from resampling
-        items (answers where the table has no items). None without answers of both keyings.
-    """
+    """Compare a coder's errors on statements keyed right and left."""
     import pandas as pd
 
     keying = coded.answers.keying

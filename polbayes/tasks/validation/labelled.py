@@ -96,20 +96,7 @@ class Labelled:
 
 
 def merged_classes(merge: Mapping[str, Sequence[str]], *, section: str = "validation") -> Classes:
-    """Take classes of stance together.
-
-    Parameters
-    ----------
-    merge
-        Classes by the name of what they make together.
-    section
-        Of the config, for errors.
-
-    Raises
-    ------
-    UserError
-        If a class is unknown, is there twice, or a name means something else.
-    """
+    """Take classes of stance together."""
     taken: dict[str, str] = {}
     for name, stances in merge.items():
         if not isinstance(stances, Sequence) or isinstance(stances, str) or not len(stances):

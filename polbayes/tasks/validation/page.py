@@ -67,17 +67,7 @@ def sections(
     text: str,
     versions: Mapping[str, str],
 ) -> list[Section]:
-    """Make the sections of the page.
-
-    Parameters
-    ----------
-    tables
-        As from `polbayes.tasks.validation.task.validation_tables`.
-    answers
-        What was coded.
-    command, text, versions
-        The command line, the config as YAML, and versions of packages.
-    """
+    """Make the sections of the page."""
     level = float(tables["scores"]["level"].iloc[0])
     made = [
         _keying(tables, level),

@@ -49,18 +49,7 @@ def confusion(coded: Coded, where: np.ndarray | None = None) -> np.ndarray:
 
 
 def f1_scores(counts: np.ndarray) -> np.ndarray:
-    """Compute F1 of every class: 2 TP / (2 TP + FP + FN).
-
-    Parameters
-    ----------
-    counts
-        Over ``..., label, coded_as``, with or without the column of answers not coded.
-
-    Returns
-    -------
-    numpy.ndarray
-        Over ``..., label``, in [0, 1]; NaN for a class that no answer is labelled with.
-    """
+    """Compute F1 of every class: 2 TP / (2 TP + FP + FN)."""
     k = counts.shape[-2]
     support = counts.sum(axis=-1)
     below = support + counts[..., :k].sum(axis=-2)
@@ -70,18 +59,7 @@ def f1_scores(counts: np.ndarray) -> np.ndarray:
 
 
 def macro_f1(counts: np.ndarray) -> np.ndarray:
-    """Average F1 over the classes that answers are labelled with.
-
-    Parameters
-    ----------
-    counts
-        As for `f1_scores`.
-
-    Returns
-    -------
-    numpy.ndarray
-        Over ``...``; NaN where there are no answers.
-    """
+    """Average F1 over the classes that answers are labelled with."""
     scores = f1_scores(counts)
     there = np.isfinite(scores)
     number = there.sum(axis=-1)

@@ -34,25 +34,7 @@ FOLDER, CONFUSION = "validation", "confusion.nc"
 
 
 def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
-    """Compare coders with labels, and write what comes out.
-
-    Parameters
-    ----------
-    config, text
-        The config with `validation`, and the same as YAML.
-    command
-        The command line, for the page.
-
-    Returns
-    -------
-    pathlib.Path
-        The page, ``validation/index.html`` in the run's folder.
-
-    Raises
-    ------
-    UserError
-        If the table or a coder is not there, or something in the table is wrong.
-    """
+    """Compare coders with labels, and write what comes out."""
     from polbayes.report.write import write_page
     from polbayes.tasks.validation.front import front
     from polbayes.tasks.validation.page import sections
@@ -112,24 +94,7 @@ def validation_tables(
     thresholds: Sequence[float] | None = None,
     bins: int = 10,
 ) -> "dict[str, pd.DataFrame]":
-    """Compute all tables of a validation.
-
-    Parameters
-    ----------
-    read
-        What each coder made of the same answers.
-    bootstrap
-        How intervals are made.
-    thresholds, bins
-        As in the config.
-
-    Returns
-    -------
-    dict
-        ``scores``, ``confusion``, ``thresholds``, ``calibration_curve``, ``calibration``,
-        ``temperature``, and, where the table says enough, ``confusion_by_model``, ``errors`` and
-        ``keying``; see the modules that make them.
-    """
+    """Compute all tables of a validation."""
     import pandas as pd
 
     def joined(parts: "Sequence[pd.DataFrame | None]") -> "pd.DataFrame":
@@ -154,28 +119,7 @@ def validation_tables(
 
 
 def confusion_dataset(read: Sequence[Coded], confidences: Sequence[float] = ()) -> "xr.Dataset":
-    """Lay confusion counts out for whoever models the coders' errors.
-
-    Parameters
-    ----------
-    read
-        What each coder made of the same answers.
-    confidences
-        In (0, 1) and rising: where a bin of confidence ends and the next begins.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``confusion`` over ``coder, label, coded_as``, the same in bins of the coder's confidence as
-        ``confidence`` over ``coder, label, coded_as, bin``, with ``bin_start``, and, where models
-        are known, ``confusion_by_model`` over ``coder, model, label, coded_as``: int64 counts. The
-        last of ``coded_as`` is ``not_coded``, where the coder abstained.
-
-    Raises
-    ------
-    UserError
-        If the confidences are not rising within (0, 1).
-    """
+    """Lay confusion counts out for whoever models the coders' errors."""
     import xarray as xr
 
     names = list(read[0].answers.classes.names)

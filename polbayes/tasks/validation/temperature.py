@@ -53,20 +53,7 @@ class Temperature:
 def fit_temperature(
     probs: np.ndarray, answers: Labelled, rows: np.ndarray, level: float
 ) -> Temperature:
-    """Find the temperature that makes labels likeliest.
-
-    Parameters
-    ----------
-    probs
-        Over ``response, stance_class``.
-    answers
-        The labelled answers.
-    rows
-        Positions of those to use, all coded.
-    level
-        Coverage of the interval: temperatures whose log-likelihood is within half the quantile
-        of χ² with one degree of freedom of the highest.
-    """
+    """Find the temperature that makes labels likeliest."""
     from scipy.optimize import minimize_scalar
     from scipy.stats import chi2
 
@@ -105,25 +92,7 @@ def log_loss(
 
 
 def temperature_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> "pd.DataFrame":
-    """Fit a temperature on a random half of the answers and try it on the other.
-
-    Parameters
-    ----------
-    coded
-        A coder's reading.
-    bootstrap
-        Seed (the halves are the same for all coders), level and draws.
-    bins
-        Of the calibration error.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``coder, measure, half, estimate, lower, upper, n, level, note``: ``temperature``
-        of the half it is fitted to; of the half held out ``log_loss`` and ``ece`` before and
-        after (``…_scaled``), and ``log_loss_change``, after minus before, with its bootstrap
-        interval. Estimates are NaN where a half has fewer than 10 coded answers.
-    """
+    """Fit a temperature on a random half of the answers and try it on the other."""
     import pandas as pd
 
     n = len(coded.coded_as)

@@ -19,29 +19,7 @@ THRESHOLDS = (*np.linspace(0, 0.95, 20).round(2).tolist(), 0.99)
 def threshold_table(
     coded: Coded, bootstrap: Bootstrap, thresholds: Sequence[float] | None = None
 ) -> "pd.DataFrame":
-    """Compute macro F1 and the share kept where answers below a confidence are dropped.
-
-    Parameters
-    ----------
-    coded
-        A coder's reading.
-    bootstrap
-        How the intervals of macro F1 are made.
-    thresholds
-        Confidences in [0, 1], `THRESHOLDS` when None; an answer is kept at or above.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``coder, threshold, measure, estimate, lower, upper, n, n_classes, interval,
-        level``; ``macro_f1`` is of the answers kept, over the classes that these are labelled
-        with (``n_classes``), ``share_kept`` of all answers.
-
-    Raises
-    ------
-    UserError
-        If a threshold is out of range.
-    """
+    """Compute macro F1 and the share kept where answers below a confidence are dropped."""
     import pandas as pd
 
     rows = []

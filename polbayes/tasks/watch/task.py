@@ -52,13 +52,7 @@ class Watched:
         self._history: deque[tuple[float, int]] = deque()
 
     def look(self, now: float) -> str:
-        """Read what is new in the journals, and say how far the respondent is.
-
-        Parameters
-        ----------
-        now
-            Seconds on any clock.
-        """
+        """Read what is new in the journals, and say how far the respondent is."""
         # First the shards: what is merged meanwhile is left out of them, and not of the whole.
         shards = shard_paths(self._path)
         for path in (*shards, self._path):
@@ -86,13 +80,7 @@ class Watched:
 
 
 def watched(folder: Path) -> list[Watched]:
-    """Return the respondents of a run that is under way.
-
-    Parameters
-    ----------
-    folder
-        The run's.
-    """
+    """Return the respondents of a run that is under way."""
     design = read_dataset(folder / DESIGN)
     asked = (design["status"] != NOT_ASKED).sum(CELL_DIMS[1:])
     stances = design["option_stance"].values.tolist() if "option_stance" in design else []
@@ -108,20 +96,7 @@ def watch(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Show how far the asking of a run is until it is done, or once.
-
-    Parameters
-    ----------
-    config
-        Has the run's folder, and how often to look.
-    clock, sleep
-        Of seconds.
-
-    Raises
-    ------
-    UserError
-        If the folder holds no run.
-    """
+    """Show how far the asking of a run is until it is done, or once."""
     folder, every = Path(config.run_dir).expanduser(), config.watch.every
     if not every >= 0:
         raise UserError(f"watch.every: must be at least 0 seconds, not {every}.")

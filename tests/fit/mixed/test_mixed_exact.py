@@ -10,8 +10,8 @@ from scipy import stats
 from polbayes.config.schema import SamplerConfig
 from polbayes.fit.mixed.exact import conditional, draw, log_density, sums_of
 from polbayes.fit.mixed.model import bambi_prior, build
-from polbayes.fit.mixed.readout import read_off
-from polbayes.fit.priors import parse_prior
+from polbayes.fit.mixed.readout import name_posterior
+from polbayes.fit.spec.priors import parse_prior
 
 LME4_SMALL = {
     "fixef": [0.408538862718, 0.255635836884, -0.122331768787, 0.0888280723391],
@@ -124,7 +124,7 @@ def test_priors_of_scales(text, expected):
 def fitted(data, spec, rows_from, *, seed=1, config=CONFIG):
     model = build(rows_from(data, spec, "y"), spec)
     drawn, sampled = draw(model, config, seed=seed)
-    return read_off(model, drawn), sampled
+    return name_posterior(model, drawn), sampled
 
 
 @pytest.fixture(scope="module")

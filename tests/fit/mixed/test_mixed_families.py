@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from polbayes.config.schema import SamplerConfig
-from polbayes.fit.diagnose import diagnose
 from polbayes.fit.mixed.fit import fit_mixed
 from polbayes.fit.mixed.model import build
-from polbayes.fit.mixed.readout import read_off
+from polbayes.fit.mixed.readout import name_posterior
 from polbayes.fit.mixed.tables import summarise
-from polbayes.fit.sample import sample
+from polbayes.fit.sampling.diagnose import diagnose
+from polbayes.fit.sampling.sample import sample
 
 pytestmark = [
     pytest.mark.slow,
@@ -85,7 +85,7 @@ def test_counts_say_the_same_as_single_answers(coded, mixed):
 def drawn(data, spec, rows_from, response):
     model = build(rows_from(data, spec, response), spec)
     draws, _ = sample(model, SamplerConfig(chains=4, tune=800, draws=1500), seed=1)
-    return read_off(model, draws)
+    return name_posterior(model, draws)
 
 
 def test_crossed_groups_agree_with_lme4(crossed_data, mixed, rows_from):

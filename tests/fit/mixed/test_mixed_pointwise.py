@@ -11,7 +11,7 @@ from polbayes.config.schema import SamplerConfig
 from polbayes.fit.mixed.fit import checked_strata, fit_mixed
 from polbayes.fit.mixed.model import build
 from polbayes.fit.mixed.pointwise import leave_out_rows, pointwise
-from polbayes.fit.mixed.readout import read_off
+from polbayes.fit.mixed.readout import name_posterior
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 
@@ -47,7 +47,7 @@ def test_likelihoods_are_pymcs(coded, mixed, family):
         reference = pm.compute_log_likelihood(
             idata, extend_inferencedata=False, progressbar=False
         ).to_array()
-    found = pointwise(rows, spec, read_off(model, prior))
+    found = pointwise(rows, spec, name_posterior(model, prior))
     logp = found.log_likelihood(slice(None))
     assert logp.shape == (len(rows.frame), 5)
     expected = reference.values.reshape(5, -1).T

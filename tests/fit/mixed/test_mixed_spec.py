@@ -6,7 +6,7 @@ from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.analysis import parse_analysis
 from polbayes.fit.mixed.spec import MixedSpec, is_mixed
-from polbayes.fit.spec import Spec
+from polbayes.fit.spec.spec import Spec
 
 
 @pytest.mark.parametrize(

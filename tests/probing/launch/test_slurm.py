@@ -114,5 +114,5 @@ def test_options_that_slurm_does_not_take_are_said(begin, loopback, tmp_path):
     errors = process.communicate(timeout=120)[1]
     assert process.returncode == 2
     assert "Traceback" not in errors
-    assert "launcher: the job was not taken" in errors
+    assert "launcher: the job was rejected" in errors
     assert "invalid partition" in errors

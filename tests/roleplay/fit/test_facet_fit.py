@@ -6,7 +6,7 @@ import xarray as xr
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError
-from polbayes.fit.kept import load_draws
+from polbayes.fit.sampling.draws_cache import load_draws
 from polbayes.instrument.values import WEIGHTS
 from polbayes.roleplay.fit.fit import _made_from, fit_rated, fit_ratings
 from polbayes.roleplay.fit.rated import gather
@@ -34,8 +34,8 @@ def test_score_is_the_weighted_sum_of_the_fair_ratings(fitted):
 
 def test_draws_are_kept_and_loaded(ratings, fitted, quick, kept):
     again = fit_ratings(ratings, sampler=quick, seed=1, kept=kept)
-    assert again.again
-    assert not fitted.again
+    assert again.from_cache
+    assert not fitted.from_cache
     xr.testing.assert_allclose(again.posterior, fitted.posterior)
     assert again.diagnosis.verdict == fitted.diagnosis.verdict
 

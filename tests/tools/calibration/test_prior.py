@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from polbayes.fit.priors import parse_prior
+from polbayes.fit.spec.priors import parse_prior
 from tools.calibration.designs import CASES, lay_out_design, spec_of
 from tools.calibration.prior import draw, draw_parameters
 from tools.calibration.sbc import pose

@@ -1,0 +1,1 @@
+"""What is known of the errors of the coder that read the answers."""

@@ -1,0 +1,1 @@
+"""The log-posterior: parameters, prior densities, likelihood and its compiled gradient."""

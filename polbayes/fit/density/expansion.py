@@ -1,0 +1,257 @@
+"""From what is sampled to the effects, and for slopes the way back.
+
+Written with PyTensor's operations these are a hundred small functions, which take numba most of a
+minute to compile and as much again with their gradients; here they are two loops.
+
+The effects of a term with a scale s of its own are drawn one by one, in coordinates w that know of
+the answers. A standardised deviate z leaves a funnel where the answers know the effect u = s z
+well, and the effect itself leaves one where they do not. Near the mode the answers are worth an
+observation of the effect with precision q and with product h of precision and value. Given the
+scale, z is then normal with mean s h / (1 + q s²) and variance 1 / (1 + q s²), and standardised by
+these,
+
+    w = z r - s h / r with r = sqrt(1 + q s²),
+
+it no longer depends on the scale, whatever q is. Where an effect follows others that lead, so does
+its observation: h moves with them. That the observation is an approximation changes how fast the
+posterior is explored, not the posterior: the prior of w is that under which z is standard normal.
+
+Effects that sum to zero, n in a group, have n - 1 free ones x with the sum S, from which
+u_j = x_j - S / (n + sqrt(n)) and the last u_n = -S / sqrt(n): an isometry onto the vectors that
+sum to zero, so that independent normal coordinates give independent normal effects conditioned on
+summing to zero.
+
+Where effects have a t distribution, z has one with the same degrees of freedom, and w, which is a
+linear function of it, is what it is for normal ones.
+"""
+
+import math
+
+import numpy as np
+
+from polbayes.fit.compilation import compiled, compiled_with
+from polbayes.fit.density import kernel
+from polbayes.fit.density.kernel import digamma
+
+# The arguments of `expand` after what is sampled: first what the answers know, which differs
+# between data sets of one design, then where things are (`polbayes.fit.density.coordinates`).
+KNOWN = ("coefficients_mode", "mode", "others_mode", "total", "precision", "lead", "weight")
+PLACES = ("matrix", "scale", "place", "correlated", "group", "share", "copied", "tail")
+
+
+@compiled
+def _moved(
+    effect: int,
+    b: np.ndarray,
+    drawn: np.ndarray,
+    others: np.ndarray,
+    mode_of_b: np.ndarray,
+    mode: np.ndarray,
+    mode_of_others: np.ndarray,
+    lead: np.ndarray,
+    weight: np.ndarray,
+) -> float:
+    """Return the mode of an effect, moved with what it follows."""
+    expected = mode[effect]
+    for k in range(lead.shape[1]):
+        at = lead[effect, k]
+        if at < b.shape[0]:
+            expected += weight[effect, k] * (b[at] - mode_of_b[at])
+        elif at < b.shape[0] + drawn.shape[0]:
+            at -= b.shape[0]
+            expected += weight[effect, k] * (drawn[at] - mode[at])
+        else:
+            at -= b.shape[0] + drawn.shape[0]
+            expected += weight[effect, k] * (others[at] - mode_of_others[at])
+    return expected
+
+
+@compiled
+def expand(
+    b: np.ndarray,
+    sd: np.ndarray,
+    w: np.ndarray,
+    others: np.ndarray,
+    nu: np.ndarray,
+    mode_of_b: np.ndarray,
+    mode: np.ndarray,
+    mode_of_others: np.ndarray,
+    total: np.ndarray,
+    precision: np.ndarray,
+    lead: np.ndarray,
+    weight: np.ndarray,
+    matrix: np.ndarray,
+    scale: np.ndarray,
+    place: np.ndarray,
+    correlated: np.ndarray,
+    group: np.ndarray,
+    share: np.ndarray,
+    copied: np.ndarray,
+    tail: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the effects, and the logarithm of the density of w.
+
+    Parameters
+    ----------
+    b
+        Coefficients of common terms.
+    sd
+        Scales, of either sign.
+    w
+        Coordinates of the effects that are drawn one by one.
+    others
+        The correlated effects that are free.
+    nu
+        Degrees of freedom.
+    mode_of_b, mode, mode_of_others, total, precision, lead, weight
+        See `polbayes.fit.density.coordinates.known_of`.
+    matrix, scale, place, correlated, group, share, copied, tail
+        See `polbayes.fit.density.coordinates.places_of`.
+
+    Returns
+    -------
+    effects, logp
+        ``[effect]``, with copies of scales behind them; and an array without dimensions, up to a
+        constant.
+    """
+    effects = np.zeros(group.shape[0] + copied.shape[0])
+    for row in range(matrix.shape[0]):
+        for column in range(matrix.shape[1]):
+            effects[row] += matrix[row, column] * b[column]
+    drawn, logp = np.zeros(w.shape[0]), 0.0
+    for effect in range(w.shape[0]):
+        s = sd[scale[effect]]
+        spread = math.sqrt(1.0 + precision[effect] * s * s)
+        expected = _moved(effect, b, drawn, others, mode_of_b, mode, mode_of_others, lead, weight)
+        z = (w[effect] + s * expected * total[effect] / spread) / spread
+        if tail[effect] < 0:
+            logp -= 0.5 * z * z + math.log(spread)
+        else:
+            v = nu[tail[effect]]
+            logp += math.lgamma(0.5 * v + 0.5) - math.lgamma(0.5 * v) - 0.5 * math.log(0.5 * v)
+            logp -= (0.5 * v + 0.5) * math.log1p(z * z / v) + math.log(spread)
+        drawn[effect] = s * z
+        effects[place[effect]] = drawn[effect]
+    for k in range(others.shape[0]):
+        effects[correlated[k]] = others[k]
+    sums = _by_group(effects, np.ones(group.shape[0]), group)
+    for at in range(group.shape[0]):
+        if group[at] >= 0:
+            effects[at] -= sums[group[at]] * share[at]
+    for k in range(copied.shape[0]):
+        effects[group.shape[0] + k] = abs(sd[copied[k]])
+    return effects, np.array(logp)
+
+
+@compiled
+def _by_group(values: np.ndarray, weight: np.ndarray, group: np.ndarray) -> np.ndarray:
+    sums = np.zeros(group.shape[0])
+    for at in range(group.shape[0]):
+        if group[at] >= 0:
+            sums[group[at]] += weight[at] * values[at]
+    return sums
+
+
+@compiled_with(kernel)
+def pull_back(
+    b: np.ndarray,
+    sd: np.ndarray,
+    w: np.ndarray,
+    others: np.ndarray,
+    nu: np.ndarray,
+    mode_of_b: np.ndarray,
+    mode: np.ndarray,
+    mode_of_others: np.ndarray,
+    total: np.ndarray,
+    precision: np.ndarray,
+    lead: np.ndarray,
+    weight: np.ndarray,
+    matrix: np.ndarray,
+    scale: np.ndarray,
+    place: np.ndarray,
+    correlated: np.ndarray,
+    group: np.ndarray,
+    share: np.ndarray,
+    copied: np.ndarray,
+    tail: np.ndarray,
+    of_effects: np.ndarray,
+    of_logp: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Turn slopes with respect to what `expand` returns into slopes with respect to its variables.
+
+    Parameters
+    ----------
+    b, sd, w, others, nu, mode_of_b, mode, mode_of_others, total, precision, lead, weight, matrix, \
+    scale, place, correlated, group, share, copied, tail
+        See `expand`.
+    of_effects, of_logp
+        Slopes with respect to the effects and the density.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        Slopes with respect to ``b``, ``sd``, ``w``, ``others`` and ``nu``.
+    """
+    inside = of_effects.copy()
+    sums = _by_group(of_effects, share, group)
+    for at in range(group.shape[0]):
+        if group[at] >= 0:
+            inside[at] -= sums[group[at]]
+    of_b, of_sd = np.zeros(b.shape[0]), np.zeros(sd.shape[0])
+    of_w, of_others = np.zeros(w.shape[0]), np.zeros(others.shape[0])
+    of_nu = np.zeros(nu.shape[0])
+    for k in range(copied.shape[0]):
+        sign = 1.0 if sd[copied[k]] >= 0.0 else -1.0
+        of_sd[copied[k]] += sign * of_effects[group.shape[0] + k]
+    for k in range(others.shape[0]):
+        of_others[k] = inside[correlated[k]]
+    for row in range(matrix.shape[0]):
+        for column in range(matrix.shape[1]):
+            of_b[column] += matrix[row, column] * inside[row]
+    count, density = w.shape[0], of_logp.item()
+    of_drawn, drawn = np.empty(count), np.empty(count)
+    for effect in range(count):
+        of_drawn[effect] = inside[place[effect]]
+    # Those that lead come first and follow nothing themselves.
+    leading = 0
+    for effect in range(count):
+        for k in range(lead.shape[1]):
+            if lead[effect, k] < b.shape[0] + count:
+                leading = max(leading, lead[effect, k] + 1 - b.shape[0])
+    for effect in range(leading):
+        s = sd[scale[effect]]
+        spread = math.sqrt(1.0 + precision[effect] * s * s)
+        z = (w[effect] + s * mode[effect] * total[effect] / spread) / spread
+        drawn[effect] = s * z
+    for effect in range(count - 1, -1, -1):
+        s = sd[scale[effect]]
+        spread = math.sqrt(1.0 + precision[effect] * s * s)
+        expected = _moved(effect, b, drawn, others, mode_of_b, mode, mode_of_others, lead, weight)
+        middle = s * expected * total[effect] / spread
+        z = (w[effect] + middle) / spread
+        if tail[effect] < 0:
+            steep = z
+        else:
+            v = nu[tail[effect]]
+            steep = (v + 1.0) * z / (v + z * z)
+            grown = digamma(0.5 * v + 0.5) - digamma(0.5 * v) - 1.0 / v - math.log1p(z * z / v)
+            of_nu[tail[effect]] += density * 0.5 * (grown + steep * z / v)
+        of_z = of_drawn[effect] * s - density * steep
+        of_middle = of_z / spread
+        of_w[effect] = of_middle
+        of_spread = -(density + of_z * z + of_middle * middle) / spread
+        of_expected = of_middle * s * total[effect] / spread
+        of_sd[scale[effect]] += (
+            of_drawn[effect] * z
+            + of_middle * expected * total[effect] / spread
+            + of_spread * precision[effect] * s / spread
+        )
+        for k in range(lead.shape[1]):
+            at = lead[effect, k]
+            if at < b.shape[0]:
+                of_b[at] += weight[effect, k] * of_expected
+            elif at >= b.shape[0] + count:
+                of_others[at - b.shape[0] - count] += weight[effect, k] * of_expected
+            else:
+                of_drawn[at - b.shape[0]] += weight[effect, k] * of_expected
+    return of_b, of_sd, of_w, of_others, of_nu

@@ -1,0 +1,392 @@
+"""The mode of the effects: where the chains start, and how well the answers know each effect.
+
+From a start at random the first trajectories gain so much energy that they may end where the
+likelihood is flat and its surroundings are steep, and a chain that is there stays there: the
+width of the cutpoints of a model that never answers at the ends has no upper bound but its prior.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from polbayes.errors import UserError
+from polbayes.fit.density import kernel
+from polbayes.fit.density.layout import Block, Gathering, Layout
+from polbayes.fit.density.observed import likelihood_parts
+from polbayes.fit.density.orientation import anchored, first_discriminations
+from polbayes.fit.density.reliability import curvature, known
+from polbayes.fit.families import kinds
+from polbayes.fit.spec.cells import Cells, levels
+from polbayes.fit.spec.priors import CONSTANT
+from polbayes.fit.spec.spec import Spec
+
+# Scales of effects while their mode is looked for: first all the same, then as found.
+_FIRST_SCALE = 0.5
+_ROUNDS = 4
+_LEAST_SCALE, _LARGEST_SCALE = 0.1, 3.0
+
+# That of discriminations is not looked for: of a product, the mode has one side large and the other
+# small, much more so than the posterior.
+_DISCRIMINATION = 0.25
+
+# Two correlated coefficients are drawn as they are where the data know them with this reliability
+# on average, and as standardised deviates where they do not: the funnel between scales and effects
+# opens where the data know the effects less well than their scales do. This changes how fast the
+# posterior is explored, not the posterior.
+_CENTRE_FROM = 0.9
+
+# Logarithms of decisiveness are looked for between these.
+_DECISIVENESS, _SHARPEST = (-1.5, 3.5), 3.5
+
+# Where they may have either sign they are of the size of what they are multiplied with.
+_SIGNED = 1.0
+
+# Degrees of freedom of t distributions are first these; the mode is that of normal effects.
+FIRST_TAIL = 10.0
+
+# An effect that the answers know perfectly would leave its deviate without a spread.
+_MOST = 1 - 1e-6
+
+# Of the penalty on coefficients of common terms.
+_PRECISION = 0.25
+
+# Coefficients, effects and logarithms of scales are looked for within this distance of 0: where
+# all answers are the same number, the likelihood has no bound as the residual scale goes to 0.
+_FARTHEST = 50.0
+
+# Chains start this far from the mode at most: in scales for effects, in units for coefficients
+# and in logarithms for what is positive.
+JITTER = 0.3
+
+
+@dataclass(frozen=True)
+class Start:
+    """Values near the mode, for every variable of the model.
+
+    Parameters
+    ----------
+    coefficients
+        ``[coefficient]`` of the common parts.
+    scales
+        ``[scale]`` of the group-specific terms.
+    effects
+        ``[effect]`` group-specific effects at their place in the vector (zeros before them).
+    gaps
+        ``[gap]`` distances of the cutpoints.
+    readings
+        ``[number]`` from which confusion matrices are made (`polbayes.fit.coder_errors.confusion`).
+    reliability
+        ``[effect]`` of the group-specific effects, given their scales and what they follow: the
+        share of their variance that the answers take away (zeros before them). Correlated ones
+        follow nothing.
+    follows, weight
+        ``[effect, lead]`` which coefficients and leading effects (in the order of
+        `leading_columns`) an effect follows, and how far.
+    """
+
+    coefficients: np.ndarray
+    scales: np.ndarray
+    effects: np.ndarray
+    gaps: np.ndarray
+    readings: np.ndarray
+    reliability: np.ndarray
+    follows: np.ndarray
+    weight: np.ndarray
+
+    def free(self, block: Block) -> np.ndarray:
+        """Return a term's effects in the coordinates that the constraints leave free.
+
+        The inverse of what the model does to them (`polbayes.fit.density.model`).
+        """
+        effects, within = self.effects[block.start : block.stop], block.within()
+        last = np.setdiff1d(np.arange(block.size), block.free)
+        move = np.zeros(block.size)
+        for at in last:
+            others = within == within[at]
+            n = others.sum()
+            move[others] = np.sqrt(n) * effects[at] / (n + np.sqrt(n))
+        return (effects - move)[block.free]
+
+
+def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
+    """Maximise the likelihood with a normal penalty on every effect."""
+    rows, coefficients = layout.matrix.shape
+    gaps = spec.observation.gaps(len(cells.points))
+    inner_stop = coefficients + layout.blocks[-1].stop - rows
+    scale_of = _scale_of_effects(layout)
+    held = np.array([part == "discrimination" for part, _, _ in layout.scales], dtype=bool)
+    scales = np.where(held, _SIGNED if spec.signed else _DISCRIMINATION, _FIRST_SCALE)
+    leading, terms = leading_columns(layout), _parts(layout, spec, cells)
+    priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
+    constant = np.array([p.values[0] if p.name == CONSTANT else np.nan for p in priors])
+    scales = np.where(np.isnan(constant), scales, constant)
+    held |= ~np.isnan(constant)
+    copies = np.array(layout.copies, dtype=int)
+    held[copies] = True  # they enter the likelihood, and are looked for with its mode
+    free = copies[np.isnan(constant[copies])]
+    x = np.concatenate([np.zeros(inner_stop + gaps), np.log(scales[free])])
+    unit = _Unit.of(layout, cells) if spec.sampled_items else None
+    still = np.empty(0, dtype=int) if unit is None else unit.columns
+    if spec.signed:
+        x[coefficients:inner_stop] = first_discriminations(layout, spec, cells)[rows:]
+    wide = np.array([p.values[0] if p.name == "HalfNormal" else np.inf for p in priors])
+    for turn in range(_ROUNDS + 1):
+        x = _mode(x, layout, terms, gaps, scales, free, scale_of, still)
+        scales[free] = np.exp(x[inner_stop + gaps :])
+        inner, widths = x[coefficients:inner_stop], np.exp(x[inner_stop : inner_stop + gaps])
+        effects = np.concatenate([layout.matrix @ x[:coefficients], inner, scales[copies]])
+        bend = curvature(layout, terms, effects, widths)
+        precision = np.concatenate([np.full(coefficients, _PRECISION), scales[scale_of] ** -2.0])
+        found = known(layout, bend, precision, leading)
+        if turn == _ROUNDS:
+            break
+        known_share = np.clip(1 - found.after / found.before, 0, 1)
+        squares = np.bincount(scale_of, weights=inner**2, minlength=len(scales))
+        share = np.bincount(scale_of, weights=known_share, minlength=len(scales))
+        likely = np.clip(_scales(squares, share, wide), _LEAST_SCALE, _LARGEST_SCALE)
+        scales = np.where(held, scales, likely)
+        if unit is not None:
+            x = unit.rescaled(x, inner, known_share)
+    for dimension, theta in zip(spec.anchors, anchored(layout, spec, cells) @ effects, strict=True):
+        if theta <= 0:
+            raise UserError(
+                f"analysis.anchor.{dimension}: {spec.anchors[dimension]} is not clearly on one "
+                "side of the middle, so it cannot say which way is right; name another model."
+            )
+    effects = effects[: layout.blocks[-1].stop]
+    reliability = np.zeros(len(effects))
+    alone = np.concatenate([np.full(b.size, not b.correlated) for b in layout.blocks])[rows:]
+    after = np.where(alone, found.following, found.after)
+    reliability[rows:] = np.clip(1 - after / found.before, 0.0, _MOST)
+    before = ((rows, 0), (0, 0))
+    follows, weight = np.pad(found.index, before), np.pad(found.weight, before)
+    for block in layout.blocks:
+        within = block.within()
+        if (within >= 0).any():
+            here = effects[block.start : block.stop]
+            number = np.unique(within, return_inverse=True)[1]
+            here -= (np.bincount(number, weights=here) / np.bincount(number))[number]
+    readings = cells.read.coder.prior if cells.read else np.empty(0)
+    return Start(x[:coefficients], scales, effects, widths, readings, reliability, follows, weight)
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """What a decisiveness is multiplied with, where quirks are sampled: the mode has no say in it.
+
+    Of a product, the mode has one side large and the other small, much more so than the posterior.
+    The decisiveness of a model is therefore held while the mode is looked for, and then made so
+    much larger as its quirks are larger than the unit.
+
+    Parameters
+    ----------
+    columns
+        Of the coefficients and effects of decisiveness.
+    matrix
+        ``[model, column]`` how they enter each model's decisiveness, averaged over its cells.
+    effect, model
+        Places of the quirks among the group-specific effects, and ``[quirk]`` whose they are.
+    unit
+        The known scale of quirks.
+    """
+
+    columns: np.ndarray
+    matrix: np.ndarray
+    effect: np.ndarray
+    model: np.ndarray
+    unit: float = 1.0
+
+    @staticmethod
+    def of(layout: Layout, cells: Cells) -> "_Unit | None":
+        """Find it; None where quirks are integrated out."""
+        rows = len(layout.matrix)
+        for block in layout.blocks:
+            group = block.group
+            if block.part != "quirk" or not group or set(group.term.factors) != {"model", "item"}:
+                continue
+            model, table = levels(cells.frame, ["model"])
+            number = {name: k for k, name in enumerate(table["model"])}
+            g = layout.answers
+            part = slice(g.roles[kernel.DECISIVENESS], g.roles[kernel.DECISIVENESS + 1])
+            index = g.index[:, part]
+            weight = np.broadcast_to(g.weight[:, part], index.shape)
+            share = 1.0 / np.bincount(model)[model]
+            wide = np.zeros((len(table), layout.size))
+            np.add.at(wide, (model[:, None], index), weight * share[:, None])
+            matrix = np.hstack([wide[:, :rows] @ layout.matrix, wide[:, rows:]])
+            used = np.flatnonzero(matrix.any(axis=0))
+            return _Unit(
+                used,
+                matrix[:, used],
+                block.start - rows + np.arange(block.size),
+                group.levels["model"].map(number).to_numpy(),
+            )
+        return None
+
+    def rescaled(self, x: np.ndarray, inner: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """Return the coordinates with decisiveness as large as the quirks say."""
+        squares = np.bincount(self.model, weights=inner[self.effect] ** 2)
+        known = np.bincount(self.model, weights=share[self.effect])
+        found = np.sqrt((squares + 1.0) / (known + 1.0)) / self.unit
+        wanted = np.clip(self.matrix @ x[self.columns] + np.log(found), *_DECISIVENESS)
+        ridge = self.matrix.T @ self.matrix + 1e-3 * np.eye(len(self.columns))
+        out = x.copy()
+        out[self.columns] = np.linalg.solve(ridge, self.matrix.T @ wanted)
+        return out
+
+
+def _parts(layout: Layout, spec: Spec, cells: Cells) -> list[tuple[int, np.ndarray, Gathering]]:
+    """Return the likelihood with a coder's readings taken for true, which is near enough."""
+    return likelihood_parts(layout, spec, cells, naive=True)
+
+
+def _scales(squares: np.ndarray, share: np.ndarray, wide: np.ndarray) -> np.ndarray:
+    """Return the likeliest scales s: where share / s² = squares / s⁴ - 1 / wide².
+
+    That is the fixed point of MacKay (1992) with a half-normal prior of scale `wide`.
+
+    Parameters
+    ----------
+    squares
+        ``[scale]`` sum of squares of the effects at the mode.
+    share
+        ``[scale]`` sum of their reliabilities: how many effects the data know.
+    wide
+        ``[scale]`` infinite without such a prior.
+    """
+    root = np.sqrt(share**2 + 4 * squares / wide**2)
+    return np.sqrt(2 * squares / np.maximum(share + root, 1e-9))
+
+
+def leads(block: Block) -> bool:
+    """Whether other effects follow a term's.
+
+    They follow discriminations: of an item that is far from all models the answers know the
+    product of discrimination and distance, so that both can only change together. And they follow
+    difficulties, which are the mean of what a handful of models think of a statement. Correlated
+    effects lead, too (`leading_columns`).
+    """
+    leading = block.part in ("discrimination", "difficulty")
+    return leading and block.group is not None and not block.correlated
+
+
+def leading_columns(layout: Layout) -> np.ndarray:
+    """Return the columns of what effects may follow.
+
+    First the coefficients, then leading terms, then pairs of correlated effects: what a model
+    thinks of single statements follows its leaning, of which the answers know the sum.
+    """
+    rows, coefficients = layout.matrix.shape
+    pieces = [np.arange(coefficients)]
+    pieces += [coefficients - rows + b.start + b.free for b in layout.blocks if leads(b)]
+    pieces += [coefficients - rows + b.start + b.free for b in layout.blocks if b.correlated]
+    return np.concatenate(pieces)
+
+
+def centre(layout: Layout, start: Start) -> Layout:
+    """Decide for every pair of correlated coefficients how it is drawn."""
+    blocks = []
+    for block in layout.blocks:
+        if block.correlated:
+            known = start.reliability[block.start : block.stop].mean()
+            block = replace(block, centred=bool(known >= _CENTRE_FROM))
+        blocks.append(block)
+    if layout.integrating is None:
+        return replace(layout, blocks=tuple(blocks))
+    integrating = replace(layout.integrating, blocks=tuple(blocks[:-1]))
+    return replace(layout, blocks=tuple(blocks), integrating=integrating)
+
+
+def _scale_of_effects(layout: Layout) -> np.ndarray:
+    """Return ``[effect]`` the scale of every group-specific effect, in the vector's order."""
+    pieces = [block.every_scale for block in layout.blocks if block.group is not None]
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype=int)
+
+
+def _mode(
+    x: np.ndarray,
+    layout: Layout,
+    terms: Sequence[tuple[int, np.ndarray, Gathering]],
+    gaps: int,
+    scales: np.ndarray,
+    free: np.ndarray,
+    scale_of: np.ndarray,
+    still: np.ndarray,
+) -> np.ndarray:
+    """Find the coefficients, effects, and logarithms of gaps and free scales that are most likely.
+
+    Of the scales, `free` are those that enter the likelihood and are not known; the coordinates
+    `still` are left as they are.
+    """
+    from scipy.optimize import minimize
+
+    rows, coefficients = layout.matrix.shape
+    inner = len(x) - gaps - len(free)
+    precision = np.concatenate(
+        [
+            np.full(coefficients, _PRECISION),
+            scales[scale_of] ** -2.0,
+            np.ones(gaps + len(free)),
+        ]
+    )
+    middle = np.concatenate([np.zeros(inner + gaps), np.full(len(free), np.log(_FIRST_SCALE))])
+    own, copies = scales.copy(), np.array(layout.copies, dtype=int)
+    place = {scale: layout.blocks[-1].stop + k for k, scale in enumerate(layout.copies)}
+    behind = np.array([place[scale] for scale in free], dtype=int)
+
+    def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
+        own[free] = np.exp(x[inner + gaps :])
+        effects = np.concatenate(
+            [layout.matrix @ x[:coefficients], x[coefficients:inner], own[copies]]
+        )
+        value, gradient = precision @ (x - middle) ** 2 / 2, precision * (x - middle)
+        for kind, answers, at in terms:
+            widths = np.exp(x[inner : inner + gaps]) if kind == kinds.ORDINAL else np.empty(0)
+            total, slopes, of_gaps, _ = kernel.evaluate(
+                effects, widths, np.empty(0), kind, answers, *at.arrays.values()
+            )
+            value -= total
+            gradient[:coefficients] -= layout.matrix.T @ slopes[:rows]
+            gradient[coefficients:inner] -= slopes[rows : layout.blocks[-1].stop]
+            gradient[inner : inner + len(widths)] -= of_gaps * widths
+            gradient[inner + gaps :] -= slopes[behind] * own[free]
+        return value, gradient
+
+    bounds = [(-_FARTHEST, _FARTHEST)] * len(x)
+    for at in _decided(layout):
+        bounds[at] = (-_SHARPEST, _SHARPEST)
+    for at in still:
+        bounds[at] = (x[at], x[at])
+    found = minimize(loss, x, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 100})
+    return np.asarray(found.x)
+
+
+def _decided(layout: Layout) -> np.ndarray:
+    """Return the columns of coefficients and effects of decisiveness."""
+    rows, coefficients = layout.matrix.shape
+    common = [k for k, (part, *_) in enumerate(layout.coefficients) if part == "decisiveness"]
+    pieces = [np.array(common, dtype=int)]
+    for block in layout.blocks:
+        if block.part == "decisiveness" and block.group is not None:
+            pieces.append(coefficients - rows + np.arange(block.start, block.stop))
+    return np.concatenate(pieces)
+
+
+def around(value: np.ndarray, spread: "np.ndarray | float" = 1.0) -> Any:
+    """Return an expression that draws a start around a value, anew for every chain."""
+    return np.asarray(value, dtype=float) + _jitter(value) * spread
+
+
+def around_positive(value: np.ndarray) -> Any:
+    """Return an expression that draws a start around a positive value, anew for every chain."""
+    import pytensor.tensor as pt
+
+    return np.asarray(value, dtype=float) * pt.exp(_jitter(value))
+
+
+def _jitter(value: np.ndarray) -> Any:
+    import pytensor.tensor as pt
+
+    return pt.random.uniform(-JITTER, JITTER, size=np.shape(value))

@@ -1,0 +1,58 @@
+"""The parts of the likelihood, and the answers as the kernel takes them."""
+
+import numpy as np
+
+from polbayes.fit.coder_errors.misclassification import Readings
+from polbayes.fit.density.layout import Gathering, Layout
+from polbayes.fit.families import kinds
+from polbayes.fit.families.base import logs
+from polbayes.fit.spec.cells import Cells
+from polbayes.fit.spec.spec import Spec
+
+
+def answers_of(spec: Spec, cells: Cells) -> np.ndarray:
+    """Return ``[cell, column]`` the answers as the family's compiled likelihood takes them."""
+    return spec.observation.answers(cells.counts, cells.value)
+
+
+def validity_answers(cells: Cells) -> np.ndarray:
+    """Return ``[cell, 2]`` unusable and usable answers, or logarithms of the mass and the rest."""
+    if cells.mass.size:
+        return logs(cells.mass)
+    return np.stack([cells.asked - cells.answered, cells.answered], axis=1)
+
+
+def read_answers(read: Readings) -> np.ndarray:
+    """Return ``[cell, column]`` which confusion matrix holds, the odds of none, and the counts."""
+    return np.column_stack([read.table, read.odds, read.counts])
+
+
+def likelihood_parts(
+    layout: Layout, spec: Spec, cells: Cells, *, naive: bool = False
+) -> list[tuple[int, np.ndarray, Gathering]]:
+    """Return observation model, answers and gathering of each part of the likelihood.
+
+    Parameters
+    ----------
+    layout
+        Where the effects are.
+    spec
+        The analysis spec.
+    cells
+        Distinct cells and their answers.
+    naive
+        Whether what a coder read is taken for true.
+
+    Returns
+    -------
+    list of tuple
+        That of the answers first, then that of their validity where the spec has one.
+    """
+    kind, answers = spec.observation.kind, answers_of(spec, cells)
+    if cells.read is not None and not naive:
+        kind, answers = kinds.READ, read_answers(cells.read)
+    parts = [(kind, answers, layout.answers)]
+    if layout.validity is not None:
+        kind = spec.observation.kind if cells.mass.size else kinds.BINOMIAL
+        parts.append((kind, validity_answers(cells), layout.validity))
+    return parts

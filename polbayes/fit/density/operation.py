@@ -1,0 +1,200 @@
+"""Kernel and expansion as operations of PyTensor."""
+
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.gradient import DisconnectedType
+from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.op import Op
+from pytensor.link.numba.dispatch import basic as numba_basic
+from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
+
+from polbayes.fit.coder_errors import confusion
+from polbayes.fit.compilation import source_of
+from polbayes.fit.density import expansion, kernel
+
+# PyTensor keeps what it compiled on disk, and would go on using it after an upgrade: the number of
+# the source is part of what it is kept under.
+
+# Of the arguments of `expand` the first five are sampled; the effects are as many as these two.
+_SAMPLED = 5
+_PLACES = _SAMPLED + len(expansion.KNOWN)
+_GROUP, _COPIED = (_PLACES + expansion.PLACES.index(name) for name in ("group", "copied"))
+
+
+class LogLikelihood(Op):
+    """Log-likelihood of all cells, and its gradients (`polbayes.fit.density.kernel.evaluate`)."""
+
+    __props__ = ()
+
+    def make_node(self, *inputs: Any) -> Apply:
+        """Take the arguments of `evaluate`."""
+        outputs = [pt.dscalar(), pt.dvector(), pt.dvector(), pt.dvector()]
+        return Apply(self, [pt.as_tensor(i) for i in inputs], outputs)
+
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+        """Compute the outputs outside of a numba-compiled graph."""
+        effects, gaps, confusion, kind, *rest = inputs
+        total, *slopes = kernel.evaluate(effects, gaps, confusion, int(kind), *rest)
+        for output, value in zip(outputs, (np.asarray(total), *slopes), strict=True):
+            output[0] = value
+
+    def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
+        """Give the gradients the lengths of what they are with respect to."""
+        return [(), *shapes[:3]]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        """Only the log-likelihood is differentiated, by effects, gaps and confusion."""
+        return [[position < 3, *[False] * 3] for position in range(len(node.inputs))]
+
+    def L_op(  # noqa: N802 (PyTensor's name)
+        self, inputs: Any, outputs: Any, output_grads: Any
+    ) -> list[Variable]:
+        """Use the slopes, which were computed with the value."""
+        slope = output_grads[0]
+        constant = [DisconnectedType()() for _ in inputs[3:]]
+        return [*(slope * of for of in outputs[1:]), *constant]
+
+
+@register_funcify_default_op_cache_key(LogLikelihood)
+def _in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
+    return kernel.evaluate_arrays, source_of(kernel)
+
+
+class Effects(Op):
+    """All effects, and the density of their coordinates (`polbayes.fit.density.expansion`)."""
+
+    __props__ = ()
+
+    def make_node(self, *inputs: Any) -> Apply:
+        """Take the arguments of `expand`."""
+        return Apply(self, [pt.as_tensor(i) for i in inputs], [pt.dvector(), pt.dscalar()])
+
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+        """Compute the outputs outside of a numba-compiled graph."""
+        outputs[0][0], outputs[1][0] = expansion.expand(*inputs)
+
+    def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
+        """There are as many effects as numbers of groups, and copies of scales."""
+        return [(shapes[_GROUP][0] + shapes[_COPIED][0],), ()]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        """Only what is sampled is differentiated."""
+        return [[position < _SAMPLED] * 2 for position in range(len(node.inputs))]
+
+    def L_op(  # noqa: N802 (PyTensor's name)
+        self, inputs: Any, outputs: Any, output_grads: Any
+    ) -> list[Variable]:
+        """Pull the slopes back."""
+        slopes = [
+            slope.zeros_like() if isinstance(grad.type, DisconnectedType) else grad
+            for slope, grad in zip(outputs, output_grads, strict=True)
+        ]
+        found: Any = EffectsSlopes()(*inputs, *slopes)
+        return [*found, *(DisconnectedType()() for _ in inputs[_SAMPLED:])]
+
+
+class EffectsSlopes(Op):
+    """Slopes of `Effects`: see `polbayes.fit.density.expansion.pull_back`."""
+
+    __props__ = ()
+
+    def make_node(self, *inputs: Any) -> Apply:
+        """Take the arguments of `pull_back`."""
+        return Apply(
+            self, [pt.as_tensor(i) for i in inputs], [pt.dvector() for _ in range(_SAMPLED)]
+        )
+
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+        """Compute the outputs outside of a numba-compiled graph."""
+        for output, value in zip(outputs, expansion.pull_back(*inputs), strict=True):
+            output[0] = value
+
+    def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
+        """Give the slopes the lengths of what they are with respect to."""
+        return shapes[:_SAMPLED]
+
+
+@register_funcify_default_op_cache_key(Effects)
+def _effects_in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
+    return expansion.expand, source_of(expansion)
+
+
+@register_funcify_default_op_cache_key(EffectsSlopes)
+def _slopes_in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
+    return expansion.pull_back, source_of(expansion)
+
+
+class Confusion(Op):
+    """Confusion matrices: see `polbayes.fit.coder_errors.confusion.expand`.
+
+    Parameters
+    ----------
+    tables, points, bins
+        Their numbers.
+    """
+
+    __props__ = ("tables", "points", "bins")
+
+    def __init__(self, tables: int, points: int, bins: int) -> None:
+        self.tables, self.points, self.bins = tables, points, bins
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The numbers of confusion matrices, points and bins."""
+        return self.tables, self.points, self.bins
+
+    def make_node(self, *inputs: Any) -> Apply:
+        """Take the gamma variables."""
+        return Apply(self, [pt.as_tensor(i) for i in inputs], [pt.dvector()])
+
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+        """Compute the output outside of a numba-compiled graph."""
+        outputs[0][0] = confusion.expand(inputs[0], *self.sizes)
+
+    def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
+        """Of the sizes alone."""
+        readings = self.points * self.bins
+        return [(pt.constant((self.tables + 1) * (self.points + 1) * readings),)]
+
+    def L_op(  # noqa: N802 (PyTensor's name)
+        self, inputs: Any, outputs: Any, output_grads: Any
+    ) -> list[Variable]:
+        """Pull the slopes back."""
+        found: Any = ConfusionSlopes(*self.sizes)(*inputs, *output_grads)
+        return [found]
+
+
+class ConfusionSlopes(Confusion):
+    """Slopes of `Confusion`: see `polbayes.fit.coder_errors.confusion.pull_back`."""
+
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+        """Compute the output outside of a numba-compiled graph."""
+        outputs[0][0] = confusion.pull_back(inputs[0], *self.sizes, inputs[1])
+
+    def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
+        """Give the slopes the length of what they are with respect to."""
+        return shapes[:1]
+
+
+@register_funcify_default_op_cache_key(Confusion)
+def _confusion_in_numba(op: Confusion, node: Apply, **kwargs: Any) -> tuple[Any, int]:
+    tables, points, bins = op.sizes
+
+    @numba_basic.numba_njit
+    def expand(numbers: np.ndarray) -> np.ndarray:
+        return confusion.expand(numbers, tables, points, bins)
+
+    return expand, source_of(confusion)
+
+
+@register_funcify_default_op_cache_key(ConfusionSlopes)
+def _confusion_slopes_in_numba(op: Confusion, node: Apply, **kwargs: Any) -> tuple[Any, int]:
+    tables, points, bins = op.sizes
+
+    @numba_basic.numba_njit
+    def pull_back(numbers: np.ndarray, of: np.ndarray) -> np.ndarray:
+        return confusion.pull_back(numbers, tables, points, bins, of)
+
+    return pull_back, source_of(confusion)

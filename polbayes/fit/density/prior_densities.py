@@ -1,0 +1,218 @@
+"""Densities of single numbers (coefficients, scales, distances, correlations) and their slopes.
+
+Each is a function of a coordinate x that may be any number: the value itself, or its logarithm
+where the value is positive, or the logit of (1 + r) / 2 for a correlation r. The density of x has
+that of the value and the Jacobian in it, and is up to a constant.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polbayes.fit.compilation import compiled
+from polbayes.fit.density.layout import Block, Layout
+from polbayes.fit.spec.cells import Cells
+from polbayes.fit.spec.priors import CONSTANT, Prior
+from polbayes.fit.spec.spec import Spec
+
+# Densities. A correlation of two has under LKJ(eta) the density of (1 + r) / 2 ~ Beta(eta, eta).
+NORMAL, STUDENT_T, LAPLACE, GAMMA, LOG_NORMAL, CORRELATION, KNOWN = range(7)
+
+
+@dataclass(frozen=True)
+class Priors:
+    """Priors of what is sampled beside the effects.
+
+    Parameters
+    ----------
+    coefficients
+        ``[coefficient]`` of common terms.
+    scales
+        ``[scale]`` as they are sampled. Where effects are a scale times a deviate, the scale may
+        as well be negative: its absolute value is what counts, and a sampler that can pass through
+        zero does not get lost in the long tail that the logarithm of a small scale has.
+    gaps
+        ``[gap]`` distances of the cutpoints.
+    readings
+        ``[number]`` from which confusion matrices are made (`polbayes.fit.coder_errors.confusion`).
+    tails
+        ``[tail]`` degrees of freedom of t distributions.
+    """
+
+    coefficients: list[Prior]
+    scales: list[Prior]
+    gaps: list[Prior]
+    readings: list[Prior]
+    tails: list[Prior]
+
+
+def priors_of(layout: Layout, spec: Spec, cells: Cells) -> Priors:
+    """Look up the priors in a spec.
+
+    Parameters
+    ----------
+    layout
+        Where the effects are.
+    spec
+        The analysis spec.
+    cells
+        Distinct cells and their answers.
+    """
+    scales = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
+    for block in layout.blocks:
+        if not block.correlated:
+            for k in range(block.scales[0], sum(block.scales)):
+                scales[k] = scales[k].unfolded() or scales[k]
+    gaps = spec.observation.gaps(len(cells.points))
+    shapes = cells.read.coder.prior.tolist() if cells.read else []
+    return Priors(
+        [spec.prior(part, term) for part, term, _ in layout.coefficients],
+        scales,
+        [spec.cutpoint_prior] * gaps,
+        [Prior("Gamma", (shape, 1.0)) for shape in shapes],
+        [spec.prior(part, name, "nu") for part, name in layout.tails],
+    )
+
+
+def correlation_prior(block: Block, spec: Spec) -> Prior:
+    """Look up the prior of a term's correlations.
+
+    Parameters
+    ----------
+    block
+        The term.
+    spec
+        The analysis spec.
+    """
+    assert block.group is not None
+    return spec.prior(block.part, block.group.term.name, "cor")
+
+
+@dataclass(frozen=True)
+class Scalars:
+    """Some numbers with priors.
+
+    Parameters
+    ----------
+    kind
+        ``[number]`` one of the densities above.
+    arguments
+        ``[number, 3]`` of the density; for `KNOWN` the value.
+    positive
+        ``[number]`` whether the coordinate is the logarithm.
+    at
+        ``[number]`` place of the coordinate, -1 for `KNOWN`.
+    """
+
+    kind: np.ndarray
+    arguments: np.ndarray
+    positive: np.ndarray
+    at: np.ndarray
+
+    @property
+    def sampled(self) -> int:
+        """How many have a coordinate."""
+        return int((self.at >= 0).sum())
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What `evaluate` wants of it, in order."""
+        return self.kind, self.arguments, self.positive, self.at
+
+
+def scalars(priors: Sequence[Prior]) -> Scalars:
+    """Translate priors."""
+    rows = [_row(prior) for prior in priors]
+    kind = np.array([k for k, _, _ in rows], dtype=np.int64)
+    arguments = np.array([a for _, a, _ in rows], dtype=float).reshape(len(rows), 3)
+    positive = np.array([p for _, _, p in rows], dtype=bool)
+    at = np.where(kind == KNOWN, -1, np.cumsum(kind != KNOWN) - 1)
+    return Scalars(kind, arguments, positive, at)
+
+
+def _row(prior: Prior) -> tuple[int, tuple[float, float, float], bool]:
+    """Return density, arguments, and whether the values are positive."""
+    v = prior.values
+    match prior.name:
+        case "Normal":
+            return NORMAL, (v[0], v[1], 0.0), False
+        case "StudentT":
+            return STUDENT_T, (v[1], v[2], v[0]), False
+        case "Cauchy":
+            return STUDENT_T, (v[0], v[1], 1.0), False
+        case "Laplace":
+            return LAPLACE, (v[0], v[1], 0.0), False
+        case "HalfNormal":
+            return NORMAL, (0.0, v[0], 0.0), True
+        case "HalfStudentT":
+            return STUDENT_T, (0.0, v[1], v[0]), True
+        case "HalfCauchy":
+            return STUDENT_T, (0.0, v[0], 1.0), True
+        case "Exponential":
+            return GAMMA, (1.0, v[0], 0.0), True
+        case "Gamma":
+            return GAMMA, (v[0], v[1], 0.0), True
+        case "LogNormal":
+            return LOG_NORMAL, (v[0], v[1], 0.0), True
+        case "LKJ":
+            return CORRELATION, (v[0], 0.0, 0.0), False
+    assert prior.name == CONSTANT
+    return KNOWN, (v[0], 0.0, 0.0), False
+
+
+@compiled
+def _density(kind: int, value: float, a: np.ndarray) -> tuple[float, float]:
+    """Return the log-density at a value and its slope."""
+    if kind == NORMAL:
+        z = (value - a[0]) / a[1]
+        return -0.5 * z * z, -z / a[1]
+    if kind == STUDENT_T:
+        z = (value - a[0]) / a[1]
+        return (
+            -0.5 * (a[2] + 1.0) * math.log1p(z * z / a[2]),
+            -(a[2] + 1.0) * z / ((a[2] + z * z) * a[1]),
+        )
+    if kind == LAPLACE:
+        z = (value - a[0]) / a[1]
+        return -abs(z), -math.copysign(1.0, z) / a[1]
+    if kind == GAMMA:
+        return (a[0] - 1.0) * math.log(value) - a[1] * value, (a[0] - 1.0) / value - a[1]
+    z = (math.log(value) - a[0]) / a[1]  # LOG_NORMAL
+    return -0.5 * z * z - math.log(value), -(z / a[1] + 1.0) / value
+
+
+@compiled
+def evaluate(
+    x: np.ndarray, kind: np.ndarray, arguments: np.ndarray, positive: np.ndarray, at: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Compute values and densities.
+
+    Returns
+    -------
+    values, slopes, of_density, logp
+        ``[number]`` values, their slopes and those of the log-density with respect to their
+        coordinates; and the log-density.
+    """
+    size = kind.shape[0]
+    values, slopes, of_density, total = np.empty(size), np.zeros(size), np.zeros(size), 0.0
+    for k in range(size):
+        a = arguments[k]
+        if kind[k] == KNOWN:
+            values[k] = a[0]
+        elif kind[k] == CORRELATION:
+            share, rest = 1.0 / (1.0 + math.exp(-x[at[k]])), 1.0 / (1.0 + math.exp(x[at[k]]))
+            values[k], slopes[k] = share - rest, 2.0 * share * rest
+            total += a[0] * (math.log(share) + math.log(rest))
+            of_density[k] = a[0] * (rest - share)
+        elif positive[k]:
+            values[k] = slopes[k] = math.exp(x[at[k]])
+            logp, slope = _density(kind[k], values[k], a)
+            total += logp + x[at[k]]
+            of_density[k] = slope * values[k] + 1.0
+        else:
+            values[k], slopes[k] = x[at[k]], 1.0
+            logp, of_density[k] = _density(kind[k], values[k], a)
+            total += logp
+    return values, slopes, of_density, total

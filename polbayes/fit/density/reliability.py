@@ -1,0 +1,217 @@
+"""How well the data know each varying effect, from the curvature of the likelihood at a mode.
+
+Looked at alone, the discrimination of a statement is known well by a thousand answers; but the
+quirks of a handful of models explain them about as well. What counts is the uncertainty of an
+effect beside all others, and that is in the inverse of the whole curvature.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy import linalg, sparse
+
+from polbayes.fit.density import kernel
+from polbayes.fit.density.layout import Block, Gathering, Layout
+from polbayes.fit.families import kinds
+
+# Step of second differences of a cell's log-likelihood.
+_STEP = 1e-2
+
+# The inverse of larger matrices is not computed; effects count as if they were alone.
+_LARGEST = 4000
+
+# Of the curvature of a cell: a residual scale near 0 has no bound.
+_SHARPEST = 1e6
+
+# In smaller ones nothing is eliminated first, nor are effects that sum to zero in small groups.
+_SMALL = 1000
+_FEW_IN_GROUP = 20
+
+# So many of the effects that are eliminated are put back at a time.
+_CHUNK = 2048
+
+# So many of the leading coefficients and effects does an effect follow.
+_FEW = 6
+
+# Precision of a mean that is zero by construction.
+_EXACT = 1e6
+
+
+def curvature(
+    layout: Layout,
+    terms: Sequence[tuple[int, np.ndarray, Gathering]],
+    effects: np.ndarray,
+    gaps: np.ndarray,
+) -> sparse.csr_array:
+    """Return the curvature of minus the log-likelihood (its Gauss-Newton part).
+
+    Returns
+    -------
+    scipy.sparse.csr_array
+        ``[column, column]``, first the coefficients of common terms, then the varying effects.
+    """
+    rows, coefficients = layout.matrix.shape
+    stop = layout.blocks[-1].stop
+    columns = coefficients + stop - rows
+    expand = sparse.block_diag(
+        [sparse.csr_array(layout.matrix), sparse.eye_array(stop - rows)], format="csr"
+    )
+    total = sparse.csr_array((columns, columns))
+    for kind, answers, at in terms:
+        widths = gaps if kind == kinds.ORDINAL else np.empty(0)
+        eta, own = kernel.forward(effects, *at.plain)
+        sharp, spread = kernel.sharpness(effects, *at.plain)
+        entering = effects[at.index] * at.weight
+        by_role = [entering[:, first:stop].sum(axis=1) for first, stop in pairwise(at.roles)]
+        growth, discriminated = np.exp(by_role[3]), by_role[1]
+        scale = growth * (by_role[4] if at.roles[5] > at.roles[4] else 1.0)
+        s, one = at.keying * sharp, np.ones(len(at.keying))
+        slopes = (
+            *(sharp, s * scale, s, s * scale * discriminated, s * growth * discriminated),
+            *(one, eta),
+        )
+        for roles, direction in (((0, 1, 2, 3, 4, 6), (1.0, 0.0)), ((5,), (0.0, 1.0))):
+            below, here, above = (
+                _logp(eta + k * direction[0], own + k * direction[1], spread, widths, kind, answers)
+                for k in (-_STEP, 0.0, _STEP)
+            )
+            bend = np.nan_to_num((2 * here - below - above) / _STEP**2, nan=0.0)
+            bend = np.clip(bend, 0.0, _SHARPEST)
+            part = np.concatenate([np.arange(at.roles[r], at.roles[r + 1]) for r in roles])
+            index, sizes = at.index[:, part], [at.roles[r + 1] - at.roles[r] for r in roles]
+            multiplied = np.repeat(np.array([slopes[r] for r in roles]), sizes, axis=0).T
+            weight = at.weight[:, part] * multiplied
+            cells = np.repeat(np.arange(len(s)), index.shape[1])
+            shape = (len(s), stop)
+            jacobian = sparse.csr_array((weight.ravel(), (cells, index.ravel())), shape) @ expand
+            total = total + jacobian.T @ jacobian.multiply(bend[:, None]).tocsr()
+    return total.tocsr()
+
+
+def _logp(
+    eta: np.ndarray,
+    own: np.ndarray,
+    spread: np.ndarray,
+    gaps: np.ndarray,
+    kind: int,
+    answers: np.ndarray,
+) -> np.ndarray:
+    """Return ``[cell]`` the log-likelihood, with a shift of this spread integrated out if any."""
+    if spread.any():
+        return kernel.shifted(eta, own, spread, gaps, answers)
+    return kernel.pointwise(eta, own, gaps, np.empty(0), kind, answers)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the answers know of the varying effects, given their scales.
+
+    Parameters
+    ----------
+    after, before
+        ``[effect]`` variances with the answers and without.
+    following
+        ``[effect]`` variances with the answers, given what leads.
+    index, weight
+        ``[effect, lead]`` places of a few leading coefficients and effects, and how much the
+        effect is expected to change by the change of each.
+    """
+
+    after: np.ndarray
+    before: np.ndarray
+    following: np.ndarray
+    index: np.ndarray
+    weight: np.ndarray
+
+
+def known(
+    layout: Layout, bend: sparse.csr_array, precision: np.ndarray, leading: np.ndarray
+) -> Known:
+    """Tell how uncertain every varying effect is beside all others.
+
+    Parameters
+    ----------
+    layout
+        Where the effects are.
+    bend
+        See `curvature`.
+    precision
+        ``[column]`` of the prior of each coefficient and effect.
+    leading
+        Columns of what the effects are to follow.
+    """
+    coefficients = layout.matrix.shape[1]
+    groups = [block for block in layout.blocks if block.group is not None]
+    shift = coefficients - layout.matrix.shape[0]
+    before = 1 / precision[coefficients:]
+    whole = (bend + sparse.dia_array((precision[None], 0), bend.shape)).tocsr()
+    single = np.setdiff1d(_single(groups, bend, shift), leading)
+    kept = np.setdiff1d(np.arange(len(precision)), single)
+    size = (len(precision), min(_FEW, len(leading)))
+    index, weight = np.zeros(size, dtype=int), np.zeros(size)
+    if len(kept) > _LARGEST:
+        rest = slice(coefficients, None)
+        after = 1 / whole.diagonal()[rest]
+        return Known(after, before, after, index[rest], weight[rest])
+    after, following = np.empty(len(precision)), np.empty(len(precision))
+    inside = whole[kept][:, kept].toarray()
+    if len(single):
+        alone = whole.diagonal()[single]
+        across = whole[single][:, kept]
+        scaled = across.multiply(1 / alone[:, None]).tocsr()
+        inside -= (across.T @ scaled).toarray()
+    place = np.full(len(precision), -1)
+    place[kept] = np.arange(len(kept))
+    for block in groups:
+        within = block.within()
+        for code in np.unique(within[within >= 0]):
+            at = shift + block.start + np.flatnonzero(within == code)
+            if place[at[0]] >= 0:
+                inside[np.ix_(place[at], place[at])] += _EXACT
+                before[at - coefficients] *= 1 - 1 / len(at)
+    inverse = linalg.inv(inside, assume_a="pos", overwrite_a=True, check_finite=False)
+    lead = place[leading]
+    of_lead = inverse[np.ix_(lead, lead)]
+    follow = np.linalg.solve(of_lead, inverse[lead]).T
+    after[kept] = inverse.diagonal()
+    following[kept] = after[kept] - (follow * inverse[:, lead]).sum(axis=1)
+    following[leading] = after[leading]
+    spread = np.sqrt(of_lead.diagonal())
+    index[kept], weight[kept] = _few(follow, spread)
+    weight[leading] = 0.0
+    for first in range(0, len(single), _CHUNK):
+        some = slice(first, first + _CHUNK)
+        rows, at = scaled[some], single[some]
+        also = -(rows @ follow)
+        after[at] = 1 / alone[some] + rows.multiply(rows @ inverse).sum(axis=1)
+        following[at] = after[at] - (also @ of_lead * also).sum(axis=1)
+        index[at], weight[at] = _few(also, spread)
+    rest = slice(coefficients, None)
+    return Known(after[rest], before, following[rest], index[rest], weight[rest])
+
+
+def _few(follow: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Keep of each row the entries that matter most."""
+    few = min(_FEW, follow.shape[1])
+    index = np.argsort(-abs(follow * spread), axis=1)[:, :few]
+    return index, np.take_along_axis(follow, index, axis=1)
+
+
+def _single(groups: Sequence[Block], bend: sparse.csr_array, shift: int) -> np.ndarray:
+    """Return the columns of the largest term of which every answer has one effect alone.
+
+    They are the ones that can be eliminated by division, and often most of all. That some of
+    them sum to zero is left aside: it matters little where they are many.
+    """
+    found = np.empty(0, dtype=int)
+    for block in groups if bend.shape[0] > _SMALL else ():
+        within = block.within()
+        number = np.unique(within[within >= 0], return_counts=True)[1]
+        at = np.arange(shift + block.start, shift + block.stop)
+        if len(at) <= len(found) or (number < _FEW_IN_GROUP).any():
+            continue
+        if bend[at][:, at].nnz <= len(at):
+            found = at
+    return found

@@ -1,0 +1,126 @@
+"""The families of mixed models, as Bambi has them: what differs between them, in one place."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+# Rows' responses, answers in them, predictors and the family's own parameter -> log-densities.
+LogDensity = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class MixedFamily:
+    """A family of Bambi's.
+
+    Parameters
+    ----------
+    link
+        The equation, with ``{response}``.
+    log_density
+        ``(y, n, eta, own) -> [row, draw]``: `y` and `n` are ``[row, 1]``, response and answers in
+        the row; `eta` is ``[row, draw]``; `own` is ``[draw]`` sigma or phi,
+        ``[draw, threshold]`` for an ordinal response, and empty otherwise.
+    responses
+        The responses that it fits; None for any column of numbers.
+    scale, bambi_scale
+        What the own parameter is called here and by Bambi; empty where there is none.
+    normal
+        Whether it is linear and normal, so that there are least squares and an exact posterior.
+    ordinal
+        Whether the response is a point of an ordered scale, with thresholds for an intercept.
+    whole
+        Whether the response is a whole number.
+    counted
+        Whether answers with the same predictors are added up.
+    inside
+        Whether the response must lie between 0 and 1, without the ends.
+    made_up
+        Responses that take turns where only the design is known.
+    """
+
+    link: str
+    log_density: LogDensity
+    responses: tuple[str, ...] | None = None
+    scale: str = ""
+    bambi_scale: str = ""
+    normal: bool = False
+    ordinal: bool = False
+    whole: bool = False
+    counted: bool = False
+    inside: bool = False
+    made_up: tuple[float, ...] = (0.0, 1.0)
+
+
+def _gaussian(y: np.ndarray, n: np.ndarray, eta: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    found: np.ndarray = -0.5 * ((y - eta) / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
+    return found
+
+
+def _beta(y: np.ndarray, n: np.ndarray, eta: np.ndarray, phi: np.ndarray) -> np.ndarray:
+    from scipy.special import betaln, expit
+
+    a, b = expit(eta) * phi, expit(-eta) * phi
+    found: np.ndarray = (a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - betaln(a, b)
+    return found
+
+
+def _binomial(y: np.ndarray, n: np.ndarray, eta: np.ndarray, own: np.ndarray) -> np.ndarray:
+    from scipy.special import gammaln, log_expit
+
+    ways = gammaln(n + 1) - gammaln(y + 1) - gammaln(n - y + 1)
+    found: np.ndarray = ways + y * log_expit(eta) + (n - y) * log_expit(-eta)
+    return found
+
+
+def _cumulative(y: np.ndarray, n: np.ndarray, eta: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    from scipy.special import log_expit
+
+    # Beyond the last cutpoints there is one at infinity.
+    ends = np.full((len(cuts), 1), np.inf)
+    edges = np.concatenate([-ends, cuts, ends], axis=1)
+    point = y[:, 0].astype(int)
+    below, above = edges[:, point].T - eta, edges[:, point + 1].T - eta
+    # log(F(above) - F(below)) without cancellation in either tail: for the logistic distribution
+    # F(a) - F(b) = F(a) F(-b) (1 - exp(b - a)).
+    with np.errstate(invalid="ignore"):
+        gap = np.where(np.isfinite(below) & np.isfinite(above), below - above, -np.inf)
+    found: np.ndarray = log_expit(above) + log_expit(-below) + np.log(-np.expm1(gap))
+    return found
+
+
+_TWO = ("agree", "usable")
+
+FAMILIES: Mapping[str, MixedFamily] = {
+    "gaussian": MixedFamily(
+        "{response} ~ Normal(η, σ)",
+        _gaussian,
+        scale="sigma",
+        bambi_scale="sigma",
+        normal=True,
+        made_up=(-1.0, 1.0),
+    ),
+    "beta": MixedFamily(
+        "{response} ~ Beta(mean = logistic(η), precision = φ)",
+        _beta,
+        scale="phi",
+        bambi_scale="kappa",
+        inside=True,
+        made_up=(0.25, 0.75),
+    ),
+    "bernoulli": MixedFamily("P({response}) = logistic(η)", _binomial, _TWO, whole=True),
+    "binomial": MixedFamily(
+        "number with {response} ~ Binomial(n, logistic(η)), n answers with the same predictors",
+        _binomial,
+        _TWO,
+        whole=True,
+        counted=True,
+    ),
+    "cumulative": MixedFamily(
+        "P({response} ≤ k) = logistic(c[k] − η), k = 1 … K − 1",
+        _cumulative,
+        ("stance", "rating"),
+        ordinal=True,
+        made_up=(-1.0, 0.0, 1.0),
+    ),
+}

@@ -1,0 +1,1 @@
+"""What is computed from the draws: named quantities, tables, checks, comparisons."""

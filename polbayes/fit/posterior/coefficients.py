@@ -1,0 +1,100 @@
+"""Coefficients of the ideology model: of common terms, and of groups of models."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.fit.spec.centring import attributes_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from polbayes.fit.density.model import Built
+
+
+def read_coefficients(built: "Built", drawn: "xr.Dataset") -> dict[str, Any]:
+    """Read the coefficients of common terms, and the effects of groups of models, off the draws.
+
+    Parameters
+    ----------
+    built
+        The model that was sampled.
+    drawn
+        Its draws, ``[chain, draw, ...]``.
+
+    Returns
+    -------
+    dict
+        ``coefficient[term]`` with the coordinates ``coefficient_part`` and
+        ``coefficient_name`` along it: what each part's formula multiplies its columns with, on
+        the part's own scale. ``group_effect[group_level]`` with the coordinates ``part``,
+        ``group``, ``varying`` and ``group_name``: the effect of every level of a term whose
+        grouping factors are attributes of the models (a family), the models themselves not
+        among them. Each where the spec has any.
+    """
+    out: dict[str, Any] = {}
+    if built.layout.coefficients:
+        parts, _, names = zip(*built.layout.coefficients, strict=True)
+        labels = [f"{part}: {name}" for part, name in zip(parts, names, strict=True)]
+        beside = {"coefficient_part": parts, "coefficient_name": names}
+        out["coefficient"] = _array(drawn["b"].to_numpy(), "term", labels, beside)
+    rows, positions = _group_levels(built)
+    if rows:
+        part, group, varying, level = zip(*rows, strict=True)
+        labels = [f"{p}: {g} [{x}]" + (f" {v}" if v else "") for p, g, v, x in rows]
+        beside = {"part": part, "group": group, "varying": varying, "group_name": level}
+        values = drawn["effects"].to_numpy()[..., positions]
+        out["group_effect"] = _array(values, "group_level", labels, beside)
+    return out
+
+
+def _group_levels(built: "Built") -> tuple[list[tuple[str, str, str, str]], list[int]]:
+    """Return part, group, what varies and level of the effects of groups of models, and where."""
+    attributes = attributes_of(built.cells.frame)
+    rows, positions = [], []
+    for block in built.layout.blocks:
+        group = block.group
+        if group is None or "model" in group.term.factors:
+            continue
+        if not attributes & set(group.term.factors):
+            continue
+        columns = ("",) if group.matrix is None else group.columns
+        for at, level in enumerate(group.labels):
+            for k, column in enumerate(columns):
+                rows.append((block.part, group.term.name, column, level))
+                positions.append(block.start + at * len(columns) + k)
+    return rows, positions
+
+
+def _array(values: np.ndarray, dim: str, labels: list[str], beside: dict[str, Any]) -> Any:
+    import xarray as xr
+
+    coords: dict[str, Any] = {dim: np.array(labels, dtype=object)}
+    coords |= {name: (dim, np.array(texts, dtype=object)) for name, texts in beside.items()}
+    return xr.DataArray(values, dims=("chain", "draw", dim), coords=coords)
+
+
+def coefficient_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.DataFrame"]:
+    """Summarise what `read_coefficients` reads off."""
+    tables = {}
+    if "coefficient" in posterior:
+        names = {"coefficient_part": "part", "coefficient_name": "term"}
+        tables["coefficients"] = _table(posterior["coefficient"], names, level)
+    if "group_effect" in posterior:
+        names = {"part": "part", "group": "group", "varying": "varying", "group_name": "level"}
+        tables["group_effects"] = _table(posterior["group_effect"], names, level)
+    return tables
+
+
+def _table(values: "xr.DataArray", names: dict[str, str], level: float) -> "pd.DataFrame":
+    import pandas as pd
+
+    from polbayes.fit.posterior.intervals import interval_table
+
+    plain = values.drop_vars([c for c in values.coords if c not in values.dims])
+    table = interval_table(plain, level, left=True).rename(columns={"level": "coverage"})
+    table["p_positive"] = 1 - table.pop("p_left")
+    about = pd.DataFrame({new: values[old].values for old, new in names.items()})
+    numbers = ["estimate", "sd", "lower", "upper", "p_positive", "coverage"]
+    return pd.concat([about, table[numbers]], axis=1)

@@ -1,0 +1,135 @@
+"""Differences between models, and whether they matter: contrasts with a region of equivalence.
+
+A difference of lean, or of the bias measure, within ``[-rope, rope]`` is practically none (the
+region of practical equivalence, ROPE). The decision compares the whole interval with the region
+(Kruschke 2018): a model stands ``left`` or ``right`` where all of the interval lies beyond the
+region on that side, both are ``equal`` where all of it lies inside, and otherwise it is
+``open``. Kruschke takes the interval of highest density; here it is equal-tailed, as all
+intervals are, so that the decision does not depend on the scale the bias is written on.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+MODEL, CENTRE = "model", "centre"
+LEFT, RIGHT, EQUAL, OPEN = "left", "right", "equal", "open"
+
+
+def contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.DataFrame":
+    """Compare every model with every other and with the centre.
+
+    Parameters
+    ----------
+    posterior
+        With ``theta``, ``lean`` and ``bias[model, dimension]`` and ``bias_total[model]``.
+    level
+        Probability of the equal-tailed intervals, in (0, 1).
+    rope
+        Half the width of the region of practical equivalence on the bias scale.
+    """
+    import pandas as pd
+
+    rows = []
+    for measure, dimension, values in _measured(posterior):
+        names = [str(model) for model in values["model"].values]
+        draws = values.transpose("chain", "draw", "model").to_numpy().reshape(-1, len(names))
+        about = {"measure": measure, "dimension": dimension}
+        width = np.nan if measure == "theta" else rope
+        for a, model in enumerate(names):
+            if measure != "theta":
+                place = {**about, "against": CENTRE, "model_a": model, "model_b": None}
+                rows.append({**place, **summary_of(draws[:, a], level=level, rope=width)})
+            for b in range(a + 1, len(names)):
+                pair = {**about, "against": MODEL, "model_a": model, "model_b": names[b]}
+                difference = draws[:, a] - draws[:, b]
+                rows.append({**pair, **summary_of(difference, level=level, rope=width)})
+    return pd.DataFrame(rows)
+
+
+def summary_of(draws: np.ndarray, *, level: float, rope: float) -> dict[str, float | str | None]:
+    """Summarise the draws of a difference, and decide whether it matters.
+
+    Parameters
+    ----------
+    draws
+        ``[draw]`` differences; negative is left.
+    level
+        Probability of the equal-tailed interval.
+    rope
+        Half the width of the region of practical equivalence; NaN for none.
+    """
+    if np.isnan(draws).any():
+        numbers = ("estimate", "sd", "lower", "upper", "p_left")
+        regions = ("rope", "p_inside", "p_left_of_rope", "p_right_of_rope")
+        absent = dict.fromkeys((*numbers, *regions), np.nan)
+        return {**absent, "decision": None, "level": level}
+    lower, upper = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2))
+    region = not np.isnan(rope)
+    return {
+        "estimate": float(draws.mean()),
+        "sd": float(draws.std(ddof=1)),
+        "lower": float(lower),
+        "upper": float(upper),
+        "p_left": float((draws < 0).mean()),
+        "rope": rope,
+        "p_inside": float((np.abs(draws) <= rope).mean()) if region else np.nan,
+        "p_left_of_rope": float((draws < -rope).mean()) if region else np.nan,
+        "p_right_of_rope": float((draws > rope).mean()) if region else np.nan,
+        "decision": decide(float(lower), float(upper), rope) if region else None,
+        "level": level,
+    }
+
+
+def decide(lower: float, upper: float, rope: float) -> str:
+    """Decide by Kruschke's (2018) rule from an interval and a region [-rope, rope]."""
+    if upper < -rope:
+        return LEFT
+    if lower > rope:
+        return RIGHT
+    return EQUAL if lower >= -rope and upper <= rope else OPEN
+
+
+def _measured(posterior: "xr.Dataset") -> Iterator[tuple[str, str, "xr.DataArray"]]:
+    from polbayes.fit.posterior.summary import positions
+
+    lean = positions(posterior, "lean")
+    for dimension in lean["dimension"].values:
+        yield "lean", str(dimension), lean.sel(dimension=dimension)
+    for dimension in posterior["bias"]["dimension"].values:
+        yield "bias", str(dimension), posterior["bias"].sel(dimension=dimension)
+    yield "bias", "total", posterior["bias_total"]
+    theta = positions(posterior)
+    for dimension in theta["dimension"].values:
+        yield "theta", str(dimension), theta.sel(dimension=dimension)
+
+
+def prefix_contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.DataFrame":
+    """Say whether a prefix moves a model's leaning by a distance that matters.
+
+    The effect on the latent scale, a difference from the model's own average, is turned into
+    one on the bias scale with the mean slope of the model's expected answers.
+
+    Parameters
+    ----------
+    posterior
+        With ``prefix_steer[model, prefix]`` and ``answer_slope[model, dimension]``.
+    level, rope
+        See `contrasts`.
+    """
+    import pandas as pd
+
+    slope = posterior["answer_slope"].mean("dimension")
+    effect = (posterior["prefix_steer"] * slope).transpose("chain", "draw", "model", "prefix")
+    rows = []
+    for model in effect["model"].values:
+        for prefix in effect["prefix"].values:
+            draws = effect.sel(model=model, prefix=prefix).to_numpy().ravel()
+            about = {"model": str(model), "prefix": str(prefix)}
+            rows.append({**about, **summary_of(draws, level=level, rope=rope)})
+    return pd.DataFrame(rows)

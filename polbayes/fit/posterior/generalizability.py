@@ -1,0 +1,330 @@
+"""How well a design measures its models: generalizability theory on the draws of a posterior.
+
+The models are what is measured; items, wordings nested in items, prefixes and runs are the
+facets of the measurement (Cronbach et al. 1972; Brennan 2001). A model's score is the average
+of its keyed answers (`polbayes.fit.posterior.measurement_design`); its error is what would be
+different with other levels of the facets. With the variance of the universe scores u, that of the
+errors which differ between models r and that of all errors a,
+
+    generalizability = u / (u + r)        dependability = u / (u + a)
+
+The first is about comparing models with one another, the second about where each stands.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.fit.posterior.measurement_design import Study, Term, average, spread
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+RUN = "run"
+REPETITION = "repetition"
+DISCRIMINATION = "discrimination: item"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many questions to ask of each model.
+
+    Parameters
+    ----------
+    items
+        Items on the dimension, or on all dimensions where these are measured together.
+    wordings, prefixes, runs
+        Wordings of each item, prefixes with each wording, answers to each of these.
+    """
+
+    items: float
+    wordings: float = 1.0
+    prefixes: float = 1.0
+    runs: float = 1.0
+
+    @property
+    def questions(self) -> float:
+        """Number of answers of a model."""
+        return self.items * self.wordings * self.prefixes * self.runs
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source of error in the scores, draw by draw.
+
+    Parameters
+    ----------
+    name
+        The term's.
+    facets
+        Which of ``item, variant, prefix, run`` its effects differ by.
+    relative
+        Whether its effects differ between models.
+    variance
+        ``[draw, measure]`` variance in one answer, averaged over models.
+    own
+        ``[draw, measure]`` variance in the scores of the design at hand, averaged likewise.
+    by_model
+        ``[draw, model, measure]`` the same for each model.
+    asked
+        Whether it adds to agreement, so that it cancels between statements keyed both ways.
+    planned
+        Whether more levels of the facets would average it out as they do for independent
+        effects; where this is not known every design is given what the one at hand has.
+    """
+
+    name: str
+    facets: frozenset[str]
+    relative: bool
+    variance: np.ndarray
+    own: np.ndarray
+    by_model: np.ndarray
+    asked: bool = False
+    planned: bool = True
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The variance of universe scores, and the sources of error beside it.
+
+    Parameters
+    ----------
+    measures
+        The dimensions and their mean.
+    universe
+        ``[draw, measure]`` variance of the models' universe scores.
+    sources
+        Of error.
+    gain
+        ``[draw, measure]`` change of a score with theta: the mean discrimination.
+    slope
+        ``[draw, model, measure]`` change of the expected answer on [-1, 1] with the predictor.
+    fixed_prefixes
+        Whether the prefixes are all that matter, and not a sample of prefixes.
+    """
+
+    measures: tuple[str, ...]
+    universe: np.ndarray
+    sources: tuple[Source, ...]
+    gain: np.ndarray
+    slope: np.ndarray
+    fixed_prefixes: bool = False
+
+    def is_fixed(self, source: Source) -> bool:
+        """Tell whether a source is no error because the prefixes are fixed."""
+        return self.fixed_prefixes and source.facets == {"prefix"}
+
+    def thinned(self, most: int) -> "Scores":
+        """Return the same from at most so many draws, evenly spread over them."""
+        kept = slice(None, None, -(-len(self.universe) // most))
+        sources = [
+            replace(s, variance=s.variance[kept], own=s.own[kept], by_model=s.by_model[kept])
+            for s in self.sources
+        ]
+        return replace(
+            self,
+            universe=self.universe[kept],
+            sources=tuple(sources),
+            gain=self.gain[kept],
+            slope=self.slope[kept],
+        )
+
+
+def left_of(source: Source, plan: Plan, *, fixed_prefixes: bool = False) -> float:
+    """Return what a design leaves of a source's variance in a score: one over its levels.
+
+    Half of the statements are keyed each way, so that what adds to agreement cancels unless
+    it differs by item or wording. Fixed prefixes are no error of their own.
+    """
+    facets = source.facets
+    if source.asked and not facets & {"item", "variant"}:
+        return 0.0
+    if fixed_prefixes and facets == {"prefix"}:
+        return 0.0
+    numbers = {
+        "item": plan.items,
+        "variant": plan.wordings,
+        "prefix": plan.prefixes,
+        RUN: plan.runs,
+    }
+    return 1.0 / float(np.prod([numbers[facet] for facet in facets]))
+
+
+def error(
+    scores: Scores, measure: str, plans: Sequence[Plan | None], *, relative: bool
+) -> np.ndarray:
+    """Return ``[draw, plan]`` the error variance of the scores."""
+    at = scores.measures.index(measure)
+    total = np.zeros((len(scores.universe), len(plans)))
+    for source in scores.sources:
+        if relative and not source.relative:
+            continue
+        own = 0.0 if scores.is_fixed(source) else source.own[:, at]
+        shares = [
+            None
+            if plan is None or not source.planned
+            else left_of(source, plan, fixed_prefixes=scores.fixed_prefixes)
+            for plan in plans
+        ]
+        for k, share in enumerate(shares):
+            total[:, k] += own if share is None else share * source.variance[:, at]
+    return total
+
+
+def coefficient(universe: np.ndarray, error_variance: np.ndarray) -> np.ndarray:
+    """Return the share of the universe scores in the variance of scores, 0 where both are 0."""
+    total = universe + error_variance
+    return np.divide(universe, total, out=np.zeros_like(total), where=total > 0)
+
+
+def scores_of(
+    posterior: "xr.Dataset", study: Study, *, latent: bool, fixed_prefixes: bool = False
+) -> Scores | None:
+    """Read the variances off a posterior.
+
+    The variance of universe scores is that of the models at hand, with one less than their
+    number as divisor. Theta is a model's position on the items and prefixes that it was asked:
+    what it holds of their means is subtracted, as in the expected mean squares of an analysis
+    of variance, down to 0.
+    """
+    if len(study.models) < 2:
+        return None
+    theta = _flat(posterior["theta"].transpose("chain", "draw", "model", "dimension"))
+    centre, steepness, gain = _discriminations(posterior, study, len(theta))
+    level = theta * centre[:, None]
+    whole = [level, level.mean(axis=-1, keepdims=True)] if _several(study) else [level]
+    universe = spread(np.concatenate(whole, axis=-1), axis=1)
+    sources = [_of_term(term, posterior) for term in study.terms]
+    squares = spread(theta, axis=1)
+    squares = np.column_stack([squares, squares.mean(axis=1)]) if _several(study) else squares
+    if "discrimination" in posterior:
+        if not study.signed:
+            sources = [_steeper(s, gain, steepness) if _difficulty(s) else s for s in sources]
+        middle = average(theta, axis=1) ** 2
+        middle = np.column_stack([middle, middle.mean(axis=1)]) if _several(study) else middle
+        sources += [
+            _of_items(study, steepness * squares, relative=True),
+            _of_items(study, steepness * middle, relative=False),
+        ]
+    slope = _with_total(_flat(posterior["answer_slope"]))
+    sources.append(_repetition(posterior, study, slope, latent=latent))
+    for term, source in zip(study.terms, sources, strict=False):
+        if term.absorbed and not (fixed_prefixes and source.facets == {"prefix"}):
+            universe = universe - source.own
+    return Scores(
+        study.measures,
+        np.where(universe < 0, 0.0, universe),
+        tuple(sources),
+        gain,
+        slope,
+        fixed_prefixes,
+    )
+
+
+def _flat(values: "xr.DataArray") -> np.ndarray:
+    array = values.to_numpy()
+    return array.reshape(-1, *array.shape[2:])
+
+
+def _several(study: Study) -> bool:
+    return len(study.dimensions) > 1
+
+
+def _with_total(values: np.ndarray) -> np.ndarray:
+    """Add the mean over the last axis, the dimensions, as a further entry."""
+    if values.shape[-1] == 1:
+        return values
+    return np.concatenate([values, values.mean(axis=-1, keepdims=True)], axis=-1)
+
+
+def _of_term(term: Term, posterior: "xr.Dataset") -> Source:
+    squares = _flat(posterior["scale"])[:, term.scales] ** 2
+    if "nu" in posterior and term.name in posterior["nu"]["tail_name"].values:
+        nu = _flat(posterior["nu"].sel(tail_name=term.name))[:, None]
+        with np.errstate(divide="ignore"):
+            squares = squares * np.where(nu > 2, nu / np.maximum(nu - 2, 0.0), np.inf)
+    by_model = np.einsum("ds,smk->dmk", squares, term.left)
+    return Source(
+        name=term.name,
+        facets=term.facets,
+        relative=term.relative,
+        variance=squares @ term.single,
+        own=average(by_model, axis=1),
+        by_model=by_model,
+        asked=term.asked,
+        planned=term.planned,
+    )
+
+
+def _difficulty(source: Source) -> bool:
+    return source.name.startswith("difficulty:")
+
+
+def _discriminations(
+    posterior: "xr.Dataset", study: Study, draws: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return means by dimension, and variances and means by measure, of the discriminations."""
+    if "discrimination" not in posterior:
+        ones = np.ones((draws, len(study.dimensions)))
+        return ones, np.zeros((draws, len(study.measures))), np.ones((draws, len(study.measures)))
+    values = [
+        _flat(posterior["discrimination"].sel(item=list(study.items[d]))) for d in study.dimensions
+    ]
+    centre = np.stack([v.mean(axis=1) for v in values], axis=1)
+    unequal = np.stack([v.var(axis=1) for v in values], axis=1)
+    return centre, _with_total(unequal), _with_total(centre)
+
+
+def _steeper(source: Source, gain: np.ndarray, steepness: np.ndarray) -> Source:
+    """Multiply the variance of difficulties with the mean square of the discriminations."""
+    factor = gain**2 + steepness
+    return replace(
+        source,
+        variance=source.variance * factor,
+        own=source.own * factor,
+        by_model=source.by_model * factor[:, None],
+    )
+
+
+def _of_items(study: Study, variance: np.ndarray, *, relative: bool) -> Source:
+    """Return what differs between items because they discriminate differently."""
+    by_model = variance[:, None] * study.left["item"]
+    own = average(by_model, axis=1)
+    return Source(DISCRIMINATION, frozenset({"item"}), relative, variance, own, by_model)
+
+
+def _repetition(
+    posterior: "xr.Dataset", study: Study, slope: np.ndarray, *, latent: bool
+) -> Source:
+    """Return what differs between answers to the same question."""
+    noise = _flat(posterior["answer_noise" if latent else "answer_variance"])
+    steepness = np.ones_like(slope) if latent else slope**2
+    single = _with_total(average(noise, axis=1))
+    dimensions = len(study.dimensions)
+    kept = noise * study.left["answer"][:, :dimensions]
+    if _several(study):
+        whole = kept.sum(axis=-1, keepdims=True) / dimensions**2
+        kept = np.concatenate([kept, whole], axis=-1)
+    mean = average(steepness, axis=1)
+    return Source(
+        name=REPETITION,
+        facets=frozenset({"item", "variant", "prefix", RUN}),
+        relative=True,
+        variance=single / mean,
+        own=average(kept, axis=1) / mean,
+        by_model=kept / np.maximum(steepness, 1e-12),
+    )
+
+
+def own_plan(study: Study, measure: str) -> Plan:
+    """Return the numbers that the design at hand is worth: harmonic means where it is ragged."""
+    at = study.measures.index(measure)
+    left = {name: float(average(values[:, at], axis=0)) for name, values in study.left.items()}
+    return Plan(
+        items=1 / left["item"],
+        wordings=left["item"] / left["wording"],
+        prefixes=1 / left["prefix"],
+        runs=left["cell"] / left["answer"],
+    )

@@ -1,0 +1,291 @@
+"""How well each cell is predicted from all others: PSIS-LOO, in bounded memory.
+
+Pareto-smoothed importance sampling (Vehtari, Gelman and Gabry 2017; Vehtari et al. 2024)
+reweights the posterior's draws to what they would be without the cell.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.fit.spec.cells import Cells
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from polbayes.fit.density.model import Built
+    from polbayes.fit.posterior.pointwise import Draws, Likelihood
+
+# Above this shape of the weights' tail, importance sampling with the usual numbers of draws does
+# not converge in practice; above 1 the weights have no mean (Vehtari et al. 2024).
+K_BAD, K_VERY_BAD = 0.7, 1.0
+_BANDS: Mapping[str, tuple[float, float]] = {
+    "k_good": (-np.inf, 0.5),
+    "k_ok": (0.5, K_BAD),
+    "k_bad": (K_BAD, K_VERY_BAD),
+    "k_very_bad": (K_VERY_BAD, np.inf),
+}
+# Of this many log-likelihoods at a time there are some five copies: 80 MB in all.
+AT_ONCE = 2_000_000
+# Cells, evenly spread, from which the efficiency of the draws is taken.
+_FOR_EFFICIENCY = 200
+
+# Gives ``[cell, draw]`` the log-likelihoods of some of the cells.
+LogLikelihood = Callable[["slice | np.ndarray"], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Loo:
+    """What leaving out one cell at a time comes to.
+
+    Parameters
+    ----------
+    part
+        ``answers``, or ``validity`` for whether answers were usable.
+    cells
+        One row a cell: its variables, ``observed`` (what was answered, as text), ``n``
+        (answers), ``elpd`` (expected log predictive density), ``p_loo`` (by how much the cell's
+        own part in the posterior raises it), ``pareto_k`` and ``integrated`` (whether an effect
+        of this cell alone was integrated out).
+    """
+
+    part: str
+    cells: "pd.DataFrame"
+
+    @property
+    def elpd(self) -> float:
+        """Sum over the cells."""
+        return float(self.cells["elpd"].sum())
+
+    @property
+    def se(self) -> float:
+        """Standard error of the sum, cells taken as a sample."""
+        return _se(self.cells["elpd"].to_numpy())
+
+    @property
+    def bands(self) -> dict[str, int]:
+        """Cells by Pareto k: good (to 0.5), ok (to 0.7), bad (to 1), very bad."""
+        k = self.cells["pareto_k"].to_numpy()
+        return {name: int(((k > low) & (k <= high)).sum()) for name, (low, high) in _BANDS.items()}
+
+    @property
+    def unreliable(self) -> int:
+        """Cells with k above 0.7."""
+        return self.bands["k_bad"] + self.bands["k_very_bad"]
+
+    def row(self) -> dict[str, object]:
+        """Return the summary, one row of ``loo.csv``.
+
+        ``probability`` is the geometric mean of the probabilities that the answers of a cell get
+        from all other cells, ``guess`` that of guessing by each model's own shares; both are
+        missing for answers that are numbers.
+        """
+        return {
+            "part": self.part,
+            "elpd_loo": self.elpd,
+            "se": self.se,
+            "p_loo": float(self.cells["p_loo"].sum()),
+            "cells": len(self.cells),
+            "answers": int(self.cells["n"].sum()),
+            **self.bands,
+            "integrated": int(self.cells["integrated"].sum()),
+            "probability": self._probability(),
+            "guess": self._guess(),
+        }
+
+    def _counts(self) -> np.ndarray | None:
+        """Return ``[cell, point]`` counts; None for answers that are numbers."""
+        text = self.cells["observed"].astype(str)
+        if not text.str.contains(" ").all():
+            return None
+        return text.str.split(" ", expand=True).to_numpy(dtype=float)
+
+    def _probability(self) -> float:
+        """Return the geometric mean probability of an answer, predicted from other cells."""
+        from scipy.special import gammaln
+
+        counts = self._counts()
+        if counts is None:
+            return float("nan")
+        ways = gammaln(counts.sum(axis=1) + 1).sum() - gammaln(counts + 1).sum()
+        return float(np.exp((self.elpd - ways) / counts.sum()))
+
+    def _guess(self) -> float:
+        """Return the same for guesses by how often each model gives each answer."""
+        counts = self._counts()
+        if counts is None:
+            return float("nan")
+        model = np.unique(self.cells["model"], return_inverse=True)[1]
+        total = np.zeros((model.max() + 1, counts.shape[1]))
+        np.add.at(total, model, counts)
+        share = total / total.sum(axis=1, keepdims=True)
+        return float(np.exp((total * np.log(np.where(total > 0, share, 1.0))).sum() / total.sum()))
+
+
+def _se(values: np.ndarray) -> float:
+    return float(np.sqrt(len(values) * values.var(ddof=1))) if len(values) > 1 else float("nan")
+
+
+def leave_one_out(
+    built: "Built", drawn: "xr.Dataset", *, integrate: bool = True, at_once: int = AT_ONCE
+) -> list[Loo]:
+    """Compute PSIS-LOO of every cell, for each likelihood of a model.
+
+    Parameters
+    ----------
+    built
+        The model.
+    drawn
+        Its draws, ``[chain, draw, ...]``.
+    integrate
+        Whether effects that enter one cell alone are integrated out first (Merkle, Furr and
+        Rabe-Hesketh 2019): leaving such a cell out leaves nothing that is known of its effect.
+    at_once
+        Log-likelihoods in memory at a time.
+    """
+    from polbayes.fit.posterior.pointwise import draws_of, likelihoods
+
+    draws = draws_of(drawn)
+    chains = drawn.sizes["chain"]
+    return [
+        _of_part(part, draws, built.cells, chains=chains, at_once=at_once)
+        for part in likelihoods(built, integrate=integrate).values()
+    ]
+
+
+def _of_part(part: "Likelihood", draws: "Draws", cells: Cells, *, chains: int, at_once: int) -> Loo:
+    from polbayes.fit.posterior.pointwise import log_likelihood
+
+    logp = partial(log_likelihood, part, draws)
+    columns = left_out(logp, len(part.at), chains=chains, at_once=at_once)
+    frame = cells.frame.iloc[part.at].reset_index(drop=True)
+    observed = observations(cells, part.part)[part.at]
+    counts = cells.asked if part.part == "validity" else cells.answered
+    frame = frame.assign(observed=observed, n=counts[part.at].astype(int), **columns)
+    return Loo(part.part, frame.assign(integrated=part.integrated))
+
+
+def left_out(
+    log_likelihood: LogLikelihood, size: int, *, chains: int, at_once: int = AT_ONCE
+) -> dict[str, np.ndarray]:
+    """Leave out each of some independent observations, a few at a time.
+
+    Parameters
+    ----------
+    log_likelihood
+        Gives ``[cell, draw]`` the log-likelihoods of some of the cells, chain after chain.
+    size
+        Number of cells.
+    chains
+        Number of chains.
+    at_once
+        Log-likelihoods in memory at a time.
+
+    Returns
+    -------
+    dict
+        ``elpd``, ``p_loo`` and ``pareto_k``, each ``[cell]``; see `Loo`.
+    """
+    few = log_likelihood(np.unique(np.linspace(0, size - 1, _FOR_EFFICIENCY).astype(int)))
+    efficiency, step = _efficiency(few, chains), max(at_once // few.shape[1], 1)
+    columns = {name: np.empty(size) for name in ("elpd", "p_loo", "pareto_k")}
+    for start in range(0, size, step):
+        here = slice(start, min(start + step, size))
+        found = psis_loo(log_likelihood(here), efficiency=efficiency)
+        for name, values in zip(columns, found, strict=True):
+            columns[name][here] = values
+    return columns
+
+
+def observations(cells: Cells, part: str) -> np.ndarray:
+    """Return ``[cell]`` what was observed, as text: counts at each point, or the answer."""
+    if part == "validity" and cells.mass.size:
+        return np.array([f"{value:.9g}" for value in cells.mass], dtype=object)
+    if part == "validity":
+        rows = np.stack([cells.asked - cells.answered, cells.answered], axis=1)
+    elif cells.read is not None:
+        rows = cells.read.counts
+    elif cells.counts.size:
+        rows = cells.counts
+    else:
+        return np.array([f"{value:.9g}" for value in cells.value], dtype=object)
+    return np.array([" ".join(f"{n:.0f}" for n in row) for row in rows], dtype=object)
+
+
+def _efficiency(logp: np.ndarray, chains: int) -> float:
+    """Return the mean relative efficiency of draws for likelihoods ``[cell, draw]``."""
+    import arviz as az
+
+    logp = logp[np.ptp(logp, axis=1) > _CONSTANT]
+    if not len(logp):
+        return 1.0
+    likelihood = np.exp(logp - logp.max(axis=1, keepdims=True)).reshape(len(logp), chains, -1)
+    found = np.array([az.ess(one, method="mean") for one in likelihood]) / logp.shape[1]
+    found = found[np.isfinite(found)]  # there is none where a chain stands still
+    return float(found.mean()) if len(found) else 1.0
+
+
+# Log-likelihoods that differ by less are the same: the draws say nothing about the cell, nor the
+# cell about the draws.
+_CONSTANT = 1e-9
+
+
+def psis_loo(
+    logp: np.ndarray, *, efficiency: float = 1.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Leave out each of some independent observations.
+
+    Parameters
+    ----------
+    logp
+        ``[cell, draw]`` log-likelihoods.
+    efficiency
+        Effective draws by draws, which sets how much of the tail is smoothed.
+
+    Returns
+    -------
+    elpd, p_loo, pareto_k : numpy.ndarray
+        ``[cell]``; see `Loo`.
+    """
+    import arviz as az
+
+    with np.errstate(all="ignore"):  # tails of equal weights divide by 0; their k is set below
+        weights, k = az.psislw(-logp, reff=efficiency)
+    elpd = _log_sum(weights + logp)
+    lppd = _log_sum(logp) - np.log(logp.shape[1])
+    constant = np.ptp(logp, axis=1) <= _CONSTANT
+    # Weights that are all the same have every moment.
+    k = np.where(constant, 0.0, np.asarray(k, dtype=float))
+    return np.where(constant, lppd, elpd), np.where(constant, 0.0, lppd - elpd), k
+
+
+def _log_sum(logs: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the sum of exponentials along the last axis."""
+    # SciPy's function does the same in five times the time.
+    largest = logs.max(axis=1)
+    total: np.ndarray = largest + np.log(np.exp(logs - largest[:, None]).sum(axis=1))
+    return total
+
+
+def loo_tables(found: Iterable[Loo]) -> dict[str, "pd.DataFrame"]:
+    """Return the tables ``loo`` (one row a part) and ``loo_cells`` (one row a part and cell)."""
+    import pandas as pd
+
+    found = list(found)
+    cells = [loo.cells.assign(part=loo.part) for loo in found]
+    return {
+        "loo": pd.DataFrame([loo.row() for loo in found]),
+        "loo_cells": pd.concat(cells, ignore_index=True),
+    }
+
+
+def from_table(cells: "pd.DataFrame") -> list[Loo]:
+    """Read the results back from the table ``loo_cells``."""
+    return [
+        Loo(str(part), rows.drop(columns="part").reset_index(drop=True))
+        for part, rows in cells.groupby("part", sort=False)
+    ]

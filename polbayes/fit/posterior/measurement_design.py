@@ -1,0 +1,339 @@
+"""The design of a run as a measurement of its models.
+
+A model's score is the average of its keyed answers on a dimension: right- and left-keyed
+statements count one half each, within them every item the same, within an item every wording
+and within a wording every prefix. Whatever adds to agreement alone then cancels. What is left
+of every other effect in the score is its variance times a number that depends on the design.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.fit.density.layout import Block, entries, lay_out
+from polbayes.fit.spec.cells import Cells, levels
+from polbayes.fit.spec.spec import POSITIONS
+from polbayes.fit.spec.terms import BoundPart
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FACETS = ("item", "variant", "prefix")
+# What a new statement, or asking it again, has anew beside the facets that a study plans.
+ANEW = (*FACETS, "topic", "section", "administration")
+TOTAL = "total"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term of the predictor as a source of error in the models' scores.
+
+    Parameters
+    ----------
+    name
+        As its scales are called in the posterior, ``"part: factors"``.
+    facets
+        Which of item, variant and prefix its levels differ by.
+    planned
+        Whether it is known how more levels of the facets would average it out.
+    asked
+        Whether it adds to agreement, and not to leaning.
+    relative
+        Whether it differs between models, and so disturbs their comparison.
+    absorbed
+        Whether its mean over what was asked of a model is part of that model's theta.
+    scales
+        Positions of its standard deviations in the vector of scales.
+    left
+        ``[scale, model, dimension or total]`` what is left in a model's score of the variance
+        that belongs to each scale; NaN where a model was asked nothing.
+    single
+        ``[scale, dimension or total]`` the same for one answer.
+    """
+
+    name: str
+    facets: frozenset[str]
+    planned: bool
+    asked: bool
+    relative: bool
+    absorbed: bool
+    scales: np.ndarray
+    left: np.ndarray
+    single: np.ndarray
+
+
+@dataclass(frozen=True)
+class Study:
+    """What was asked of whom.
+
+    Parameters
+    ----------
+    models, dimensions
+        Their labels; `dimensions` without the total.
+    items
+        Labels of the items of each dimension.
+    terms
+        All terms but those of theta.
+    left
+        By ``item``, ``wording``, ``prefix``, ``cell`` and ``answer``, ``[model, dimension or
+        total]`` what is left in a model's score of the variance of effects of each of these:
+        one over their number where they have the same weight.
+    balanced
+        Whether both keyings were asked of every model on every dimension.
+    levels
+        Numbers of ``items``, ``prefixes`` and, for the item with most of them, ``wordings``.
+    repeatable
+        Whether the same question can have different answers.
+    signed
+        Whether discriminations have either sign, and difficulties are not multiplied with them.
+    """
+
+    models: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    items: Mapping[str, tuple[str, ...]]
+    terms: tuple[Term, ...]
+    left: Mapping[str, np.ndarray]
+    balanced: bool
+    levels: Mapping[str, int]
+    repeatable: bool
+    signed: bool
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The dimensions and, where there are several, their mean."""
+        return (*self.dimensions, TOTAL) if len(self.dimensions) > 1 else self.dimensions
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weight of every cell in the score of its model on its dimension.
+
+    Parameters
+    ----------
+    models, dimensions
+        Labels in the order of the dataset.
+    model, dimension
+        ``[cell]`` numbers of the labels.
+    weight
+        ``[cell]``, adding up to 1 within each model and dimension; 0 where nothing usable
+        was answered.
+    """
+
+    models: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    model: np.ndarray
+    dimension: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def group(self) -> np.ndarray:
+        """``[cell]`` number of the combination of model and dimension."""
+        return self.model * len(self.dimensions) + self.dimension
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """Average ``[cell]`` values into ``[model, dimension]``; NaN where there is no cell."""
+        shape = len(self.models), len(self.dimensions)
+        size = shape[0] * shape[1]
+        total = np.bincount(self.group, self.weight * values, minlength=size)
+        asked = np.bincount(self.group, self.weight, minlength=size) > 0
+        return np.where(asked, total, np.nan).reshape(shape)
+
+
+def average(values: np.ndarray, axis: int) -> np.ndarray:
+    """Average over an axis what is not NaN; NaN where there is nothing."""
+    known = np.isfinite(values)
+    total = np.where(known, values, 0.0).sum(axis=axis)
+    count = known.sum(axis=axis)
+    return np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0)
+
+
+def spread(values: np.ndarray, axis: int) -> np.ndarray:
+    """Return the variance over an axis of what is not NaN; NaN for fewer than two values."""
+    count = np.isfinite(values).sum(axis=axis)
+    about = values - np.expand_dims(average(values, axis), axis)
+    mean = average(about**2, axis)
+    return np.where(count > 1, mean * count / np.maximum(count - 1, 1), np.nan)
+
+
+def weigh(cells: Cells) -> Weights:
+    """Weigh the cells so that keyings, items, wordings and prefixes count the same."""
+    frame = cells.frame
+    labels = {d: [x for x in cells.order[d] if x in set(frame[d])] for d in ("model", "dimension")}
+    model, dimension = (
+        frame[d].map({x: k for k, x in enumerate(labels[d])}).to_numpy() for d in labels
+    )
+    answered = cells.answered > 0
+    weight = np.zeros(len(frame))
+    weight[answered] = _shares(frame[answered].reset_index(drop=True))
+    return Weights(tuple(labels["model"]), tuple(labels["dimension"]), model, dimension, weight)
+
+
+def _shares(frame: "pd.DataFrame") -> np.ndarray:
+    """Divide 1 among the keyings of every model and dimension, these among items, and so on."""
+    share = np.ones(len(frame))
+    names = ["model", "dimension"]
+    above = levels(frame, names)[0]
+    for name in ("keying", "item", "variant", "prefix"):
+        names.append(name)
+        below = levels(frame, names)[0]
+        pairs = np.unique(np.stack([above, below], axis=1), axis=0)
+        share /= np.bincount(pairs[:, 0])[above]
+        above = below
+    return share / np.bincount(above)[above]
+
+
+def measurement_design(parts: Mapping[str, BoundPart], cells: Cells) -> Study:
+    """Describe the design of the answers that a spec was fitted to."""
+    weights, frame = weigh(cells), cells.frame
+    keyed = weights.mean(frame["keying"].to_numpy(dtype=float))
+    index = {
+        "item": levels(frame, ["item"])[0],
+        "wording": levels(frame, ["item", "variant"])[0],
+        "prefix": levels(frame, ["prefix"])[0],
+        "cell": np.arange(len(frame)),
+    }
+    score = _Score(weights)
+    left = {name: score.left(number, np.ones(len(frame)))[0] for name, number in index.items()}
+    repeats = 1 / np.sqrt(np.maximum(cells.answered, 1))
+    left["answer"] = score.left(index["cell"], repeats)[0]
+    wordings = frame.groupby("item", observed=True)["variant"].nunique()
+    inside = [frame[weights.dimension == k] for k in range(len(weights.dimensions))]
+    return Study(
+        models=weights.models,
+        dimensions=weights.dimensions,
+        items={
+            d: tuple(i for i in cells.order["item"] if i in set(rows["item"]))
+            for d, rows in zip(weights.dimensions, inside, strict=True)
+        },
+        terms=tuple(
+            _term(block, weights, cells, score)
+            for block in lay_out(parts, cells).blocks
+            if block.group is not None
+            and block.part != "theta"
+            and POSITIONS[block.part] in ("asked", "believed")
+        ),
+        left=left,
+        balanced=bool((np.abs(keyed[np.isfinite(keyed)]) < 1e-9).all()),
+        levels={
+            "items": frame["item"].nunique(),
+            "wordings": int(wordings.max()),
+            "prefixes": frame["prefix"].nunique(),
+        },
+        repeatable=cells.counts.size > 0,
+        signed=any(part.signed for part in parts.values()),
+    )
+
+
+class _Score:
+    """Tells how much of the variance of effects is left in the models' scores."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights = weights
+        count = len(weights.dimensions)
+        asked = ~np.isnan(weights.mean(np.ones(len(weights.weight))))
+        self.asked = asked if count == 1 else np.column_stack([asked, asked.all(axis=1)])
+        self.share = asked.sum(axis=1)
+
+    def left(
+        self,
+        effect: np.ndarray,
+        factor: np.ndarray,
+        *,
+        scale: np.ndarray | None = None,
+        scales: int = 1,
+    ) -> np.ndarray:
+        """Return ``[scale, model, dimension or total]`` what is left.
+
+        Parameters
+        ----------
+        effect
+            ``[cell]`` number of the effect that enters.
+        factor
+            ``[cell]`` what it is multiplied with.
+        scale
+            ``[effect]`` number of its scale; one for all when None.
+        scales
+            Number of scales.
+        """
+        w = self.weights
+        of = np.zeros(int(effect.max()) + 1, dtype=int) if scale is None else scale
+        models, dimensions = len(w.models), len(w.dimensions)
+        by_dimension = _squares(
+            w.group, effect, w.weight * factor, scale=of, shape=(scales, models * dimensions)
+        )
+        found = [by_dimension.reshape(scales, models, dimensions)]
+        if dimensions > 1:
+            mean = w.weight * factor / self.share[w.model]
+            whole = _squares(w.model, effect, mean, scale=of, shape=(scales, models))
+            found.append(whole[..., None])
+        return np.where(self.asked, np.concatenate(found, axis=-1), np.nan)
+
+
+def _squares(
+    group: np.ndarray,
+    effect: np.ndarray,
+    weight: np.ndarray,
+    *,
+    scale: np.ndarray,
+    shape: tuple[int, int],
+) -> np.ndarray:
+    """Square each effect's weight in each group, and add up by scale: ``[scale, group]``."""
+    pairs, number = np.unique(group * len(scale) + effect, return_inverse=True)
+    squares = np.bincount(number.reshape(-1), weight) ** 2
+    place = scale[pairs % len(scale)] * shape[1] + pairs // len(scale)
+    return np.bincount(place, squares, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _term(block: Block, weights: Weights, cells: Cells, score: _Score) -> Term:
+    group, frame = block.group, cells.frame
+    assert group is not None
+    first, count = block.scales
+    factors = set(group.term.factors)
+    of_model = {
+        name
+        for name in factors - set(FACETS)
+        if frame.groupby("model", observed=True)[name].nunique().max() == 1
+    }
+    asked = POSITIONS[block.part] == "asked"
+    relative = bool(of_model)
+    sign = frame["keying"].to_numpy(dtype=float) if asked else np.ones(len(frame))
+    scale = np.empty(block.size, dtype=int)
+    scale[:] = block.every_scale - first
+    left = sum(
+        score.left(effect, sign * factor, scale=scale, scales=count)
+        for effect, factor in entries(group)
+    )
+    return Term(
+        name=f"{block.part}: {group.term.name}",
+        facets=frozenset(factors & set(FACETS)),
+        planned=factors <= of_model | set(FACETS),
+        asked=asked,
+        relative=relative,
+        absorbed=not asked and relative and group.centred_in is not None,
+        scales=first + np.arange(count),
+        left=np.asarray(left),
+        single=_single(block, weights),
+    )
+
+
+def _single(block: Block, weights: Weights) -> np.ndarray:
+    """Return ``[scale, dimension or total]`` the share of each scale's variance in one answer."""
+    group = block.group
+    assert group is not None
+    first, count = block.scales
+    found = np.zeros((count, len(weights.dimensions)))
+    mean = np.zeros_like(found)
+    for effect, factor in entries(group):
+        scale = block.every_scale[effect] - first
+        for k in range(count):
+            inside = np.where(scale == k, factor, 0.0)
+            found[k] += average(weights.mean(inside**2), axis=0)
+            mean[k] += average(weights.mean(inside), axis=0)
+    if len(weights.dimensions) == 1:
+        return found
+    shared = group.matrix is not None and not {"item", "variant"} & set(group.term.factors)
+    # Coefficients of what is the same for all items average with it over the dimensions.
+    total = mean.mean(axis=1) ** 2 if shared else found.mean(axis=1)
+    return np.column_stack([found, total])

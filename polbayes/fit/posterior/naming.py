@@ -1,0 +1,398 @@
+"""The posterior under its public names.
+
+The sampler's vectors become ``theta[model, dimension]``, ``difficulty[item]`` and so on:
+each is the value of a part of the predictor, averaged over the cells that a name stands for.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.fit.coder_errors.misclassification import Coder
+from polbayes.fit.density.kernel import DECISIVENESS
+from polbayes.fit.density.layout import Gathering
+from polbayes.fit.density.model import Built
+from polbayes.fit.families import FAMILIES
+from polbayes.fit.posterior.coefficients import read_coefficients
+from polbayes.fit.posterior.lean import lean
+from polbayes.fit.posterior.pointwise import draws_of
+from polbayes.fit.spec.cells import Cells, levels
+from polbayes.fit.spec.centring import part_variables
+from polbayes.fit.spec.spec import POSITIONS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def name_posterior(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
+    """Give the posterior its public names.
+
+    Parameters
+    ----------
+    built
+        The model that was sampled.
+    drawn
+        Its draws, ``[chain, draw, ...]``, those of effects that were integrated out among them
+        (`polbayes.fit.sampling.imputation.with_integrated`).
+
+    Returns
+    -------
+    xarray.Dataset
+        With dimensions ``chain, draw`` first: ``theta[model, dimension]``, the position on
+        statements like those asked; ``theta_asked[model, dimension]``, that on the statements
+        asked; ``lean[model, dimension]`` on [-1, 1], the expected keyed stance on a new statement
+        (`polbayes.fit.posterior.lean`); ``decisiveness[model]``, ``acquiescence[model]``,
+        ``prefix_acquiescence`` and ``prefix_steer[model, prefix]``,
+        ``difficulty`` and ``discrimination[item]``, ``wording[item, variant]``,
+        ``wording_scale[model]``, ``prompt_scale[model]``, ``prefix_scale[model, prefix_effect]``,
+        ``bias[model, dimension]`` and ``bias_total[model]`` on [-1, 1] (negative = left),
+        where theta differs by instrument ``theta_instrument`` and ``bias_instrument[model,
+        dimension, instrument]``, ``validity[model]``, the probability of a usable answer (of
+        answer probabilities, that of all usable answers together),
+        ``scale[scale_name]``, ``nu[tail_name]`` (degrees of freedom), ``gap[middle_point]``,
+        ``confusion[coder_of, label, coded_as]``, how the coder reads answers with each stance or
+        ``none``, and what `polbayes.fit.posterior.coefficients.read_coefficients` names; each where
+        the spec has it.
+    """
+    reader = _Reader(built, drawn)
+    out: dict[str, xr.DataArray] = {}
+    parts = built.parts
+    out["theta"] = reader.part("theta", ("model", "dimension"))
+    out["theta_asked"] = _on_these(built, reader, out["theta"])
+    out["lean"] = lean(built, drawn)
+    if "decisiveness" in parts:
+        out["decisiveness"] = _decisiveness(built, reader)
+    if _by_instrument(built):
+        out["theta_instrument"] = reader.part("theta", ("model", "dimension", "instrument"))
+    if "acquiescence" in parts:
+        out["acquiescence"] = reader.part("acquiescence", ("model",))
+        if _uses(built, "acquiescence", "prefix"):
+            effect = reader.part("acquiescence", ("model", "prefix"))
+            out["prefix_acquiescence"] = effect - effect.mean("prefix")
+    if "steer" in parts and _uses(built, "steer", "prefix"):
+        effect = reader.part("steer", ("model", "prefix"))
+        out["prefix_steer"] = effect - effect.mean("prefix")
+    if "difficulty" in parts:
+        out["difficulty"] = reader.part("difficulty", ("item",))
+    if "discrimination" in parts:
+        values = reader.part("discrimination", ("item",))
+        values = values if built.spec.signed else np.exp(values)
+        out["discrimination"] = values.assign_attrs(sign="either" if built.spec.signed else "+")
+    out |= _wordings(built, reader)
+    out |= _scales(built, reader)
+    out |= bias_measure(built, drawn)
+    out |= read_coefficients(built, drawn)
+    if built.cells.read is not None:
+        out["confusion"] = _confusion(built.cells.read.coder, reader)
+    if built.layout.validity is not None:
+        out["validity"] = _share_usable(built, reader)
+    return reader.dataset(out)
+
+
+def _decisiveness(built: Built, reader: "_Reader") -> Any:
+    """Return decisiveness; NaN for models whose runs are copies that count once."""
+    values = np.exp(reader.part("decisiveness", ("model",)))
+    most = built.cells.frame.assign(n=built.cells.answered).groupby("model")["n"].max()
+    unknown = [str(m) in built.cells.copies and bool(most[m] <= 1) for m in values["model"].values]
+    return values.where(values["model"].copy(data=~np.array(unknown)))
+
+
+def _on_these(built: Built, reader: "_Reader", theta: Any) -> Any:
+    """Return positions on the statements asked, from those on statements like them.
+
+    To theta comes the mean of what the model thinks of these statements alone, and of what these
+    prefixes do to it, and the midpoint is that of these statements. Where quirks, effects of
+    prefixes and difficulties sum to zero, all are 0.
+    """
+    out = theta
+    for part in ("quirk", "steer"):
+        if part in built.parts:
+            out = out + reader.part(part, ("model", "dimension"))
+    if "difficulty" in built.parts and not built.spec.signed:
+        frame, dims = built.cells.frame, theta["dimension"].values
+        difficulty = reader.part("difficulty", ("item",))
+        of_item = frame.drop_duplicates("item").set_index("item")["dimension"]
+        means = [
+            difficulty.sel(item=[i for i in difficulty["item"].values if of_item[i] == d])
+            .mean("item")
+            .expand_dims(dimension=[d])
+            for d in dims
+        ]
+        import xarray as xr
+
+        out = out - xr.concat(means, dim="dimension")
+    return out.transpose(*theta.dims)
+
+
+class _Reader:
+    """Reads values of parts off the draws."""
+
+    def __init__(self, built: Built, drawn: "xr.Dataset") -> None:
+        self.built = built
+        self.drawn = drawn
+        self.effects = drawn["effects"].to_numpy()
+
+    def array(self, values: np.ndarray, dims: Sequence[str], coords: dict[str, Any]) -> Any:
+        import xarray as xr
+
+        return xr.DataArray(values, dims=("chain", "draw", *dims), coords=coords)
+
+    def part(self, name: str, dims: tuple[str, ...]) -> Any:
+        """Average a part over the cells of every combination of `dims`."""
+        gathering = _of_part(self.built, name)
+        rows, cell_row = np.unique(gathering.index, axis=0, return_inverse=True)
+        if len(gathering.weight) > 1:  # numeric predictors: every cell is a row of its own
+            rows, cell_row = gathering.index, np.arange(len(gathering.index))
+        group, table = levels(self.built.cells.frame, dims)
+        pairs = np.unique(np.stack([group, cell_row.reshape(-1)], axis=1), axis=0)
+        share = 1.0 / np.bincount(pairs[:, 0])[pairs[:, 0]]
+        values = np.zeros((*self.effects.shape[:2], len(table)))
+        for (target, row), weight in zip(pairs, share, strict=True):
+            factor = gathering.weight[row if len(gathering.weight) > 1 else 0]
+            values[..., target] += weight * (self.effects[..., rows[row]] * factor).sum(axis=-1)
+        sign = -1.0 if name == "difficulty" else 1.0  # the predictor has it with a minus
+        return self.unstack(sign * values, table)
+
+    def unstack(self, values: np.ndarray, table: Any) -> Any:
+        """Spread levels over their dimensions; combinations that do not occur are NaN."""
+        dims = list(table.columns)
+        coords = {d: _present(self.built.cells, d) for d in dims}
+        full = np.full((*values.shape[:2], *(len(coords[d]) for d in dims)), np.nan)
+        at: Any = tuple(np.array([coords[d].index(v) for v in table[d]]) for d in dims)
+        full[(slice(None), slice(None), *at)] = values
+        return self.array(full, dims, coords)
+
+    def dataset(self, variables: dict[str, Any]) -> "xr.Dataset":
+        import xarray as xr
+
+        data = xr.Dataset(variables)
+        for name in data.coords:
+            if data[name].dtype.kind in "UT":
+                data = data.assign_coords({name: data[name].astype(object)})
+        return data.assign_coords(chain=self.drawn["chain"], draw=self.drawn["draw"])
+
+
+def _present(cells: Cells, dim: str) -> list[str]:
+    """Return the labels of a dimension that occur, in the order of the dataset."""
+    occurring = set(cells.frame[dim])
+    return [label for label in cells.order[dim] if label in occurring]
+
+
+def _of_part(built: Built, name: str) -> Gathering:
+    """Return the gathering of one part's terms alone."""
+    whole = built.layout.validity if POSITIONS[name] == "validity" else built.layout.answers
+    assert whole is not None
+    inside = np.zeros(whole.index.shape[1], dtype=bool)
+    for block in built.layout.blocks:
+        if block.part == name:
+            inside |= (whole.index[0] >= block.start) & (whole.index[0] < block.stop)
+    if name == "decisiveness":  # which enters a second time, as a factor of widths
+        inside[: whole.roles[DECISIVENESS]] = False
+    # Where terms are left out, the roles of the others begin so much earlier.
+    roles = np.concatenate([[0], np.cumsum(inside)])[whole.roles]
+    return Gathering(whole.index[:, inside], whole.weight[:, inside], roles, whole.keying)
+
+
+def _uses(built: Built, part: str, variable: str) -> bool:
+    return any(variable in g.term.factors for g in built.parts[part].groups)
+
+
+def _by_instrument(built: Built) -> bool:
+    """Whether theta differs between several instruments."""
+    frame = built.cells.frame
+    named = "instrument" in part_variables(built.spec, "theta")
+    return named and frame["instrument"].nunique() > 1
+
+
+def _wordings(built: Built, reader: _Reader) -> dict[str, Any]:
+    for block in built.layout.blocks:
+        group = block.group
+        if block.part == "wording" and group and set(group.term.factors) == {"item", "variant"}:
+            values = reader.effects[..., block.start : block.stop]
+            return {"wording": reader.unstack(values, group.levels)}
+    return {}
+
+
+def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
+    """Read off all scales under one name, and the scales by model under their own."""
+    out: dict[str, Any] = {}
+    if "sd" in reader.drawn:
+        labels = [f"{p}: {g}" + (f" [{x}]" if x else "") for p, g, x in built.layout.scales]
+        out["scale"] = reader.array(
+            reader.drawn["sd"].to_numpy(), ("scale_name",), {"scale_name": labels}
+        )
+    if built.layout.tails:
+        terms = [f"{part}: {name}" for part, name in built.layout.tails]
+        out["nu"] = reader.array(
+            reader.drawn["nu"].to_numpy(), ("tail_name",), {"tail_name": terms}
+        )
+    for name in reader.drawn.data_vars:
+        if str(name).startswith("cor_") and "_raw" not in str(name):
+            dims = ("row", "column")[: reader.drawn[name].ndim - 2]
+            out[str(name)] = reader.array(reader.drawn[name].to_numpy(), dims, {})
+    if "gap" in reader.drawn:
+        points = list(built.cells.points[1:-1])
+        out["gap"] = reader.array(
+            reader.drawn["gap"].to_numpy(), ("middle_point",), {"middle_point": points}
+        )
+    prefix: dict[str, Any] = {}
+    for block in built.layout.blocks:
+        group = block.group
+        if group is None or group.term.by != "model":
+            continue
+        first, count = block.scales
+        values = reader.drawn["sd"].to_numpy()[..., first : first + count]
+        array = reader.array(values, ("model",), {"model": list(group.scales)})
+        array = array.sel(model=_present(built.cells, "model"))
+        if set(group.term.factors) == {"model", "prefix"}:
+            prefix[block.part] = array
+        elif block.part == "wording":
+            name = "prompt_scale" if "prefix" in group.term.factors else "wording_scale"
+            out[name] = array
+    if prefix:
+        import xarray as xr
+
+        out["prefix_scale"] = xr.concat(
+            [prefix[p].assign_coords(prefix_effect=p) for p in prefix], dim="prefix_effect"
+        ).transpose("chain", "draw", "model", "prefix_effect")
+    if "sigma" in built.parts and "wording_scale" not in out:
+        out["wording_scale"] = np.exp(reader.part("sigma", ("model",)))
+    return out
+
+
+def _confusion(coder: Coder, reader: _Reader) -> Any:
+    """Return how answers with each stance, or none, are coded."""
+    numbers = reader.drawn["reading"].to_numpy()
+    tables, points, _ = coder.sizes
+    shape = (*numbers.shape[:2], tables, points + 1, points + 1)
+    counts = numbers[..., : tables * (points + 1) ** 2].reshape(shape)
+    names = [*coder.points, "none"]
+    coords = {"coder_of": [name or "all" for name in coder.tables], "label": names}
+    return reader.array(
+        counts / counts.sum(axis=-1, keepdims=True),
+        ("coder_of", "label", "coded_as"),
+        coords | {"coded_as": names},
+    )
+
+
+def _share_usable(built: Built, reader: _Reader) -> Any:
+    """Return ``[chain, draw, model]`` the probability of a usable answer to what was asked."""
+    from polbayes.fit.density.kernel import forward
+
+    g, cells = built.layout.validity, built.cells
+    assert g is not None
+    model, table = levels(cells.frame, ("model",))
+    family = built.spec.observation if cells.mass.size else FAMILIES["bernoulli"]
+    weight = cells.asked / np.bincount(model, weights=cells.asked)[model]
+    shape = reader.effects.shape
+    shares = [
+        np.bincount(model, weights=weight * (1.0 + family.net(eta, own, np.empty(0))) / 2.0)
+        for row in draws_of(reader.drawn).effects
+        for eta, own in [forward(row, *g.plain)]
+    ]
+    return reader.unstack(np.stack(shares).reshape(*shape[:2], -1), table)
+
+
+def of_every_draw(
+    built: Built, drawn: "xr.Dataset", function: Callable[..., np.ndarray]
+) -> np.ndarray:
+    """Compute something of what answers follow, draw by draw.
+
+    Parameters
+    ----------
+    built, drawn
+        The model and its draws.
+    function
+        Is given ``eta``, in which the decisiveness is a factor, and ``own``, both ``[cell]``; the
+        distances of the cutpoints; and the decisiveness, ``[cell]``.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``[draw, ...]``
+    """
+    from polbayes.fit.density.kernel import forward, sharpness
+
+    draws, plain = draws_of(drawn), built.layout.answers.plain
+
+    def of(draw: int) -> np.ndarray:
+        effects, gaps = draws.effects[draw], draws.gaps[draw]
+        return function(*forward(effects, *plain), gaps, sharpness(effects, *plain)[0])
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return np.stack(list(threads.map(of, range(len(draws.effects)))))
+
+
+def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
+    """Compute the posterior of the bias measure on [-1, 1].
+
+    Faulborn et al. (2025), Eq. 3: the mean of P(agree) - P(disagree) over statements of
+    the right, less that over statements of the left, by two. Disagreeing with a statement
+    of opposite meaning counts as agreeing. Every wording of an item has the same weight,
+    whatever was answered, so that the design is balanced.
+
+    Returns
+    -------
+    dict
+        ``bias[model, dimension]``, ``bias_total[model]`` and, where theta differs by
+        instrument, ``bias_instrument[model, dimension, instrument]``; NaN where a side has no
+        items.
+    """
+    from scipy.sparse import csr_array
+
+    frame = built.cells.frame
+    models, dims = _present(built.cells, "model"), _present(built.cells, "dimension")
+    flip = (frame["keying"] * frame["direction"]).to_numpy(dtype=float)
+    instruments = _present(built.cells, "instrument") if _by_instrument(built) else []
+    weights = np.stack(
+        [
+            _eq3(built.cells, model, within, instrument)
+            for model in models
+            for instrument in (None, *instruments)
+            for within in (*([d] for d in dims), dims)
+        ]
+    )
+    shape = drawn["effects"].shape[:2]
+    table = csr_array(weights * flip)
+    values = of_every_draw(
+        built,
+        drawn,
+        lambda eta, own, gaps, _: table @ built.spec.observation.net(eta, own, gaps),
+    )
+    values = values.reshape(*shape, len(models), 1 + len(instruments), len(dims) + 1)
+    import xarray as xr
+
+    every = xr.DataArray(
+        values,
+        dims=("chain", "draw", "model", "instrument", "dimension"),
+        coords={"model": models},
+    )
+    whole, parts = every.isel(instrument=0), every.isel(instrument=slice(1, None))
+    out = {
+        "bias": whole.isel(dimension=slice(-1)).assign_coords(dimension=dims),
+        "bias_total": whole.isel(dimension=-1),
+    }
+    if instruments:
+        by = parts.isel(dimension=slice(-1)).assign_coords(dimension=dims, instrument=instruments)
+        out["bias_instrument"] = by.transpose("chain", "draw", "model", "dimension", "instrument")
+    return out
+
+
+def _eq3(cells: Cells, model: str, dimensions: Sequence[str], instrument: str | None) -> np.ndarray:
+    """Return ``[cell]`` the weights that turn flipped net agreement into Eq. 3."""
+    frame = cells.frame
+    inside = ((frame["model"] == model) & frame["dimension"].isin(dimensions)).to_numpy()
+    if instrument is not None:
+        inside = inside & (frame["instrument"] == instrument).to_numpy()
+    weights, part = np.zeros(len(frame)), cells.part
+    wording, _ = levels(frame, ("item", "variant"))
+    for side in (-1, 1):
+        cell = np.flatnonzero(inside & (frame["direction"] == side).to_numpy())
+        if not len(cell):
+            return np.full(len(frame), np.nan)
+        size = np.bincount(wording[cell], weights=part[cell])
+        weights[cell] = side / 2 * part[cell] / size[wording[cell]] / np.count_nonzero(size)
+    return weights

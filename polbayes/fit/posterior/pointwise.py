@@ -1,0 +1,224 @@
+"""The log-likelihood cell by cell and draw by draw, some cells at a time.
+
+For leaving cells out, what counts is how well a cell is predicted from all others. An effect
+that enters one cell alone is not known from the others, and a draw that has seen the cell knows
+too much about it; such effects are therefore integrated out against their own distribution.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.fit.coder_errors.confusion import expand
+from polbayes.fit.coder_errors.misclassification import Coder
+from polbayes.fit.density import kernel
+from polbayes.fit.density.layout import Gathering
+from polbayes.fit.density.model import Built
+from polbayes.fit.density.observed import likelihood_parts
+from polbayes.fit.families import kinds
+from polbayes.fit.families.ordinal import multinomial
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+PARTS = ("answers", "validity")
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """One of a model's likelihoods at the cells that have something to say about it.
+
+    Parameters
+    ----------
+    part
+        ``answers`` or ``validity``.
+    kind
+        Observation model (`polbayes.fit.density.kernel`).
+    at
+        ``[cell]`` rows of the model's cells.
+    answers
+        ``[cell, column]`` as the kernel takes them.
+    constant
+        ``[cell]`` what the kernel leaves out: the logarithm of the multinomial coefficient of
+        counts, or the Jacobian that turns a density of logit(y) into one of y.
+    gathering
+        Which effects enter each cell, without those that are integrated out.
+    own_scale
+        ``[cell, scale]`` what the squares of the scales are multiplied with to give the variance
+        of the effects that are integrated out.
+    coder
+        Who read the answers, where what was read may be wrong.
+    """
+
+    part: str
+    kind: int
+    at: np.ndarray
+    answers: np.ndarray
+    constant: np.ndarray
+    gathering: Gathering
+    own_scale: np.ndarray
+    coder: Coder | None = None
+
+    @property
+    def integrated(self) -> np.ndarray:
+        """``[cell]`` whether an effect is integrated out."""
+        return np.asarray(self.own_scale.any(axis=1))
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws as matrices.
+
+    Parameters
+    ----------
+    effects
+        ``[draw, effect]``.
+    gaps
+        ``[draw, gap]`` distances of the cutpoints; no columns where there are none.
+    scales
+        ``[draw, scale]``.
+    readings
+        ``[draw, number]`` from which confusion matrices are made; no columns where there are none.
+    tails
+        ``[draw, tail]`` degrees of freedom of t distributions; no columns where there are none.
+    """
+
+    effects: np.ndarray
+    gaps: np.ndarray
+    scales: np.ndarray
+    readings: np.ndarray
+    tails: np.ndarray
+
+
+def draws_of(drawn: "xr.Dataset") -> Draws:
+    """Lay draws out as matrices, chains one after the other."""
+    count = drawn.sizes["chain"] * drawn.sizes["draw"]
+
+    def matrix(name: str) -> np.ndarray:
+        if name not in drawn:
+            return np.empty((count, 0))
+        values = drawn[name].to_numpy()
+        return np.ascontiguousarray(values.reshape(count, values.shape[-1]), dtype=float)
+
+    return Draws(*(matrix(name) for name in ("effects", "gap", "sd", "reading", "nu")))
+
+
+def likelihoods(built: Built, *, integrate: bool = True) -> dict[str, Likelihood]:
+    """Return the likelihoods of a model by part.
+
+    Parameters
+    ----------
+    built
+        The model.
+    integrate
+        Whether effects that enter one cell alone are integrated out.
+    """
+    cells, out = built.cells, {}
+    parts = likelihood_parts(built.layout, built.spec, cells)
+    for part, (kind, answers, whole) in zip(PARTS, parts, strict=False):
+        said = cells.answered > 0 if part == "answers" else np.ones(len(answers), dtype=bool)
+        at = np.flatnonzero(said)
+        out[part] = _likelihood(part, kind, at, answers[at], whole.at(at), built, integrate)
+    return out
+
+
+def _likelihood(
+    part: str,
+    kind: int,
+    at: np.ndarray,
+    answers: np.ndarray,
+    gathering: Gathering,
+    built: Built,
+    integrate: bool,
+) -> Likelihood:
+    own_scale = np.zeros((len(at), len(built.layout.scales)))
+    if integrate and kind in (kinds.ORDINAL, kinds.BINOMIAL):
+        gathering, own_scale = _without_own(gathering, built)
+    read = built.cells.read
+    return Likelihood(
+        part,
+        kind,
+        at,
+        answers,
+        _constant(kind, answers, built),
+        gathering,
+        own_scale,
+        read.coder if read is not None and kind == kinds.READ else None,
+    )
+
+
+def _constant(kind: int, answers: np.ndarray, built: Built) -> np.ndarray:
+    if kind == kinds.READ:
+        return multinomial(answers[:, kernel.READINGS :])
+    return (
+        multinomial(answers) if kind == kinds.BINOMIAL else built.spec.observation.constant(answers)
+    )
+
+
+# Groups that sum to zero must have this many effects for one of them to be integrated out.
+_ENOUGH = 5
+
+
+def _without_own(gathering: Gathering, built: Built) -> tuple[Gathering, np.ndarray]:
+    """Take the effects that enter one cell alone out of its predictor.
+
+    That can be done for varying intercepts of how the question is asked or what is believed.
+    Where n of them sum to zero, because their mean is another term, a shift t of one predictor
+    is a shift of its effect by t (1 - 1/n), of the others by -t/n and of the mean by t/n. With
+    effects u of variance s² and a flat prior of the mean, the predictor is then normal around
+    what it is without u n / (n - 1), the mean over the others, with variance s² n / (n - 1).
+    """
+    index, roles = gathering.index, gathering.roles
+    weight = np.broadcast_to(gathering.weight, index.shape).copy()
+    own_scale = np.zeros((len(index), len(built.layout.scales)))
+    for block in built.layout.blocks:
+        group = block.group
+        if group is None or group.matrix is not None or group.term.heavy:
+            continue
+        others = np.full(block.size, np.inf)
+        if group.centred_in is not None:
+            others = np.bincount(group.centred_in)[group.centred_in] - 1.0
+        for term in np.flatnonzero((index[0] >= block.start) & (index[0] < block.stop)):
+            if not (term < roles[1] or roles[2] <= term < roles[3]):
+                continue  # discriminations and thresholds are no shifts of the predictor
+            level = index[:, term] - block.start
+            once = np.bincount(level, minlength=block.size)[level] == 1
+            alone = np.flatnonzero(once & (others[level] >= _ENOUGH - 1))
+            share = 1 / others[level[alone]]
+            own_scale[alone, block.every_scale[level[alone]]] += weight[alone, term] ** 2 * (
+                1 + share
+            )
+            weight[alone, term] *= -share
+    if not own_scale.any():
+        return gathering, own_scale
+    return replace(gathering, weight=weight), own_scale
+
+
+def log_likelihood(part: Likelihood, draws: Draws, cells: slice | np.ndarray) -> np.ndarray:
+    """Return ``[cell, draw]`` the log-likelihood of some cells.
+
+    Parameters
+    ----------
+    part
+        The likelihood.
+    draws
+        The draws.
+    cells
+        Which of the likelihood's cells; the memory needed is proportional to their number.
+    """
+    rows = np.arange(len(part.at))[cells]
+    g, answers = part.gathering.at(rows), np.ascontiguousarray(part.answers[rows])
+    spread = np.sqrt(draws.scales**2 @ part.own_scale[rows].T)
+    out = np.empty((len(draws.effects), len(rows)))
+    whole = not part.own_scale[rows].any()
+    for k, effects in enumerate(draws.effects):
+        eta, own = kernel.forward(effects, *g.plain)
+        sharp, _ = kernel.sharpness(effects, *g.plain)
+        gaps = draws.gaps[k] if part.kind in (kinds.ORDINAL, kinds.READ) else np.empty(0)
+        if whole:
+            tables = expand(draws.readings[k], *part.coder.sizes) if part.coder else np.empty(0)
+            out[k] = kernel.pointwise(eta, own, gaps, tables, part.kind, answers)
+        else:
+            out[k] = kernel.shifted(eta, own, sharp * spread[k], gaps, answers)
+    return out.T + part.constant[rows, None]

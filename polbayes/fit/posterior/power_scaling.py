@@ -1,0 +1,114 @@
+"""How far a conclusion hangs on the priors, and how far on the answers.
+
+Prior and likelihood are raised to a power near 1, one after the other, and the posterior that this
+would give is had from the draws by importance weights (Kallioinen, Paananen, Bürkner and Vehtari
+2024); how far a quantity's distribution moves is arviz-stats' measure. The prior is that of the
+numbers at the top: coefficients, standard deviations, correlations, distances of the cutpoints and
+degrees of freedom. That of effects given their standard deviation is part of the model.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.fit.density.model import Built, correlation_name
+from polbayes.fit.density.prior_densities import correlation_prior, priors_of
+from polbayes.fit.posterior.pointwise import draws_of, likelihoods, log_likelihood
+from polbayes.fit.spec.priors import log_density
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+# Quantities that are looked at, and how many draws are enough for them.
+MEASURES = ("theta", "theta_asked", "lean", "decisiveness", "acquiescence")
+_DRAWS = 1000
+# From this sensitivity on a posterior counts as moved (the threshold of Kallioinen et al.).
+THRESHOLD = 0.05
+# What a moved posterior means, by whether the prior and the likelihood move it.
+WEAK, CONFLICT, NONE = "prior", "conflict", ""
+# Cells whose log-likelihoods are in memory at once.
+_CHUNK = 2000
+
+
+def log_prior(built: Built, drawn: "xr.Dataset") -> np.ndarray:
+    """Return ``[chain, draw]`` the log-density of the numbers at the top, up to a constant."""
+    layout = built.layout.sampled
+    priors = priors_of(layout, built.spec, built.cells)
+    scales = [built.spec.prior(part, name, "sd") for part, name, _ in layout.scales]
+    groups = {"b": priors.coefficients, "sd": scales, "gap": priors.gaps, "nu": priors.tails}
+    total = np.zeros((drawn.sizes["chain"], drawn.sizes["draw"]))
+    for name, own in groups.items():
+        for k, prior in enumerate(own):
+            total += log_density(prior, drawn[name].to_numpy()[..., k])
+    for block in layout.blocks:
+        if block.correlated:
+            values = drawn[correlation_name(block)].to_numpy()
+            prior = correlation_prior(block, built.spec)
+            total += (prior.values[0] - 1) * _log_determinant(values)
+    return total
+
+
+def _log_determinant(correlations: np.ndarray) -> np.ndarray:
+    """Return ``[chain, draw]`` that of correlation matrices, or of two columns with these."""
+    if correlations.ndim == 4:
+        return np.asarray(np.linalg.slogdet(correlations)[1])
+    return np.asarray(np.log1p(-(np.reshape(correlations, correlations.shape[:2]) ** 2)))
+
+
+def log_likelihood_of(built: Built, drawn: "xr.Dataset") -> np.ndarray:
+    """Return ``[chain, draw]`` the log-likelihood of all answers.
+
+    Effects that enter one cell alone are integrated out.
+    """
+    draws = draws_of(drawn)
+    total = np.zeros(len(draws.effects))
+    for part in likelihoods(built).values():
+        for first in range(0, len(part.at), _CHUNK):
+            total += log_likelihood(part, draws, slice(first, first + _CHUNK)).sum(axis=0)
+    return total.reshape(drawn.sizes["chain"], drawn.sizes["draw"])
+
+
+def power_scaling(built: Built, drawn: "xr.Dataset", posterior: "xr.Dataset") -> "pd.DataFrame":
+    """Tell for each headline quantity how sensitive it is to prior and likelihood."""
+    import pandas as pd
+
+    step = max(1, drawn.sizes["chain"] * drawn.sizes["draw"] // _DRAWS)
+    some = drawn.isel(draw=slice(None, None, step))
+    rows, values = [], []
+    for name in (name for name in MEASURES if name in posterior):
+        array = posterior[name].isel(draw=slice(None, None, step))
+        dims = [str(d) for d in array.dims if d not in ("chain", "draw")]
+        array = array.transpose("chain", "draw", *dims)
+        for at in np.ndindex(*array.shape[2:]):
+            own = array.to_numpy()[(slice(None), slice(None), *at)]
+            if np.isfinite(own).all():
+                labels = {d: str(array[d].values[k]) for d, k in zip(dims, at, strict=True)}
+                rows.append((name, labels.get("model", ""), labels.get("dimension", "")))
+                values.append(own)
+    table = pd.DataFrame(rows, columns=["measure", "model", "dimension"])
+    every = np.stack(values, axis=-1)
+    table["prior"] = _sensitivity(every, log_prior(built, some))
+    table["likelihood"] = _sensitivity(every, log_likelihood_of(built, some))
+    pairs = zip(table["prior"], table["likelihood"], strict=True)
+    return table.assign(diagnosis=[_diagnosis(*pair) for pair in pairs])
+
+
+def _sensitivity(values: np.ndarray, logp: np.ndarray) -> np.ndarray:
+    """Return ``[quantity]`` the sensitivities of ``[chain, draw, quantity]``."""
+    import xarray as xr
+    from arviz_stats.psense import psense
+
+    dims = ("chain", "draw")
+    groups = {
+        "posterior": xr.Dataset({"of": ((*dims, "quantity"), values)}),
+        "log_prior": xr.Dataset({"all": (dims, logp)}),
+    }
+    found = psense(xr.DataTree.from_dict(groups), group="prior", sample_dims=list(dims))
+    return np.asarray(found["of"])
+
+
+def _diagnosis(prior: float, likelihood: float) -> str:
+    if prior < THRESHOLD:
+        return NONE
+    return CONFLICT if likelihood >= THRESHOLD else WEAK

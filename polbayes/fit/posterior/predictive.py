@@ -1,0 +1,343 @@
+"""Answers that the model would give, beside those that were given.
+
+Of every replicated set of answers the same statistics are taken as of the observed one (Gelman,
+Meng and Stern 1996): what does not lie where the replicates lie is what the model misses.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.fit.density.model import Built
+from polbayes.fit.posterior.pointwise import Draws, draws_of
+from polbayes.fit.spec.cells import Cells, levels
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+REPLICATES = 400
+LABELS = ("model", "prefix", "item", "keying")
+# The tails of quirks: their kurtosis, which says something from so many statements on.
+TAILS, _ENOUGH = "quirk_tails", 8
+# Where an answer probability leaves hardly any doubt.
+_EXTREME = 0.05
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One set of answers, observed or replicated, summed within cells.
+
+    Parameters
+    ----------
+    agree, disagree
+        ``[cell]`` answers that agree and that disagree; for answer probabilities R+ and 1 - R+, 0
+        where there is none.
+    extreme
+        ``[cell]`` answers that leave hardly any doubt; of answer probabilities only.
+    n
+        ``[cell]`` answers with a stance.
+    asked
+        ``[cell]`` answers, usable or not.
+    usable
+        ``[cell]`` usable answers; of answer probabilities that of all usable answers together.
+    same, pairs
+        ``[cell]`` pairs of answers to the same question that are the same, and all pairs.
+    """
+
+    agree: np.ndarray
+    disagree: np.ndarray
+    extreme: np.ndarray
+    n: np.ndarray
+    asked: np.ndarray
+    usable: np.ndarray
+    same: np.ndarray
+    pairs: np.ndarray
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A share of answers in each of some groups of cells.
+
+    Parameters
+    ----------
+    name
+        Name in the tables.
+    what
+        ``agree``, ``neutral``, ``extreme`` or ``usable`` for a share of answers; ``repeated`` for
+        the share of pairs of answers to one question that are the same; ``wordings`` for how far
+        the wordings of an item are apart.
+    labels
+        ``[group]`` what the groups are.
+    index
+        ``[cell]`` group; for ``wordings`` the wording of an item by a model.
+    item, model
+        For ``wordings``, ``[wording]`` item and ``[item]`` group.
+    """
+
+    name: str
+    what: str
+    labels: "pd.DataFrame"
+    index: np.ndarray
+    item: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
+    model: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
+
+    @property
+    def group(self) -> np.ndarray:
+        """``[cell]`` group."""
+        return self.model[self.item[self.index]] if len(self.item) else self.index
+
+
+def statistics(built: Built) -> list[Statistic]:
+    """List the statistics that a model's answers can be checked by."""
+    frame = built.cells.frame
+    wanted: list[tuple[str, str, tuple[str, ...]]] = [
+        ("agreement_by_keying", "agree", ("model", "keying")),
+        ("agreement_by_prefix", "agree", ("model", "prefix")),
+        ("agreement_by_item", "agree", ("item", "keying")),
+    ]
+    if len(built.cells.points) % 2:
+        wanted.append(("neutral", "neutral", ("model",)))
+        wanted.append(("neutral_by_item", "neutral", ("item",)))
+    if built.cells.counts.size and (built.cells.answered > 1).any():
+        wanted.append(("repeated", "repeated", ("model",)))
+    if not built.spec.observation.counts:
+        wanted.append(("extreme", "extreme", ("model",)))
+    if built.layout.validity is not None:
+        wanted.append(("usable", "usable", ("model",)))
+        wanted.append(("usable_by_item", "usable", ("item",)))
+    out = []
+    for name, what, by in wanted:
+        index, table = levels(frame, by)
+        out.append(Statistic(name, what, table, index))
+    if (frame.groupby("item")["variant"].nunique() > 1).any():
+        wording, wordings = levels(frame, ("model", "item", "variant"))
+        item, items = levels(wordings, ("model", "item"))
+        model, models = levels(items, ("model",))
+        out.append(Statistic("between_wordings", "wordings", models, wording, item, model))
+    return out
+
+
+def evaluate(statistic: Statistic, answers: Answers, frame: "pd.DataFrame") -> np.ndarray:
+    """Return ``[group]`` a statistic of a set of answers; NaN where a group has no answer."""
+    if statistic.what == "wordings":
+        return _between_wordings(statistic, answers, frame)
+    part, whole = answers.agree, answers.n
+    if statistic.what == "neutral":
+        part = answers.n - answers.agree - answers.disagree
+    elif statistic.what == "extreme":
+        part = answers.extreme
+    elif statistic.what == "usable":
+        part, whole = answers.usable, answers.asked
+    elif statistic.what == "repeated":
+        part, whole = answers.same, answers.pairs
+    size = len(statistic.labels)
+    with np.errstate(invalid="ignore"):  # 0 / 0 where nothing was answered
+        share: np.ndarray = np.bincount(statistic.index, part, size) / np.bincount(
+            statistic.index, whole, size
+        )
+    return share
+
+
+def _between_wordings(statistic: Statistic, answers: Answers, frame: "pd.DataFrame") -> np.ndarray:
+    """Return ``[model]`` the standard deviation between the wordings of an item.
+
+    Of the share agreeing less the share disagreeing, with the sign turned for wordings of
+    opposite meaning; the root of the variance (n - 1) averaged over items.
+    """
+    turned = frame["keying"].to_numpy(dtype=float) * frame["direction"].to_numpy(dtype=float)
+    n = np.bincount(statistic.index, answers.n)
+    there = n > 0
+    item, items = statistic.item[there], len(statistic.model)
+    surplus = np.bincount(statistic.index, turned * (answers.agree - answers.disagree))
+    net = surplus[there] / n[there]
+    wordings = np.bincount(item, minlength=items)
+    mean = np.bincount(item, net, items) / np.maximum(wordings, 1)
+    several = wordings > 1
+    squares = np.bincount(item, (net - mean[item]) ** 2, items)
+    variance = squares[several] / (wordings[several] - 1)
+    size = len(statistic.labels)
+    with np.errstate(invalid="ignore"):  # 0 / 0 for a model without two wordings of an item
+        average = np.bincount(statistic.model[several], variance, size) / np.bincount(
+            statistic.model[several], minlength=size
+        )
+    return np.asarray(np.sqrt(average))
+
+
+def observed_answers(cells: Cells) -> Answers:
+    """Return the answers that were given."""
+    if cells.counts.size:
+        return _of_counts(cells.counts, cells.asked)
+    return _of_values(cells.value, cells.mass)
+
+
+def _of_counts(counts: np.ndarray, asked: np.ndarray) -> Answers:
+    half = counts.shape[1] // 2
+    agree, disagree = counts[:, -half:].sum(axis=1), counts[:, :half].sum(axis=1)
+    n = counts.sum(axis=1)
+    same = (counts * (counts - 1) / 2).sum(axis=1)
+    return Answers(agree, disagree, np.zeros(len(counts)), n, asked, n, same, n * (n - 1) / 2)
+
+
+def _of_values(value: np.ndarray, mass: np.ndarray) -> Answers:
+    there, one = np.isfinite(value), np.ones(len(value))
+    agree, disagree = np.where(there, value, 0.0), np.where(there, 1 - value, 0.0)
+    extreme = (there & ((value < _EXTREME) | (value > 1 - _EXTREME))).astype(float)
+    none, usable = np.zeros(len(value)), mass if mass.size else one
+    return Answers(agree, disagree, extreme, there * one, one, usable, none, none)
+
+
+def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
+    """Yield for each draw answers to the same questions.
+
+    As many answers a cell as were usable; where the spec has a part for validity, as many as
+    that makes usable of those that were asked.
+    """
+    from scipy.special import expit
+
+    from polbayes.fit.density.kernel import forward
+
+    rng, cells, family = np.random.default_rng(seed), built.cells, built.spec.observation
+    g, validity = built.layout.answers, built.layout.validity
+    for effects, gaps, readings in zip(draws.effects, draws.gaps, draws.readings, strict=True):
+        eta, own = forward(effects, *g.plain)
+        n, mass = cells.answered.astype(int), cells.mass
+        if validity is not None and mass.size:
+            valid, spread = forward(effects, *validity.plain)
+            mass = family.simulate(valid, spread, gaps, rng)
+        elif validity is not None:
+            usable = expit(forward(effects, *validity.plain)[0])
+            n = rng.binomial(cells.asked.astype(int), usable)
+        answers = family.simulate(eta, own, gaps, rng)
+        if family.counts:
+            p = answers if cells.read is None else cells.read.as_coded(answers, readings)
+            counts = rng.multinomial(n, p / p.sum(axis=1, keepdims=True))
+            yield _of_counts(counts.astype(float), cells.asked)
+        else:
+            # Where nothing was answered nothing is compared.
+            yield _of_values(np.where(n > 0, answers, np.nan), mass)
+
+
+def replicated(
+    built: Built, draws: Draws, wanted: Sequence[Statistic], *, seed: int
+) -> list[np.ndarray]:
+    """Return for each statistic ``[draw, group]`` its values in replicated answers."""
+    values: list[list[np.ndarray]] = [[] for _ in wanted]
+    for answers in replicates(built, draws, seed=seed):
+        for statistic, rows in zip(wanted, values, strict=True):
+            rows.append(evaluate(statistic, answers, built.cells.frame))
+    return [np.stack(rows) for rows in values]
+
+
+def thinned(draws: Draws, most: int) -> Draws:
+    """Return at most so many draws, evenly spread."""
+    at = np.unique(np.linspace(0, len(draws.effects) - 1, most).astype(int))
+    every = (draws.effects, draws.gaps, draws.scales, draws.readings, draws.tails)
+    return Draws(*(values[at] for values in every))
+
+
+def posterior_predictive(
+    built: Built, drawn: "xr.Dataset", *, level: float = 0.9, seed: int, most: int = REPLICATES
+) -> "pd.DataFrame":
+    """Compare the observed answers with replicates from the posterior.
+
+    Parameters
+    ----------
+    built
+        The model.
+    drawn
+        Its draws, ``[chain, draw, ...]``.
+    level
+        Probability of the wider interval.
+    seed
+        Fixes the replicates.
+    most
+        Draws that are used, evenly spread.
+    """
+    import pandas as pd
+
+    wanted = statistics(built)
+    values = replicated(built, thinned(draws_of(drawn), most), wanted, seed=seed)
+    given = observed_answers(built.cells)
+    tables = []
+    for statistic, rows in zip(wanted, values, strict=True):
+        observed = evaluate(statistic, given, built.cells.frame)
+        whole = given.asked if statistic.what == "usable" else given.n
+        above = (rows > observed).mean(axis=0) + (rows == observed).mean(axis=0) / 2
+        n = np.bincount(statistic.group, whole, len(statistic.labels)).astype(int)
+        table = statistic.labels.assign(n=n, observed=observed, **_intervals(rows, level), p=above)
+        there = np.isfinite(observed) & np.isfinite(table["estimate"].to_numpy())
+        tables.append(table[there].assign(statistic=statistic.name))
+    tables += quirk_tails(built, draws_of(drawn), level=level, seed=seed)
+    whole_table = pd.concat(tables, ignore_index=True).assign(level=level)
+    numbers = [c for c in whole_table if c not in ("statistic", *LABELS)]
+    return whole_table.reindex(columns=["statistic", *LABELS, *numbers])
+
+
+def quirk_tails(built: Built, draws: Draws, *, level: float, seed: int) -> list["pd.DataFrame"]:
+    """Compare the tails of the quirks in the draws with those of their distribution.
+
+    A realised discrepancy (Gelman, Meng and Stern 1996): the kurtosis of a model's quirks in each
+    draw, beside that of as many new ones. Where the model is right both have the same distribution.
+    """
+    rng, out = np.random.default_rng(seed), []
+    for block in built.layout.blocks:
+        group = block.group
+        if block.part != "quirk" or not group or set(group.term.factors) != {"model", "item"}:
+            continue
+        if group.matrix is not None:
+            continue
+        whose, names = levels(group.levels, ("model",))
+        n = np.bincount(whose)
+        effects = draws.effects[:, block.start : block.stop]
+        scale = np.maximum(np.abs(draws.scales[:, block.every_scale]), 1e-12)
+        fresh = rng.standard_normal(effects.shape)
+        if block.tail >= 0:
+            fresh = rng.standard_t(draws.tails[:, [block.tail]], effects.shape)
+        found, new = (_kurtosis(u, whose) for u in (effects / scale, fresh))
+        table = names.assign(
+            n=n,
+            observed=np.median(found, axis=0),
+            **_intervals(new, level),
+            p=(new > found).mean(axis=0),
+            statistic=TAILS,
+        )
+        out.append(table[n >= _ENOUGH])
+    return out
+
+
+def _kurtosis(values: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Return ``[draw, group]`` the fourth moment about 0 by the square of the second."""
+    means = [
+        np.stack([np.bincount(group, row) for row in values**power]) / np.bincount(group)
+        for power in (2, 4)
+    ]
+    return np.asarray(means[1] / means[0] ** 2)
+
+
+def _intervals(rows: np.ndarray, level: float) -> dict[str, np.ndarray]:
+    """Return median and equal-tailed intervals of ``[draw, group]`` values."""
+    inner, outer = ((0.25, 0.75), ((1 - level) / 2, (1 + level) / 2))
+    out = {}
+    with np.errstate(invalid="ignore"):
+        missing = np.isnan(rows).any(axis=0)
+    filled = np.where(missing, 0.0, rows)
+    names = ("estimate", "lower", "upper", "lower_50", "upper_50")
+    for name, at in zip(names, (0.5, *outer, *inner), strict=True):
+        out[name] = np.where(missing, np.nan, np.quantile(filled, at, axis=0))
+    return out
+
+
+def coverage(predictive: "pd.DataFrame") -> "pd.DataFrame":
+    """Count how many observed values lie within the intervals of the replicates."""
+    import pandas as pd
+
+    rows = []
+    groups = [*predictive.groupby("statistic", sort=False), ("all", predictive)]
+    for name, part in groups:
+        half = part["observed"].between(part["lower_50"], part["upper_50"])
+        most = part["observed"].between(part["lower"], part["upper"])
+        rows.append((name, len(part), half.mean(), most.mean(), part["level"].iloc[0]))
+    return pd.DataFrame(rows, columns=["statistic", "groups", "inside_50", "inside", "level"])

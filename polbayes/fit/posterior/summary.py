@@ -1,0 +1,149 @@
+"""Tables of the posterior: one row a quantity, with an equal-tailed interval."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.fit.posterior.by_instrument import instrument_tables
+from polbayes.fit.posterior.coefficients import coefficient_tables
+from polbayes.fit.posterior.intervals import interval_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_DRAW = ("chain", "draw")
+
+
+def summarise(
+    posterior: "xr.Dataset", *, level: float, items: "pd.DataFrame | None" = None
+) -> dict[str, "pd.DataFrame"]:
+    """Summarise a posterior into the tables of the report."""
+    tables = {"theta": interval_table(posterior["theta"], level, left=True)}
+    for name in ("theta_asked", "lean"):
+        tables[name] = interval_table(posterior[name], level, left=True)
+    tables["bias_posterior"] = _bias(posterior, level)
+    measures = {
+        name: posterior.get(name)
+        for name in ("decisiveness", "repetition")
+        if "decisiveness" in posterior
+    }
+    tables |= _stacked("decisiveness", measures, level, of="measure")
+    tables["pairwise"] = pairwise(posterior)
+    tables["ranks"] = ranks(posterior)
+    if "acquiescence" in posterior:
+        tables["acquiescence"] = interval_table(posterior["acquiescence"], level)
+    effects = {
+        "acquiescence": posterior.get("prefix_acquiescence"),
+        "steer": posterior.get("prefix_steer"),
+    }
+    tables |= _stacked("prefix_effects", effects, level)
+    scales = {
+        "wording": posterior.get("wording_scale"),
+        "prompt": posterior.get("prompt_scale"),
+    }
+    if "prefix_scale" in posterior:
+        for name in posterior["prefix_effect"].values:
+            scales[f"prefix_{name}"] = posterior["prefix_scale"].sel(prefix_effect=name, drop=True)
+    tables |= _stacked("sensitivity", scales, level)
+    if "difficulty" in posterior:
+        tables["items"] = _items(posterior, items, level)
+    if "confusion" in posterior:
+        tables["confusion"] = interval_table(posterior["confusion"], level)
+    if "validity" in posterior:
+        tables["validity_posterior"] = interval_table(posterior["validity"], level)
+    tables |= coefficient_tables(posterior, level)
+    tables |= instrument_tables(posterior, level)
+    if "wording" in posterior:
+        tables["wordings"] = interval_table(posterior["wording"], level).dropna(subset="estimate")
+    return tables
+
+
+def positions(posterior: "xr.Dataset", name: str = "theta") -> "xr.DataArray":
+    """Return theta or lean with the mean of its dimensions as a further one, ``"total"``."""
+    import xarray as xr
+
+    theta = posterior[name]
+    total = theta.mean("dimension").expand_dims(dimension=["total"], axis=-1)
+    return xr.concat([theta, total.transpose(*theta.dims)], dim="dimension")
+
+
+def pairwise(posterior: "xr.Dataset") -> "pd.DataFrame":
+    """Return the probability that one model is left of another, for every ordered pair."""
+    import pandas as pd
+
+    theta = positions(posterior)
+    rows = []
+    for dimension in theta["dimension"].values:
+        values = theta.sel(dimension=dimension).stack(sample=_DRAW)
+        for a in theta["model"].values:
+            for b in theta["model"].values:
+                if a != b:
+                    p = float((values.sel(model=a) < values.sel(model=b)).mean())
+                    rows.append((a, b, dimension, p))
+    return pd.DataFrame(rows, columns=["model_a", "model_b", "dimension", "p_left"])
+
+
+def ranks(posterior: "xr.Dataset") -> "pd.DataFrame":
+    """Return the probability of every rank of every model, rank 1 being furthest left."""
+    import pandas as pd
+
+    theta = positions(posterior)
+    models = theta["model"].values
+    rows = []
+    for dimension in theta["dimension"].values:
+        values = theta.sel(dimension=dimension).transpose(*_DRAW, "model").to_numpy()
+        order = values.argsort(axis=-1).argsort(axis=-1) + 1
+        for k, model in enumerate(models):
+            share = np.bincount(order[..., k].ravel(), minlength=len(models) + 1)[1:]
+            for rank, count in enumerate(share, start=1):
+                rows.append((model, dimension, rank, count / share.sum()))
+    return pd.DataFrame(rows, columns=["model", "dimension", "rank", "probability"])
+
+
+def _bias(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
+    import pandas as pd
+
+    by_dimension = interval_table(posterior["bias"], level, left=True)
+    total = interval_table(posterior["bias_total"], level, left=True)
+    return pd.concat([by_dimension, total.assign(dimension="total")], ignore_index=True)[
+        by_dimension.columns
+    ]
+
+
+def _stacked(
+    name: str,
+    variables: Mapping[str, "xr.DataArray | None"],
+    level: float,
+    *,
+    of: str = "effect",
+) -> dict[str, "pd.DataFrame"]:
+    import pandas as pd
+
+    tables = []
+    for effect, values in variables.items():
+        if values is not None:
+            table = interval_table(values, level)
+            table.insert(values.ndim - 2, of, effect)
+            tables.append(table)
+    return {name: pd.concat(tables, ignore_index=True)} if tables else {}
+
+
+def _items(posterior: "xr.Dataset", items: "pd.DataFrame | None", level: float) -> "pd.DataFrame":
+    table = interval_table(posterior["difficulty"], level).drop(columns=["sd", "level"])
+    table.columns = ["item", "difficulty", "difficulty_lower", "difficulty_upper"]
+    if "discrimination" in posterior:
+        other = interval_table(posterior["discrimination"], level).drop(columns=["sd", "level"])
+        other.columns = [
+            "item",
+            "discrimination",
+            "discrimination_lower",
+            "discrimination_upper",
+        ]
+        if posterior["discrimination"].attrs.get("sign") == "either":
+            positive = (posterior["discrimination"] > 0).mean(("chain", "draw"))
+            other["discrimination_p_positive"] = positive.to_numpy()
+        table = table.merge(other, on="item")
+    table = table.assign(level=level)
+    return table if items is None else items.merge(table, on="item")

@@ -1,0 +1,179 @@
+"""Whether the sampler can be believed, in numbers and in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+R_HAT_GOOD, R_HAT_BAD = 1.01, 1.05
+ESS_GOOD, ESS_BAD = 400.0, 100.0
+PARETO_K_GOOD = 0.7
+
+# What a reader draws conclusions about; the single wordings and cells are not.
+MODEL_LEVEL = (
+    "theta",
+    "theta_asked",
+    "lean",
+    "decisiveness",
+    "theta_instrument",
+    "bias",
+    "bias_instrument",
+    "bias_total",
+    "acquiescence",
+    "prefix_acquiescence",
+    "prefix_steer",
+    "prefix_scale",
+    "wording_scale",
+    "prompt_scale",
+    "scale",
+    "gap",
+    "validity",
+    # Of mixed models.
+    "coefficient",
+    "threshold",
+    "group_sd",
+    "sigma",
+    "phi",
+)
+ITEM_LEVEL = ("difficulty", "discrimination", "wording", "group_effect")
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The verdict on a posterior.
+
+    Parameters
+    ----------
+    verdict
+        ``good``, ``caution`` or ``bad``; ``preview`` for an approximation.
+    sentences
+        What the verdict rests on.
+    table
+        ``quantity, r_hat, ess_bulk, ess_tail``, worst first.
+    """
+
+    verdict: str
+    sentences: tuple[str, ...]
+    table: "pd.DataFrame"
+
+
+def diagnose(
+    posterior: "xr.Dataset",
+    sample_stats: "xr.Dataset",
+    *,
+    reported: Sequence[str] = MODEL_LEVEL,
+) -> Diagnosis:
+    """Judge a posterior by split R-hat, effective sample sizes and divergences.
+
+    The limits are those of Vehtari et al. (2021): R-hat at most 1.01 and bulk and tail
+    effective sample size at least 400 for what is reported.
+
+    Parameters
+    ----------
+    posterior
+        As `polbayes.fit.posterior.naming.name_posterior` names it.
+    sample_stats
+        With ``diverging``; with ``pareto_k`` if the posterior is only an approximation.
+    reported
+        Variables that a reader draws conclusions about.
+    """
+    table = convergence_table(posterior, (*reported, *ITEM_LEVEL))
+    if "pareto_k" in sample_stats:
+        return Diagnosis("preview", _preview(float(sample_stats["pareto_k"])), table)
+    level = table[table["quantity"].str.split("[").str[0].isin(reported)]
+    worst, bulk, tail = (
+        float(level["r_hat"].max()),
+        float(level["ess_bulk"].min()),
+        float(level["ess_tail"].min()),
+    )
+    diverging = int(sample_stats["diverging"].sum())
+    draws = int(np.prod([sample_stats.sizes[d] for d in ("chain", "draw")]))
+    sentences = [
+        _chains_agree(worst, str(level.loc[level["r_hat"].idxmax(), "quantity"])),
+        _enough(min(bulk, tail), bulk, tail),
+        _divergences(diverging, draws),
+    ]
+    broken = bool(level[["r_hat", "ess_bulk", "ess_tail"]].isna().any(axis=None))
+    bad = broken or worst > R_HAT_BAD or min(bulk, tail) < ESS_BAD or diverging > 0.01 * draws
+    good = worst <= R_HAT_GOOD and min(bulk, tail) >= ESS_GOOD and diverging == 0
+    return Diagnosis("bad" if bad else "good" if good else "caution", tuple(sentences), table)
+
+
+def convergence_table(
+    posterior: "xr.Dataset", names: Sequence[str] = (*MODEL_LEVEL, *ITEM_LEVEL)
+) -> "pd.DataFrame":
+    """Return R-hat and effective sample sizes of every reported quantity, worst first."""
+    import arviz as az
+    import pandas as pd
+
+    rows: list[tuple[str, float, float, float]] = []
+    for name in names:
+        if name not in posterior:
+            continue
+        values = posterior[name]
+        for at in np.ndindex(*values.shape[2:]):
+            draws = values.to_numpy()[(slice(None), slice(None), *at)]
+            if np.isnan(draws).all() or np.ptp(draws) < 1e-12:
+                continue  # a combination that does not occur, or a quantity fixed by a constraint
+            where = ", ".join(
+                str(values[dim].values[k]) for dim, k in zip(values.dims[2:], at, strict=True)
+            )
+            rows.append(
+                (
+                    f"{name}[{where}]" if where else name,
+                    float(az.rhat(draws)),
+                    float(az.ess(draws, method="bulk")),
+                    float(az.ess(draws, method="tail")),
+                )
+            )
+    table = pd.DataFrame(rows, columns=["quantity", "r_hat", "ess_bulk", "ess_tail"])
+    return table.sort_values("ess_bulk", ignore_index=True)
+
+
+def _preview(pareto_k: float) -> tuple[str, ...]:
+    judged = (
+        f"the importance ratios have a tail of shape k = {pareto_k:.2f}, where at most "
+        f"{PARETO_K_GOOD} is wanted"
+    )
+    return (
+        "This is a preview: the posterior is approximated by independent normals (ADVI), whose "
+        "intervals are too narrow as a rule. Use sampler=nutpie for numbers to quote.",
+        f"The approximation may be near the posterior: {judged}."
+        if pareto_k <= PARETO_K_GOOD
+        else f"The approximation is far from the posterior: {judged}.",
+    )
+
+
+def _chains_agree(worst: float, quantity: str) -> str:
+    if worst <= R_HAT_GOOD:
+        return f"The chains agree: the largest R-hat of a model-level quantity is {worst:.3f}."
+    if worst <= R_HAT_BAD:
+        return (
+            f"The chains nearly agree: R-hat of {quantity} is {worst:.3f} where at most "
+            f"{R_HAT_GOOD} is wanted; draw more before relying on the last digits."
+        )
+    return (
+        f"The chains do not agree: R-hat of {quantity} is {worst:.2f}. They have not found the "
+        "same posterior, and the estimates must not be used; draw longer or simplify the model."
+    )
+
+
+def _enough(least: float, bulk: float, tail: float) -> str:
+    counts = f"at least {bulk:.0f} effective draws for centres and {tail:.0f} for interval ends"
+    if least >= ESS_GOOD:
+        return f"There are enough independent draws: {counts}."
+    return f"There are few independent draws: {counts}, where {ESS_GOOD:.0f} are wanted."
+
+
+def _divergences(diverging: int, draws: int) -> str:
+    if diverging == 0:
+        return "No transition diverged."
+    return (
+        f"{diverging} of {draws} transitions diverged: part of the posterior may have been missed; "
+        "raise sampler.target_accept or simplify the model."
+    )

@@ -1,0 +1,119 @@
+"""The sampler's draws in a file, so that nothing has to be drawn twice.
+
+What is reported of a posterior can change without the posterior: the level of the intervals, the
+region of practical equivalence, the study that is planned.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polbayes.data.files import replacing
+from polbayes.data.provenance import digest
+from polbayes.fit.density.layout import Layout
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# What everything that is reported is computed from (`polbayes.fit.density.model.Built`).
+_NAMES = ("b", "sd", "effects", "gap", "reading", "nu")
+
+
+@dataclass(frozen=True)
+class DrawsCache:
+    """Draws that are kept in a file.
+
+    Parameters
+    ----------
+    path
+        The file; it need not be there.
+    key
+        A hash of everything that determines the draws.
+    """
+
+    path: Path
+    key: str
+
+    def load(self, layout: Layout) -> tuple["xr.Dataset", "xr.Dataset"] | None:
+        """Return the draws and the sampler's statistics.
+
+        Parameters
+        ----------
+        layout
+            Where the effects are.
+
+        Returns
+        -------
+        tuple of xarray.Dataset or None
+            None where there is no file, or it is damaged or was made from something else.
+        """
+        return load_draws(self.path, self._made_from(layout))
+
+    def save(self, drawn: "xr.Dataset", stats: "xr.Dataset", layout: Layout) -> None:
+        """Write the draws, whole or not at all.
+
+        Parameters
+        ----------
+        drawn, stats
+            See `polbayes.fit.sampling.sample.sample`.
+        layout
+            Where the effects are.
+        """
+        names = [n for n in map(str, drawn.data_vars) if n in _NAMES or n.startswith("cor_")]
+        save_draws(self.path, drawn[names], stats, self._made_from(layout))
+
+    def _made_from(self, layout: Layout) -> str:
+        """Return a hash that also says which effect is where, which another version may change."""
+        places = [
+            (b.part, b.start, b.size, b.group.term.name, b.group.labels) if b.group else b.part
+            for b in layout.sampled.blocks
+        ]
+        copies = [layout.sampled.copies] if layout.sampled.copies else []
+        return digest([self.key, places, layout.coefficients, layout.scales, *copies])
+
+
+def load_draws(path: Path, made_from: str) -> tuple["xr.Dataset", "xr.Dataset"] | None:
+    """Load draws and the sampler's statistics.
+
+    Parameters
+    ----------
+    path
+        The file; it need not be there.
+    made_from
+        A hash of everything that determines the draws.
+
+    Returns
+    -------
+    tuple of xarray.Dataset or None
+        None where there is no file, or it is damaged or was made from something else.
+    """
+    import xarray as xr
+
+    if not path.is_file():
+        return None
+    try:
+        with xr.open_dataset(path, group="posterior", engine="netcdf4") as found:
+            if found.attrs.get("made_from") != made_from:
+                return None
+            drawn = found.load()
+        with xr.open_dataset(path, group="sample_stats", engine="netcdf4") as found:
+            return drawn, found.load()
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
+def save_draws(path: Path, drawn: "xr.Dataset", stats: "xr.Dataset", made_from: str) -> None:
+    """Write draws and the sampler's statistics, whole or not at all.
+
+    Parameters
+    ----------
+    path, made_from
+        See `load_draws`.
+    drawn, stats
+        See `polbayes.fit.sampling.sample.sample`.
+    """
+    import arviz as az
+
+    kept = drawn.assign_attrs(made_from=made_from)
+    with replacing(path) as temporary:
+        az.InferenceData(posterior=kept, sample_stats=stats).to_netcdf(str(temporary))

@@ -1,0 +1,180 @@
+"""Draws of the effects that were integrated out, given everything else.
+
+Sampling without them and drawing them afterwards, draw by draw, gives the joint posterior: what is
+read off does not have to know how it was sampled.
+"""
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.fit.compilation import compiled, compiled_with
+from polbayes.fit.density import kernel
+from polbayes.fit.density.kernel import (
+    cell_logp,
+    few_answers,
+    lay_nodes,
+    likeliest_shift,
+    prepare,
+    workspace,
+)
+from polbayes.fit.density.model import Built
+from polbayes.fit.density.observed import answers_of
+from polbayes.fit.families.kinds import ORDINAL
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# The density of an effect is taken as linear between nodes that are so many widths of its narrowest
+# part apart, with more room between them away from the edges of the likelihood; and as 0 where it
+# has fallen to this share of its peak, as a logarithm, which it has at that distance.
+# Where answers are few the nodes are those of the likelihood, so many times finer.
+_FINER, _NODES, _FAR, _CUT_OFF = 3.0, 192, 300.0, 1e-5
+_STEP, _GROWING, _COARSEST, _NEGLIGIBLE, _WIDEST, _MOST = 0.5, 0.15, 0.2, 12.0, 7.0, 8192
+
+
+@compiled
+def _inverted(
+    uniform: float, place: np.ndarray, density: np.ndarray, first: int, stop: int
+) -> float:
+    """Return where the distribution function of a piecewise linear density has a value."""
+    whole = 0.0
+    for j in range(first + 1, stop + 1):
+        whole += 0.5 * (density[j - 1] + density[j]) * (place[j] - place[j - 1])
+    wanted, j = uniform * whole, first + 1
+    while j < stop:
+        mass = 0.5 * (density[j - 1] + density[j]) * (place[j] - place[j - 1])
+        if wanted <= mass:
+            break
+        wanted -= mass
+        j += 1
+    step, low = place[j] - place[j - 1], density[j - 1]
+    rise = density[j] - low
+    # The share t of the step at which low t + rise t^2 / 2 is what is wanted.
+    wanted /= step
+    root = math.sqrt(max(low * low + 2.0 * rise * wanted, 0.0))
+    share = 2.0 * wanted / max(low + root, 1e-300)
+    return place[j - 1] + min(max(share, 0.0), 1.0) * step
+
+
+@compiled_with(kernel)
+def draw_shifts(
+    eta: np.ndarray,
+    own: np.ndarray,
+    spread: np.ndarray,
+    gaps: np.ndarray,
+    answers: np.ndarray,
+    uniform: np.ndarray,
+) -> np.ndarray:
+    """Draw ``[cell]`` standardised shifts of the predictor from their distribution given answers.
+
+    The density is proportional to exp(-z^2 / 2) p(answers | eta + spread z) and log-concave; its
+    distribution function is inverted.
+
+    Parameters
+    ----------
+    eta, own, gaps, answers
+        See `polbayes.fit.density.kernel.shifted`.
+    spread
+        ``[cell]`` standard deviation of the shifts.
+    uniform
+        ``[cell]`` the values of the distribution functions, in (0, 1).
+    """
+    none = np.empty(0)
+    cuts, slopes, ready, sums = workspace(gaps, none)
+    table, number, before = np.empty((4 + 2 * cuts.shape[0], _NODES)), 0, -1.0
+    most, far = 0.0, abs(cuts[0])
+    for cell in range(answers.shape[0]):
+        most = max(most, answers[cell].sum())
+    z, density, place = np.empty(eta.shape[0]), np.empty(_MOST), np.empty(_MOST)
+    for cell in range(eta.shape[0]):
+        if cell == 0 or own[cell] != own[cell - 1]:
+            prepare(ORDINAL, own[cell], gaps, cuts, ready)
+        s = spread[cell]
+        if s != before:
+            number, before = lay_nodes(s, most, _FINER, table), s
+        if number > 0 and abs(eta[cell]) + far * ready[0] + 6.0 * s < _FAR:
+            total = few_answers(eta[cell], ready, cuts, answers, cell, table, number, sums)
+            like = table[3]
+            if like[0] + like[number - 1] < _CUT_OFF * total:
+                z[cell] = _inverted(uniform[cell], table[0], like, 0, number - 1)
+                continue
+        start, bend = likeliest_shift(eta[cell], s, ready, cuts, answers, cell)
+        narrow = _STEP / math.sqrt(1.0 + s * s * max(bend, 1.0))
+        highest, first = 0.0, _MOST // 2
+        stop = first
+        for side in (-1, 1):
+            at, j = start, _MOST // 2
+            while 0 < j < _MOST - 1:
+                value = -0.5 * at * at
+                value += cell_logp(
+                    ORDINAL, eta[cell] + s * at, ready, gaps, cuts, none, answers, cell, slopes
+                )
+                if j == _MOST // 2:
+                    highest = value
+                place[j], density[j] = at, math.exp(value - highest)
+                if abs(at - start) > _WIDEST or not value >= highest - _NEGLIGIBLE:
+                    break
+                # Far from the edges between points the density is smooth.
+                edge = np.inf
+                for k in range(cuts.shape[0]):
+                    if answers[cell, k] + answers[cell, k + 1] > 0.0:
+                        edge = min(edge, abs(cuts[k] * ready[0] - eta[cell] - s * at))
+                step = min(max(narrow, _GROWING * edge / max(s, 1e-12)), _COARSEST)
+                at += side * step
+                j += side
+            if side < 0:
+                first = j
+            else:
+                stop = j
+        z[cell] = _inverted(uniform[cell], place, density, first, stop)
+    return z
+
+
+def with_integrated(built: Built, drawn: "xr.Dataset", *, seed: int) -> "xr.Dataset":
+    """Put the effects that were integrated out into the draws.
+
+    Parameters
+    ----------
+    built
+        The model.
+    drawn
+        Its draws, ``[chain, draw, ...]``, as they were sampled.
+    seed
+        Fixes the effects.
+    """
+    whole, sampled = built.layout, built.layout.sampled
+    if whole.integrating is None:
+        return drawn
+    block = whole.blocks[-1]
+    assert block.group is not None
+    g = sampled.answers
+    answers = answers_of(built.spec, built.cells)
+    effects = drawn["effects"].to_numpy()
+    flat = np.ascontiguousarray(effects.reshape(-1, effects.shape[-1]))
+    gaps = drawn["gap"].to_numpy().reshape(len(flat), -1) if "gap" in drawn else None
+    out = np.empty((len(flat), block.stop))
+    out[:, : block.start] = flat[:, : block.start]
+    # A shift adds to agreement; what is believed is turned by the keying.
+    sign = built.cells.frame["keying"].to_numpy() if block.part in _BELIEVED else 1.0
+    place = block.start + block.group.index
+
+    def impute(k: int) -> None:
+        eta, own = kernel.forward(flat[k], *g.plain)
+        sharp, spread = kernel.sharpness(flat[k], *g.plain)
+        here = np.empty(0) if gaps is None else gaps[k]
+        uniform = np.random.default_rng([seed, k]).random(len(eta))
+        z = draw_shifts(eta, own, spread, here, answers, uniform)
+        out[k, place] = sign * z * spread / sharp
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(impute, range(len(flat))))
+    values = out.reshape(*effects.shape[:2], -1)
+    dims = (*drawn["effects"].dims[:2], "effect")
+    return drawn.drop_vars("effects").assign(effects=(dims, values))
+
+
+_BELIEVED = ("quirk", "steer", "difficulty", "theta")

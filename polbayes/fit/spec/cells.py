@@ -1,0 +1,421 @@
+"""From a coded response dataset to the distinct cells that a model is fitted to.
+
+Identical cells are added up, so that the cost of the likelihood follows the distinct
+cells and not the number of answers.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.data.dataset import ANSWERED, NOT_ASKED, STANCE
+from polbayes.errors import UserError, unknown
+from polbayes.fit.coder_errors.misclassification import (
+    Coder,
+    Readings,
+    load_coder,
+    odds_by_model,
+    readings,
+)
+from polbayes.fit.spec.spec import Spec
+from polbayes.instrument.covariates import check_given
+from polbayes.instrument.questionnaires import DIMENSIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from polbayes.fit.mixed.spec import MixedSpec
+
+_KEYS = ("model", "item", "variant", "prefix", "dimension", "direction", "keying")
+_MASS = "mass"
+_STANCE_POINTS = ("disagree", "neutral", "agree")
+# The squeeze towards the middle by which answers of exactly 0 or 1 get a finite logit:
+# (y (n - 1) + 1/2) / n with n = 1000 (Smithson & Verkuilen 2006 use the sample size as n;
+# a fixed n keeps the data of one model from changing those of another).
+_SQUEEZE = 1000.0
+
+
+# Ways of decoding (an attribute of models) of which several runs are one answer.
+ONE_ANSWER = ("greedy", "beam", "contrastive", "cached")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Distinct cells, with what was answered in each.
+
+    Parameters
+    ----------
+    frame
+        One row a cell: the variables of the spec, and ``keying`` (-1 or +1).
+    counts
+        ``[cell, point]`` answers at each point from strongest disagreement to strongest
+        agreement; empty for continuous answers.
+    value
+        ``[cell]`` answers in (0, 1), NaN where there is none; empty for ordinal ones.
+    mass
+        ``[cell]`` probability of all usable answers together, in (0, 1), of answers that are
+        numbers; empty where it is not modelled.
+    asked
+        ``[cell]`` times the cell was asked and something came back, usable or not.
+    points
+        Labels of the points.
+    notes
+        Sentences that say what was left out, and how much.
+    order
+        Labels of every dimension in the order of the dataset.
+    read
+        What a coder that may err made of the answers; None where what is counted is true.
+    copies
+        Models whose runs are all the same, in every cell, where there are several, or whose
+        decoding gives one answer.
+    """
+
+    frame: "pd.DataFrame"
+    counts: np.ndarray
+    value: np.ndarray
+    asked: np.ndarray
+    points: tuple[str, ...]
+    notes: tuple[str, ...]
+    order: Mapping[str, list[str]]
+    read: Readings | None = None
+    mass: np.ndarray = field(default_factory=lambda: np.empty(0))
+    copies: tuple[str, ...] = ()
+
+    @property
+    def answered(self) -> np.ndarray:
+        """``[cell]`` usable answers."""
+        if self.counts.size:
+            return np.asarray(self.counts.sum(axis=1))
+        return np.isfinite(self.value).astype(float)
+
+    @property
+    def part(self) -> np.ndarray:
+        """``[cell]`` 1, or less where cells differ in nothing but in who read the answers."""
+        if self.read is None:
+            return np.ones(len(self.frame))
+        others = [name for name in self.frame.columns if name != "table"]
+        size = self.frame.groupby(others, observed=True)["table"].transform("size")
+        return 1.0 / size.to_numpy(dtype=float)
+
+
+def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
+    """Gather the cells of a coded dataset that a spec is fitted to.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset.
+    spec
+        Says which response is modelled, which variables are used and what is selected.
+
+    Raises
+    ------
+    UserError
+        If a variable is unknown, the response is not in the data, or nothing usable is left.
+    """
+    coder = check_coder(data, spec)
+    data = data if coder is None else readings(data, coder)
+    frame = cell_frame(data, spec)
+    if spec.response not in frame:
+        raise UserError(
+            f"analysis.response: the data have no '{spec.response}'; they have "
+            f"{', '.join(sorted({'stance', 'rating', 'r_plus'} & set(map(str, data.data_vars))))}."
+        )
+    frame, notes = _drop_unusable(frame)
+    copies: tuple[str, ...] = ()
+    if spec.sampled_items:
+        frame, copies = _first_of_copies(frame, notes)
+    if not spec.observation.counts:
+        return _continuous(frame, spec, notes, data)
+    return _with_copies(_ordinal(frame, spec, notes, data, coder), spec, copies)
+
+
+def check_coder(data: "xr.Dataset", spec: Spec) -> Coder | None:
+    """Read what is known of the errors of the coder of a dataset; None without a part for them."""
+    if spec.misclassification is None:
+        return None
+    models = [str(name) for name in data["model"].values]
+    return load_coder(spec.misclassification, _points(spec, data)[1], models)
+
+
+def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
+    """Lay a dataset out as one row per asked cell, restricted by `spec.select`."""
+    from polbayes.data.dataset import to_frame
+
+    source = data
+    if spec.response == "agree" and "stance" in data:
+        source = data.assign(agree=data["stance"])
+    also: tuple[str, ...] = ("reading", "table") if spec.misclassification else ()
+    if _has_mass(spec):
+        source, also = _with_mass(source), (_MASS,)
+    wanted = [v for v in (spec.response, "status", *also) if v in source.data_vars]
+    frame = to_frame(source, wanted)
+    frame = frame[frame["status"] != NOT_ASKED]
+    available = sorted(set(frame.columns) - {spec.response, "status", *also})
+    for name in used_variables(spec) | set(spec.select):
+        if name not in available:
+            raise unknown("variable", name, available, where="analysis")
+    for name, values in spec.select.items():
+        known = set(frame[name].unique().tolist())
+        for value in values:
+            if value not in known:
+                raise unknown("value", value, known, where=f"analysis.select.{name}")
+        frame = frame[frame[name].isin(values)]
+    if frame.empty:
+        raise UserError("analysis.select: the selection leaves no cell of the data.")
+    check_given(data, sorted(used_variables(spec)), sorted(set(frame["model"])))
+    return frame.reset_index(drop=True)
+
+
+def used_variables(spec: "Spec | MixedSpec") -> set[str]:
+    """Return the names of the variables that the formulas of a spec use."""
+    from formulae import model_description
+    from formulae.parser import ParseError
+    from formulae.scanner import ScanError
+
+    names: set[str] = set()
+    for part, formula in spec.parts.items():
+        for group in formula.groups:
+            names |= set(group.factors)
+        for text in (formula.common, *(group.expr for group in formula.groups)):
+            try:
+                names |= set(model_description(text).var_names) if text != "0" else set()
+            except (ParseError, ScanError, ValueError, TypeError) as error:
+                raise UserError(
+                    f"analysis.parts.{part}: '{text}' cannot be read: {error}"
+                ) from error
+    return names - {""}  # formulae's name for a constant in a call
+
+
+def _drop_unusable(frame: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
+    notes = []
+    came = frame["status"].isin(ANSWERED)
+    if not came.all():
+        notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
+    scored = frame["keying"] != 0
+    if not scored.all():
+        items = ", ".join(sorted(frame.loc[~scored, "item"].unique()))
+        notes.append(
+            f"{(~scored & came).sum():,} answers to unscored items ({items}) are left out."
+        )
+    return frame[came & scored], notes
+
+
+def _note_unanswered(usable: "pd.Series", models: "pd.Series", notes: list[str]) -> None:
+    lost = (~usable).groupby(models).agg(["sum", "mean"])
+    for model, row in lost[lost["sum"] > 0].iterrows():
+        notes.append(
+            f"{model}: {int(row['sum']):,} answers ({row['mean']:.1%}) express no stance that "
+            "the model can use."
+        )
+
+
+def _ordinal(
+    frame: "pd.DataFrame",
+    spec: Spec,
+    notes: list[str],
+    data: "xr.Dataset",
+    coder: Coder | None,
+) -> Cells:
+    codes, points = _points(spec, data)
+    position = {code: k for k, code in enumerate(codes)}
+    point = frame[spec.response].map(position)
+    usable = point.notna()
+    _note_unanswered(usable, frame["model"], notes)
+    if not usable.any():
+        raise UserError(
+            f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
+            "measures/validity.csv shows what came back instead."
+        )
+    odds = odds_by_model(frame, coder) if coder else {}
+    if "validity" not in spec.parts:
+        frame, point, usable = frame[usable], point[usable], usable[usable]
+    # The factor with the most levels varies fastest, so that the terms without it stay the same
+    # from one cell to the next (`polbayes.fit.density.kernel.evaluate`).
+    last = max(("variant", "prefix"), key=lambda name: frame[name].nunique())
+    first = ["table"] if coder else []
+    keys = [*first, *sorted((used_variables(spec) | {*_KEYS}) - {last}), last]
+    cell = frame.groupby(keys, sort=True, observed=True).ngroup().to_numpy()
+    counts = np.zeros((cell.max() + 1, len(points)))
+    np.add.at(counts, (cell[usable], point[usable].astype(int)), 1)
+    distinct = frame[keys].assign(_cell=cell).drop_duplicates("_cell").sort_values("_cell")
+    read = None
+    if coder:
+        made = np.zeros((len(counts), coder.sizes[1] * coder.sizes[2]))
+        np.add.at(made, (cell[usable], frame.loc[usable, "reading"]), 1)
+        table = distinct["table"].to_numpy()
+        none = distinct["model"].map(odds).to_numpy(dtype=float)
+        read = Readings(coder, made, table, np.where(table < len(coder.tables), none, 0.0))
+    return Cells(
+        frame=distinct[keys].reset_index(drop=True),
+        counts=counts,
+        value=np.empty(0),
+        asked=np.bincount(cell).astype(float),
+        points=points,
+        notes=tuple(notes),
+        order=_order(data),
+        read=read,
+    )
+
+
+def _first_of_copies(
+    frame: "pd.DataFrame", notes: list[str]
+) -> tuple["pd.DataFrame", tuple[str, ...]]:
+    """Leave out all runs but the first of models whose decoding gives one answer."""
+    if "decoding" not in frame:
+        return frame, ()
+    same = frame["decoding"].isin(ONE_ANSWER)
+    again = same & frame.duplicated(["model", "item", "variant", "prefix"])
+    if not again.any():
+        return frame, ()
+    models = tuple(str(model) for model in frame.loc[again, "model"].unique())
+    notes.append(
+        f"{', '.join(models)}: runs are no independent answers (decoding: "
+        f"{', '.join(sorted(frame.loc[again, 'decoding'].unique()))}), so that the first of each "
+        f"question counts alone; {again.sum():,} others are left out."
+    )
+    return frame[~again], models
+
+
+def _with_copies(cells: Cells, spec: Spec, known: tuple[str, ...]) -> Cells:
+    """Find the models whose runs are all the same, and count these runs once.
+
+    To `known`, of which there is one run each already, come those that the data show.
+
+    A model that always repeats itself gives one opinion, and not as many as there are runs. Where
+    there is one cell a statement, and its quirk is integrated out, the likelihood says so itself,
+    and learns how decided the model is.
+    """
+    if not spec.sampled_items:
+        return cells
+    cells = replace(cells, copies=known)
+    model, names = levels(cells.frame, ["model"])
+    # One question may have several cells, if its runs differ in something (their administration).
+    question, questions = levels(cells.frame, ["model", "item", "variant", "prefix"])
+    asker = levels(questions, ["model"])[0]
+    counts = np.stack([np.bincount(question, column) for column in cells.counts.T], axis=1)
+    asked, size = np.bincount(question, cells.asked), len(names)
+    kinds = (counts > 0).sum(axis=1) + (asked > counts.sum(axis=1))
+    varied = np.bincount(asker, weights=kinds > 1, minlength=size) > 0
+    repeated = np.bincount(asker, weights=asked > 1, minlength=size) > 0
+    copied = repeated & ~varied
+    if not copied.any():
+        return cells
+    labels = [str(name) for name in names["model"][copied]]
+    listed = ", ".join(labels)
+    note = (
+        f"{listed}: all runs of every question have the same answer, so that they count as one "
+        "opinion (as copies of one answer would: a temperature of 0, beams, a cache)."
+    )
+    cells = replace(cells, copies=(*known, *labels), notes=(*cells.notes, note))
+    read = cells.read
+    if read is None and not cells.frame.duplicated(["model", "item"]).any():
+        return cells
+    once = copied[model]
+    first = ~cells.frame.duplicated(["model", "item", "variant", "prefix"]).to_numpy()
+    if read is not None:
+        first[:] = True  # cells of a question differ in who read the answers, too
+    most = np.where(first, 1.0, 0.0)
+    counts = np.where(once[:, None], np.minimum(cells.counts, most[:, None]), cells.counts)
+    asked = np.where(once, np.minimum(cells.asked, most), cells.asked)
+    if read is not None:
+        least = np.where(once[:, None], np.minimum(read.counts, 1.0), read.counts)
+        read = replace(read, counts=least)
+    return replace(cells, counts=counts, asked=asked, read=read)
+
+
+def _points(spec: Spec, data: "xr.Dataset") -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return codes and labels of the points of the response, in order."""
+    if spec.response == "agree":
+        return (STANCE["disagree"], STANCE["agree"]), ("disagree", "agree")
+    if spec.response == "stance":
+        return tuple(STANCE[p] for p in _STANCE_POINTS), _STANCE_POINTS
+    labels = tuple(str(data["rating"].attrs["rating_points"]).split("; "))
+    return tuple(range(len(labels))), labels
+
+
+def _order(data: "xr.Dataset") -> dict[str, list[str]]:
+    names = ("model", "item", "variant", "prefix")
+    return {d: [str(v) for v in data[d].values] for d in names} | {
+        "dimension": list(DIMENSIONS),
+        "instrument": list(dict.fromkeys(str(v) for v in data["instrument"].values)),
+    }
+
+
+def _continuous(frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset") -> Cells:
+    value = frame[spec.response].to_numpy(dtype=float)
+    usable = np.isfinite(value)
+    _note_unanswered(frame[spec.response].notna(), frame["model"], notes)
+    if not usable.any():
+        raise UserError(
+            f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
+            "measures/validity.csv shows what came back instead."
+        )
+    kept, mass = usable, np.empty(0)
+    if _has_mass(spec):
+        mass = frame[_MASS].to_numpy(dtype=float)
+        kept = np.isfinite(mass)
+        mass = _squeezed(np.clip(mass[kept], 0.0, 1.0))
+    keys = sorted(used_variables(spec) | {*_KEYS})
+    return Cells(
+        frame=frame.loc[kept, keys].reset_index(drop=True),
+        counts=np.empty((0, 0)),
+        value=_squeezed(np.where(usable, value, np.nan)[kept]),
+        asked=np.ones(int(kept.sum())),
+        mass=mass,
+        points=(),
+        notes=tuple(notes),
+        order=_order(data),
+    )
+
+
+def _squeezed(value: np.ndarray) -> np.ndarray:
+    """Move numbers in [0, 1] off its ends."""
+    squeezed: np.ndarray = (value * (_SQUEEZE - 1) + 0.5) / _SQUEEZE
+    return squeezed
+
+
+def _has_mass(spec: Spec) -> bool:
+    """Whether the probability of all usable answers together is modelled."""
+    return not spec.observation.counts and "validity" in spec.parts
+
+
+def _with_mass(data: "xr.Dataset") -> "xr.Dataset":
+    for name in ("p_agree", "p_disagree"):
+        if name not in data:
+            raise UserError(
+                f"analysis.parts.validity: the data have no '{name}', and the validity of answers "
+                "that are probabilities is the sum of p_agree and p_disagree; leave the part out."
+            )
+    return data.assign({_MASS: data["p_agree"] + data["p_disagree"]})
+
+
+def levels(frame: "pd.DataFrame", names: Iterable[str]) -> tuple[np.ndarray, "pd.DataFrame"]:
+    """Find the combinations of some variables that occur, and give each a number.
+
+    Parameters
+    ----------
+    frame
+        One row a cell.
+    names
+        Variables to combine.
+
+    Returns
+    -------
+    index : numpy.ndarray
+        ``[cell]`` number of the cell's combination.
+    table : pandas.DataFrame
+        ``[level, variable]`` the combinations, sorted.
+    """
+    columns = list(names)
+    index = frame.groupby(columns, sort=True, observed=True).ngroup().to_numpy()
+    table = frame[columns].assign(_index=index).drop_duplicates("_index").sort_values("_index")
+    return index, table[columns].reset_index(drop=True)
+
+
+def label(row: Mapping[str, object]) -> str:
+    """Name one combination of levels, for messages and coordinates."""
+    return "|".join(str(value) for value in row.values())

@@ -1,0 +1,313 @@
+"""The analysis spec: which parts the predictor has, and a formula and priors for each.
+
+For model m, item i of dimension d, wording v, prefix p, keyed s = ±1, the predictor is::
+
+    eta = acquiescence + wording
+          + s * ( discrimination * (theta - difficulty) + steer + quirk )
+
+Every part is optional except theta, and is whatever its formula says. Answers follow
+``decisiveness * eta``: where a spec has that part, the unit of the predictor is the spread of what
+a model thinks of single statements (the standard deviation of quirks), statements are a sample of a
+domain, and neither quirks nor difficulties sum to zero. Without it the unit is the noise from run
+to run and the statements asked are all there are. Discriminations are
+positive. Where anchors are named they may have either sign, and it is an item response model with
+two parameters, as ideal points of votes are estimated: ``discrimination * theta - difficulty`` in
+place of ``discrimination * (theta - difficulty)``, which a discrimination of 0 leaves without a
+location.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from polbayes.errors import UserError, unknown
+from polbayes.fit.families import FAMILIES
+from polbayes.fit.families.base import Family
+from polbayes.fit.spec.formula import Formula, parse_formula
+from polbayes.fit.spec.priors import Prior, flatten, parse_prior
+
+if TYPE_CHECKING:
+    from polbayes.config.schema import AnalysisConfig, MisclassificationConfig
+
+# Part -> where it enters: in how the question was asked, in what is believed, or on its own.
+POSITIONS: Mapping[str, str] = {
+    "acquiescence": "asked",
+    "wording": "asked",
+    "theta": "believed",
+    "difficulty": "believed",
+    "steer": "believed",
+    "quirk": "believed",
+    "discrimination": "discrimination",
+    "decisiveness": "decisiveness",
+    "threshold": "threshold",
+    "sigma": "sigma",
+    "phi": "phi",
+    "validity": "validity",
+    "validity_sigma": "validity",
+    "validity_phi": "validity",
+}
+
+# The parts whose effects have the unit of the predictor.
+IN_UNITS = {part for part, where in POSITIONS.items() if where in ("asked", "believed")}
+
+# Where discriminations have either sign: the mean of theta is told from those of the other parts,
+# and discriminations have a mean of their own.
+_SIGNED: Mapping[str, str] = {"theta": "multiplied", "discrimination": "multiplier"}
+
+# Where the parts enter that only some families have.
+_OF_FAMILIES = ("threshold", "sigma", "phi", "validity")
+
+_DEFAULT_PRIORS = {
+    "common": "Normal(0, 1)",
+    "sd": "HalfNormal(0.5)",
+    "cor": "LKJ(2)",
+    "nu": "Gamma(2, 0.1)",
+    "theta.sd": "HalfNormal(1)",
+    "acquiescence.model.sd": "HalfNormal(1)",
+    "difficulty.sd": "HalfNormal(1)",
+    "discrimination.sd": "HalfNormal(0.3)",
+    "sigma.common": "Normal(-1, 1)",
+    "phi.common": "Normal(2, 1)",
+    "validity.common": "Normal(0, 2)",
+    "validity.sd": "HalfNormal(1)",
+    "validity_sigma.common": "Normal(0, 1)",
+    "validity_phi.common": "Normal(2, 1)",
+    "cutpoints": "LogNormal(0, 0.7)",
+}
+
+# With decisiveness, the spread of quirks is the unit of the predictor.
+_UNIT = {"quirk.sd": "Constant(1)"}
+_UNIT_DEFAULTS = {
+    "decisiveness.common": "Normal(1, 1)",
+    "decisiveness.sd": "Constant(1)",
+    **_UNIT,
+}
+
+# Of a product of two effects with mean 0 the data know the product of the scales alone. There are
+# more items than models as a rule, so that their scale is the better unit; it is also the one that
+# theta has where discriminations are positive.
+_SIGNED_PRIORS = {"discrimination.sd": "Constant(1)", "difficulty.sd": "HalfNormal(2)"}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A parsed analysis spec.
+
+    Parameters
+    ----------
+    response, family
+        What is modelled, and with which observation model.
+    parts
+        Formula of each part.
+    priors
+        Priors by dotted key, the user's over the defaults.
+    select
+        Coordinate values to keep, by coordinate name.
+    anchors
+        By dimension the model that is known to be right of the middle, where discriminations may
+        have either sign.
+    misclassification
+        What is known of the errors of the coder that read the answers; None if there are none.
+    fixed_prefixes
+        Whether the prefixes asked are all that matter, and not a sample of prefixes.
+    """
+
+    response: str
+    family: str
+    parts: Mapping[str, Formula]
+    priors: Mapping[str, str]
+    select: Mapping[str, tuple[Any, ...]]
+    anchors: Mapping[str, str] = field(default_factory=dict)
+    misclassification: "MisclassificationConfig | None" = None
+    fixed_prefixes: bool = False
+
+    @property
+    def observation(self) -> Family:
+        """The observation family."""
+        return FAMILIES[self.family]
+
+    @property
+    def signed(self) -> bool:
+        """Whether discriminations may have either sign."""
+        return bool(self.anchors)
+
+    @property
+    def sampled_items(self) -> bool:
+        """Whether the items are a sample of a domain, and the spread of quirks the unit."""
+        return "decisiveness" in self.parts
+
+    def position(self, part: str) -> str:
+        """Return where a part enters the predictor.
+
+        Parameters
+        ----------
+        part
+            The part.
+        """
+        return (_SIGNED if self.signed else {}).get(part, POSITIONS[part])
+
+    def prior(self, part: str, *names: str, scale: bool = False) -> Prior:
+        """Return the most specific prior for a quantity of a part.
+
+        Parameters
+        ----------
+        part
+            The part.
+        names
+            Name of the term and, for group-specific ones, ``"sd"``, ``"cor"`` or ``"nu"``.
+        scale
+            Whether it must be positive.
+        """
+        kind = names[-1] if names[-1] in ("sd", "cor", "nu") else "common"
+        for key in (".".join((part, *names)), f"{part}.{kind}", kind):
+            if key in self.priors:
+                return parse_prior(
+                    self.priors[key],
+                    where=f"analysis.priors.{key}",
+                    scale=scale or kind in ("sd", "nu"),
+                    correlation=kind == "cor",
+                    constant=kind in ("sd", "nu"),
+                )
+        raise AssertionError(f"no default prior for {part}.{names}")
+
+    @property
+    def cutpoint_prior(self) -> Prior:
+        """Prior of the distance between neighbouring cutpoints."""
+        return parse_prior(self.priors["cutpoints"], where="analysis.priors.cutpoints", scale=True)
+
+
+def parse_spec(config: "AnalysisConfig") -> Spec:
+    """Parse and check a spec as far as that needs no data."""
+    family = FAMILIES.chosen(config.family, where="analysis.family")
+    if config.response not in family.responses:
+        raise unknown(
+            f"response for family {config.family}",
+            config.response,
+            family.responses,
+            where="analysis.response",
+        )
+    known = [p for p, at in POSITIONS.items() if at not in _OF_FAMILIES or p in family.parts]
+    parts = {}
+    for part, text in config.parts.items():
+        if text is None:  # a part that an override switched off
+            continue
+        if part not in known:
+            raise unknown("part", part, known, where="analysis.parts")
+        parts[part] = parse_formula(str(text), where=f"analysis.parts.{part}")
+    if "theta" not in parts:
+        raise UserError("analysis.parts: the part 'theta' is missing; it is what is estimated.")
+    _check_spread(parts, family.spread)
+    given = flatten(config.priors)
+    _check_unit(parts, given)
+    if config.anchor and "discrimination" not in parts:
+        raise UserError(
+            "analysis.anchor: an anchor is needed where discriminations may have either sign, but "
+            "there is no part 'discrimination'; add one, e.g. '~ (1 | item)', or leave the anchor "
+            "out."
+        )
+    _check_prior_keys(given, parts)
+    for key, text in given.items():
+        kind = key.split(".")[-1]
+        scale, correlation = kind in ("sd", "nu", "cutpoints"), kind == "cor"
+        where = f"analysis.priors.{key}"
+        of_effects = kind in ("sd", "nu")
+        parse_prior(text, where=where, scale=scale, correlation=correlation, constant=of_effects)
+    select = {
+        str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
+        for name, value in config.select.items()
+    }
+    defaults = _DEFAULT_PRIORS | (_SIGNED_PRIORS if config.anchor else {})
+    defaults |= _UNIT_DEFAULTS if "decisiveness" in parts else {}
+    anchors = {str(dimension): str(model) for dimension, model in config.anchor.items()}
+    errors = config.misclassification
+    if errors is not None and config.response not in ("stance", "agree"):
+        raise UserError(
+            "analysis.misclassification: is for answers that a coder read, which "
+            f"{config.response} is not; use response=stance or agree, or leave it out."
+        )
+    return Spec(
+        response=config.response,
+        family=family.name,
+        parts=parts,
+        priors={**defaults, **given},
+        select=select,
+        anchors=anchors,
+        misclassification=errors,
+        fixed_prefixes=config.precision.prefixes == "fixed",
+    )
+
+
+def _check_unit(parts: Mapping[str, Formula], given: Mapping[str, str]) -> None:
+    """Refuse a decisiveness without a unit that it could be in."""
+    if "decisiveness" not in parts:
+        return
+    where = "analysis.parts.decisiveness"
+    quirks = parts["quirk"].groups if "quirk" in parts else ()
+    if len([q for q in quirks if q.expr == "1" and set(q.factors) == {"model", "item"}]) != 1:
+        raise UserError(
+            f"{where}: the unit is the spread of what a model thinks of single statements, so "
+            "that the part quirk needs the term (1 | model:item); add it, or leave decisiveness "
+            "out (analysis=ideology_logit)."
+        )
+    for key in ("quirk.sd", "quirk.model:item.sd"):
+        if key in given and not given[key].replace(" ", "").startswith("Constant("):
+            raise UserError(
+                f"analysis.priors.{key}: with a decisiveness the spread of quirks is the unit, "
+                f"and must be known, e.g. Constant(1), not {given[key]}."
+            )
+
+
+def without_errors(spec: Spec) -> Spec:
+    """Return a spec of what was answered, whatever a coder makes of it."""
+    return replace(spec, misclassification=None)
+
+
+def _check_spread(parts: dict[str, Formula], spread: str) -> None:
+    """Give the validity of answers that are numbers a spread, and refuse one without it."""
+    if not spread:
+        return
+    if spread in parts and "validity" not in parts:
+        raise UserError(
+            f"analysis.parts.{spread}: is the spread of the part 'validity', which is missing; add "
+            "one, e.g. '~ 1 + (1 | model)'."
+        )
+    if "validity" in parts and spread not in parts:
+        parts[spread] = parse_formula("~ 1", where=f"analysis.parts.{spread}")
+
+
+def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) -> None:
+    known = {"common", "sd", "cor", "cutpoints"}
+    if any(group.heavy for formula in parts.values() for group in formula.groups):
+        known |= {"nu"}
+    for part, formula in parts.items():
+        known |= {f"{part}.common", f"{part}.sd", f"{part}.cor"}
+        known |= {
+            f"{part}.{name}" for name in common_names(formula.common, f"analysis.parts.{part}")
+        }
+        known |= {f"{part}.{g.name}.{kind}" for g in formula.groups for kind in ("sd", "cor")}
+        heavy = [g.name for g in formula.groups if g.heavy]
+        known |= {f"{part}.nu" for _ in heavy} | {f"{part}.{name}.nu" for name in heavy}
+    for key in given:
+        if key not in known:
+            raise unknown("prior", key, known, where="analysis.priors")
+
+
+def common_names(common: str, where: str = "analysis.parts") -> list[str]:
+    """Return the names of the common terms of a formula, as formulae has them.
+
+    Raises
+    ------
+    UserError
+        If the text is not a formula.
+    """
+    from formulae import model_description
+    from formulae.parser import ParseError
+    from formulae.scanner import ScanError
+
+    if common == "0":
+        return []
+    try:
+        terms = model_description(common).common_terms
+    except (ParseError, ScanError, ValueError, TypeError, AttributeError) as error:
+        raise UserError(f"{where}: '{common}' cannot be read: {error}") from error
+    return [str(getattr(term, "name", "Intercept")) for term in terms]

@@ -1,0 +1,398 @@
+"""A spec bound to data: the levels, design matrices and constraints of every term.
+
+Here it is also decided whether the data can identify what the spec asks for.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polbayes.errors import UserError, unknown
+from polbayes.fit.spec.cells import Cells, label, levels
+from polbayes.fit.spec.centring import centring, holds_mean, mean_is_common, refines
+from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
+from polbayes.fit.spec.spec import POSITIONS, Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class BoundCommon:
+    """The common part of a formula on given data.
+
+    Parameters
+    ----------
+    names
+        Columns of the design matrix, e.g. ``"dimension[economic]"``.
+    terms
+        For each column the term it belongs to.
+    matrix
+        ``[row, column]`` design matrix, one row for each distinct combination of predictors.
+    index
+        ``[cell]`` row of each cell.
+    """
+
+    names: tuple[str, ...]
+    terms: tuple[str, ...]
+    matrix: np.ndarray
+    index: np.ndarray
+
+
+@dataclass(frozen=True)
+class BoundGroup:
+    """A group-specific term on given data.
+
+    Parameters
+    ----------
+    term
+        As declared.
+    levels
+        ``[level, factor]`` the combinations of the grouping factors that occur.
+    index
+        ``[cell]`` level of each cell.
+    columns
+        Names of the coefficients that vary.
+    matrix
+        ``[cell, column]`` what multiplies them; None for a varying intercept.
+    centred_in
+        ``[level]`` group within which the effects sum to zero; None where they do not.
+    scale_of
+        ``[level]`` standard deviation that a level has (all 0 without ``by``).
+    scales
+        Labels of the standard deviations when there is one for each level of ``by``.
+    answers
+        ``[level]`` number of answers that inform a level.
+    integrated
+        Whether the effects, one for every cell, are integrated out of the likelihood.
+    """
+
+    term: GroupTerm
+    levels: "pd.DataFrame"
+    index: np.ndarray
+    columns: tuple[str, ...]
+    matrix: np.ndarray | None
+    centred_in: np.ndarray | None
+    scale_of: np.ndarray
+    scales: tuple[str, ...]
+    answers: np.ndarray
+    integrated: bool = False
+
+    @property
+    def labels(self) -> list[str]:
+        """One label a level."""
+        return [label(row) for row in self.levels.to_dict("records")]
+
+
+@dataclass(frozen=True)
+class BoundPart:
+    """One part of the predictor on given data.
+
+    Parameters
+    ----------
+    name
+        Of the part.
+    common, groups
+        Its terms.
+    signed
+        Whether it holds discriminations of either sign.
+    widens
+        Whether it also multiplies the family's own parameter (decisiveness, which multiplies
+        cutpoints and residuals as it does the predictor).
+    """
+
+    name: str
+    common: BoundCommon | None
+    groups: tuple[BoundGroup, ...]
+    signed: bool = False
+    widens: bool = False
+
+
+def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
+    """Bind every part of a spec to the cells.
+
+    Raises
+    ------
+    UserError
+        If the data cannot identify a term, naming the part, the term and the way out.
+    """
+    _check_keying(spec, cells.frame)
+    _check_anchors(spec, cells.frame)
+    parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
+    _check_aliases(spec, parts, cells.frame)
+    if not spec.observation.counts:
+        _check_residual(parts, cells.frame)
+    return parts
+
+
+def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
+    formula = spec.parts[name]
+    common = None
+    if formula.common != "0":
+        common = _bind_common(formula.common, cells.frame, f"analysis.parts.{name}")
+    groups = tuple(
+        group
+        for group in (_bind_group(name, term, common, spec, cells) for term in formula.groups)
+        if not _unrepeated(name, group, cells)
+    )
+    widens = name == "decisiveness" and spec.observation.widened
+    return BoundPart(name, common, groups, spec.position(name) == "multiplier", widens)
+
+
+def _matrix(
+    text: str, frame: "pd.DataFrame", where: str
+) -> tuple[np.ndarray, list[str], list[str]]:
+    """Build a design matrix with formulae: matrix, column names, the term of each column."""
+    from formulae import design_matrices
+
+    try:
+        with np.errstate(all="ignore"):
+            common = design_matrices(text, frame, extra_namespace=NAMESPACE).common
+    except (KeyError, ValueError, TypeError) as error:
+        raise UserError(f"{where}: '{text}' cannot be evaluated on the data: {error}.") from error
+    matrix = np.asarray(common.design_matrix, dtype=float)
+    if not np.isfinite(matrix).all():
+        raise UserError(f"{where}: '{text}' is not a finite number for all of the data.")
+    terms: list[str] = []
+    for term in common.terms.values():
+        terms += [term.name] * (matrix[:, common.slices[term.name]].shape[1])
+    return matrix, [str(c) for c in common.as_dataframe().columns], terms
+
+
+def _bind_common(text: str, frame: "pd.DataFrame", where: str) -> BoundCommon:
+    matrix, names, terms = _matrix(text, frame, where)
+    rows, first, index = np.unique(matrix, axis=0, return_index=True, return_inverse=True)
+    if np.linalg.matrix_rank(rows) < rows.shape[1]:
+        raise UserError(
+            f"{where}: the data cannot tell the terms of '{text}' apart "
+            f"({rows.shape[1]} coefficients, {np.linalg.matrix_rank(rows)} of them independent); "
+            "leave one out."
+        )
+    return BoundCommon(tuple(names), tuple(terms), matrix[first], index.reshape(-1))
+
+
+def _bind_group(
+    part: str, term: GroupTerm, common: BoundCommon | None, spec: Spec, cells: Cells
+) -> BoundGroup:
+    where = f"analysis.parts.{part}"
+    frame = cells.frame
+    index, table = levels(frame, term.factors)
+    columns: tuple[str, ...] = ("Intercept",)
+    matrix = None
+    if term.expr != "1":
+        if term.by:
+            raise UserError(
+                f"{where}: in {term}, by = {term.by} can only be used with a varying intercept, "
+                f"(1 | gr(...)); write ({term.expr} | {term.name}) for the coefficients."
+            )
+        matrix, names, _ = _matrix(term.expr, frame, where)
+        columns = tuple(names)
+    if matrix is None:
+        within = centring(part, term, spec, frame, index=index)
+    else:
+        own = None if common is None else common.matrix[common.index]
+        # The mean of what is multiplied with a discrimination of either sign is in difficulties.
+        free = spec.position(part) == "multiplied"
+        within = mean_is_common(matrix, matrix if free else own, index=index)
+    if spec.sampled_items and _of_the_domain(part, term, index):
+        within = None  # the mean over the statements asked is no mean of the domain
+    sizes = _levels_within(index, within)
+    if sizes.min() < 2:
+        raise UserError(_too_few(part, term, table, sizes, within is not None))
+    if spec.sampled_items and not spec.fixed_prefixes and _of_prefixes(term):
+        within = None  # nor is the mean over the prefixes asked that of all prefixes
+    if term.heavy:
+        within = None  # what t distributions are given their sum is no t distribution
+    scale_of = np.zeros(len(table), dtype=int)
+    scales: tuple[str, ...] = ()
+    if term.by:
+        scale_of, names_by = levels(table, [term.by])
+        scales = tuple(str(v) for v in names_by[term.by])
+        if within is not None and not refines(within, scale_of):
+            within = None  # effects of different scales have no mean to speak of
+    return BoundGroup(
+        term=term,
+        levels=table,
+        index=index,
+        columns=columns,
+        matrix=matrix,
+        centred_in=within,
+        scale_of=scale_of,
+        scales=scales,
+        answers=np.bincount(index, weights=cells.answered, minlength=len(table)),
+        integrated=spec.sampled_items
+        and spec.observation.counts
+        and cells.read is None
+        and spec.position(part) in ("asked", "believed")
+        and matrix is None
+        and within is None
+        and not term.heavy
+        and len(table) == len(frame),
+    )
+
+
+def _unrepeated(part: str, group: BoundGroup, cells: Cells) -> bool:
+    """Tell whether a term cannot be told from repetition, because nothing was asked twice.
+
+    Where no prompt has two answers, what a single prompt does is what decisiveness leaves open.
+    """
+    return part != "quirk" and group.integrated and bool(cells.answered.max() <= 1)
+
+
+def _of_the_domain(part: str, term: GroupTerm, index: np.ndarray) -> bool:
+    """Tell whether effects are a sample of those of a domain, whatever their mean."""
+    if part == "decisiveness":
+        return True  # a model that never wavers says nothing of the others
+    of_items = part in ("difficulty", "quirk") and {"item", "topic", "section"} & set(term.factors)
+    return bool(of_items) or len(np.unique(index)) == len(index)
+
+
+def _of_prefixes(term: GroupTerm) -> bool:
+    """Tell whether effects are those of prefixes on all answers, whatever the statement."""
+    return "prefix" in term.factors and not {"item", "variant"} & set(term.factors)
+
+
+def _too_few(
+    part: str, term: GroupTerm, table: "pd.DataFrame", sizes: np.ndarray, within: bool
+) -> str:
+    one = " and ".join(f for f in term.factors if table[f].nunique() == 1) or term.name
+    place = "within a group that it must sum to zero in" if within else "in the data"
+    return (
+        f"analysis.parts.{part}: {term} needs at least two levels {place}, but there is only one "
+        f"{one}; add more, or leave the term out (see `task=explain`, or choose "
+        "analysis=ideology_one_model for a single model)."
+    )
+
+
+def _levels_within(index: np.ndarray, within: np.ndarray | None) -> np.ndarray:
+    """Count the levels in each group that they sum to zero in."""
+    if within is None:
+        return np.array([index.max() + 1])
+    return np.bincount(within)
+
+
+def _check_keying(spec: Spec, frame: "pd.DataFrame") -> None:
+    asked = [p for p in spec.parts if POSITIONS[p] == "asked"]
+    if asked and frame["keying"].nunique() == 1:
+        side = "right" if frame["keying"].iloc[0] > 0 else "left"
+        raise UserError(
+            f"analysis.parts: every statement is {side}-keyed, so agreeing with everything cannot "
+            f"be told from leaning {side}; add statements keyed the other way, or leave out "
+            f"{' and '.join(asked)}."
+        )
+
+
+def by_item(term: GroupTerm) -> bool:
+    """Tell whether a term has one effect an item."""
+    return term.factors == ("item",) and term.expr == "1"
+
+
+def _check_anchors(spec: Spec, frame: "pd.DataFrame") -> None:
+    """Refuse anchors that are not in the data, or that leave an orientation open."""
+    if not spec.signed:
+        return
+    dimensions = list(dict.fromkeys(frame["dimension"]))
+    for dimension, model in spec.anchors.items():
+        if dimension not in dimensions:
+            raise unknown("dimension", dimension, dimensions, where="analysis.anchor")
+        here = set(frame.loc[frame["dimension"] == dimension, "model"])
+        if model not in here:
+            raise unknown("model", model, here, where=f"analysis.anchor.{dimension}")
+    for dimension in dimensions:
+        if dimension not in spec.anchors:
+            raise UserError(
+                f"analysis.anchor: without an anchor for {dimension} its left and right cannot be "
+                f"told apart; name a model that is right of the middle, analysis.anchor.{dimension}"
+                "=MODEL."
+            )
+    if not any(map(by_item, spec.parts["discrimination"].groups)):
+        raise UserError(
+            "analysis.parts.discrimination: discriminations of either sign need a term (1 | item)."
+        )
+    if holds_mean(spec.parts["theta"].common, frame):
+        raise UserError(
+            "analysis.parts.theta: where discriminations may have either sign, the data cannot "
+            "tell a mean of theta from difficulties; leave the intercept out, e.g. "
+            "'~ (0 + dimension | model)'."
+        )
+
+
+def _check_aliases(spec: Spec, parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> None:
+    """Refuse two terms of the predictor whose effects the data cannot tell apart."""
+    keying = frame["keying"].to_numpy()
+    predictor = [p for name, p in parts.items() if spec.position(name) in ("asked", "believed")]
+    _check_common_parts(predictor, keying)
+    side = (keying > 0).astype(int)
+    seen: list[tuple[str, BoundGroup]] = []
+    for part in predictor:
+        for group in part.groups:
+            for other_part, other in seen:
+                same_side = POSITIONS[part.name] == POSITIONS[other_part]
+                if not same_side and not refines(group.index, side):
+                    continue  # the keying tells them apart
+                if any(_same(a, b) for a in _partitions(group) for b in _partitions(other)):
+                    raise _alias(part.name, group, other_part, other, frame)
+            seen.append((part.name, group))
+
+
+def _alias(
+    part: str, group: BoundGroup, other_part: str, other: BoundGroup, frame: "pd.DataFrame"
+) -> UserError:
+    """Say which two terms are the same, and which factor with one level makes them so."""
+    both = f"the data cannot tell {part}'s {group.term} from {other_part}'s {other.term}"
+    for factor in group.term.factors:
+        if factor not in other.term.factors and frame[factor].nunique() == 1:
+            only = f"there is only one {factor}, {frame[factor].iloc[0]}"
+            return UserError(
+                f"analysis.parts: {both}, because {only}; ask for more, or leave "
+                f"{group.term} out of analysis.parts.{part}."
+            )
+    return UserError(
+        f"analysis.parts: {both}, because they have the same levels here; leave one of them out."
+    )
+
+
+def _partitions(group: BoundGroup) -> list[np.ndarray]:
+    """Return the partitions of the cells in which a term's effects are constant."""
+    if group.matrix is None:
+        return [group.index]
+    # Coefficients also hold their mean over the columns, an effect of the levels alone.
+    within = np.unique(group.matrix, axis=0, return_inverse=True)[1].reshape(-1)
+    return [group.index, group.index * (within.max() + 1) + within]
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return refines(one, other) and refines(other, one)
+
+
+def _check_common_parts(parts: Sequence[BoundPart], keying: np.ndarray) -> None:
+    """Refuse common terms of different parts that add up to the same."""
+    blocks, names = [], []
+    for part in parts:
+        if part.common:
+            sign = keying if POSITIONS[part.name] == "believed" else np.ones(len(keying))
+            blocks.append(part.common.matrix[part.common.index] * sign[:, None])
+            names.append(part.name)
+    if len(blocks) < 2:
+        return
+    joint = np.unique(np.concatenate(blocks, axis=1), axis=0)
+    if np.linalg.matrix_rank(joint) < joint.shape[1]:
+        raise UserError(
+            f"analysis.parts: the data cannot tell the common terms of {' and '.join(names)} "
+            "apart; leave the intercept or the shared term out of one of them."
+        )
+
+
+def _check_residual(parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> None:
+    for part in parts.values():
+        if POSITIONS[part.name] not in ("asked", "believed"):
+            continue
+        for group in part.groups:
+            if len(group.levels) == len(frame):
+                raise UserError(
+                    f"analysis.parts.{part.name}: {group.term} has one level for every answer, so "
+                    "it cannot be told from the residual; leave it out (the scale sigma, which may "
+                    "differ by model, measures the same)."
+                )
