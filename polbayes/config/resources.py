@@ -20,7 +20,7 @@ def folder(name: Literal["conf", "data", "models"]) -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / name
 
 
-def find(kind: str, name: str, suffix: str = ".yaml") -> Path:
+def find(kind: str, name: str) -> Path:
     """Find a data file by shipped name or by path.
 
     Parameters
@@ -30,23 +30,21 @@ def find(kind: str, name: str, suffix: str = ".yaml") -> Path:
     name
         Either the stem of a shipped file or a path to one of the user's own
         (recognised by its suffix or a path separator).
-    suffix
-        Suffix of the shipped files.
 
     Raises
     ------
     UserError
         If there is no such file.
     """
-    if name.endswith(suffix) or "/" in name:
+    if name.endswith(".yaml") or "/" in name:
         path = Path(name).expanduser()
         if not path.is_file():
-            raise UserError(f"{path}: no such file; give the path of a {suffix} file in {kind}.")
+            raise UserError(f"{path}: no such file; give the path of a .yaml file in {kind}.")
         return path
     shipped = folder("data") / kind
-    path = shipped / f"{name}{suffix}"
+    path = shipped / f"{name}.yaml"
     if not path.is_file():
-        raise unknown(f"name in data/{kind}", name, (p.stem for p in shipped.glob(f"*{suffix}")))
+        raise unknown(f"name in data/{kind}", name, (p.stem for p in shipped.glob("*.yaml")))
     return path
 
 

@@ -53,11 +53,6 @@ def standardise(rating: "xr.DataArray") -> "xr.DataArray":
     return rating - RATING_CENTRE
 
 
-def mirror(rating: "xr.DataArray") -> "xr.DataArray":
-    """Turn every rating r into 20 - r, which turns the sign of the alignment."""
-    return RATING_MAX - rating
-
-
 def alignment_score(
     rating: "xr.DataArray", weights: Mapping[str, float] = WEIGHTS
 ) -> "xr.DataArray":

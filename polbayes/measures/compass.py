@@ -39,8 +39,6 @@ class Axis:
 
 
 AXES: Mapping[str, Axis] = {"economic": Axis(8, 0.375), "social": Axis(19.5, 2.4103)}
-# Constants with two decimals, as they are in circulation and behind published positions.
-ROUNDED_AXES: Mapping[str, Axis] = {"economic": Axis(8, 0.38), "social": Axis(19.5, 2.41)}
 
 OPPOSITE_ANSWERS = "original, opposite answers"
 MANY_WORDINGS = 50

@@ -131,9 +131,7 @@ def group_cells(
     )
 
 
-def cluster_by(
-    data: "xr.Dataset", groups: Groups, name: str, dims: Sequence[str] = CELL_DIMS
-) -> Groups:
+def cluster_by(data: "xr.Dataset", groups: Groups, name: str) -> Groups:
     """Let something else than items be what is resampled as a whole.
 
     Parameters
@@ -142,8 +140,6 @@ def cluster_by(
         The dataset, and the groups of its cells.
     name
         A coordinate along the cells: ``"model"``, ``"variant"``, ...
-    dims
-        Dimensions of the cells.
 
     Returns
     -------
@@ -152,7 +148,7 @@ def cluster_by(
     """
     values = np.asarray(data[name].values, dtype=str)
     labels, codes = np.unique(values, return_inverse=True)
-    item_codes = _spread(data, name, codes.reshape(values.shape), dims)
+    item_codes = _spread(data, name, codes.reshape(values.shape), CELL_DIMS)
     return replace(groups, items=tuple(labels.tolist()), item_codes=item_codes)
 
 

@@ -28,7 +28,6 @@ from polbayes.errors import UserError, unknown
 from polbayes.instrument.questionnaires import DIMENSIONS, load_instrument
 
 if TYPE_CHECKING:
-    import xarray as xr
     from numpy.typing import ArrayLike, NDArray
 
 _NORMAL = NormalDist()
@@ -172,28 +171,6 @@ def linear_predictor(
         + truth.quirk_scale * _centred(truth.seed, f"{truth.name}|quirk", item)
     )
     return asked + keying * believed
-
-
-def linear_predictor_grid(truth: Truth, design: "xr.Dataset") -> "NDArray[np.float64]":
-    """Return eta of every wording under every prefix of a response dataset."""
-    items = [str(x) for x in design["item"].values]
-    variants = [str(x) for x in design["variant"].values]
-    prefixes = [str(x) for x in design["prefix"].values]
-    dimensions = [str(x) for x in design["dimension"].values]
-    keying = design["keying"].transpose("item", "variant").values
-    exists = design["statement"].transpose("item", "variant").values != ""
-    grid = np.full((len(items), len(variants), len(prefixes)), np.nan)
-    for (i, v), there in np.ndenumerate(exists):
-        for p, prefix in enumerate(prefixes) if there else ():
-            grid[i, v, p] = linear_predictor(
-                truth,
-                item=items[i],
-                variant=variants[v],
-                dimension=dimensions[i],
-                keying=int(keying[i, v]),
-                prefix=prefix,
-            )
-    return grid
 
 
 def stance_probabilities(

@@ -14,8 +14,7 @@ from polbayes.config.schema import (
 )
 from polbayes.data.dataset import STATUS
 from polbayes.errors import UserError, unknown
-from polbayes.instrument.design import ModelInfo
-from polbayes.instrument.prompts import Lexicon, Prefix, Template, render
+from polbayes.instrument.prompts import Lexicon, Prefix, render
 from polbayes.probing.consolidation import filled
 from polbayes.probing.dispatch import Asking, before
 from polbayes.probing.journal import adopt, journal_path, read
@@ -25,24 +24,12 @@ from polbayes.respondents import (
     answer_settings,
     check,
     check_ready,
-    describe,
     setting_defaults,
 )
 from polbayes.respondents.questions import PendingQuestions
 
 if TYPE_CHECKING:
     import xarray as xr
-
-
-def model_info(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-    """Return what the design says about a respondent; its weights are not loaded.
-
-    Raises
-    ------
-    UserError
-        If the respondent cannot be used with this template.
-    """
-    return describe(name, config, template)
 
 
 def probe(

@@ -152,8 +152,7 @@ def design_of(
     UserError
         If a respondent cannot be asked this way, or there is nothing to ask.
     """
-    from polbayes.probing.probe import model_info
-    from polbayes.respondents import check
+    from polbayes.respondents import check, describe
 
     chosen = config.models if config.models is not None else list(config.respondents)
     for name in chosen:
@@ -168,7 +167,7 @@ def design_of(
         prefixes,
         [
             _with_decoding(
-                model_info(name, config.respondents[name], template),
+                describe(name, config.respondents[name], template),
                 config.respondents[name],
                 config.elicitation,
             )

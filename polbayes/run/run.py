@@ -1,6 +1,5 @@
 """A run: its stages one after the other, each from what the one before it left."""
 
-import logging
 import shlex
 import shutil
 import time
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from polbayes.fit.sampling.draws_cache import DrawsCache
     from polbayes.fit.spec.spec import Spec
 
-_log = logging.getLogger("polbayes")
 
 # Cells whose answers are read by the coders at a time: some hundred megabytes.
 _PORTION = 1_000_000

@@ -11,7 +11,8 @@ from polbayes.instrument.design import design
 from polbayes.instrument.prompts import load_prefixes, load_template
 from polbayes.instrument.questionnaires import load_instrument
 from polbayes.measures import bias, validity
-from polbayes.probing.probe import model_info, probe
+from polbayes.probing.probe import probe
+from polbayes.respondents import describe
 
 NAMES = ["left", "right", "yes_sayer", "fickle", "centre"]
 
@@ -22,7 +23,7 @@ def whole(tmp_path_factory):
     respondents = {n: RespondentConfig("simulated", f"planted:{n}") for n in NAMES}
     template = load_template("faulborn")
     prefixes = load_prefixes(only=["baseline", "likert"])
-    infos = [model_info(name, config, template) for name, config in respondents.items()]
+    infos = [describe(name, config, template) for name, config in respondents.items()]
     items = [item.item for item in load_instrument("wvs").items[:6]]
     asked = design([load_instrument("wvs")], prefixes, infos, items=items, runs=2)
     data = probe(

@@ -136,11 +136,13 @@ def test_intervals_cover_what_was_planted_in_the_shipped_respondents():
     Planted quirks and difficulties sum to zero over the items of a dimension, and effects of
     prefixes over the prefixes, so that what is planted is the position on what was asked.
     """
+    from planted_grid import linear_predictor_grid
+
     from polbayes.config.compose import compose
     from polbayes.data.dataset import MISSING, STATUS
     from polbayes.instrument.prompts import load_prefixes
     from polbayes.instrument.questionnaires import load_instrument
-    from polbayes.planted.truth import linear_predictor_grid, load_truths, stance_probabilities
+    from polbayes.planted.truth import load_truths, stance_probabilities
 
     truths = [t for t in load_truths().values() if t.architecture == "causal"]
     data = design(

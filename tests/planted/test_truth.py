@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from planted_grid import linear_predictor_grid
 
 from polbayes.errors import UserError
 from polbayes.instrument.design import ModelInfo, design
@@ -17,7 +18,6 @@ from polbayes.planted.truth import (
     discrimination,
     likert_probabilities,
     linear_predictor,
-    linear_predictor_grid,
     load_truths,
     stance_probabilities,
 )

@@ -15,8 +15,8 @@ from polbayes.instrument.questionnaires import Instrument, Item, Variant
 from polbayes.probing.consolidation import consolidate, filled
 from polbayes.probing.dispatch import next_size
 from polbayes.probing.journal import Journal, journal_path, read
-from polbayes.probing.probe import model_info, probe, rendered_prompt
-from polbayes.respondents import BACKENDS, Backend, Completion
+from polbayes.probing.probe import probe, rendered_prompt
+from polbayes.respondents import BACKENDS, Backend, Completion, describe
 from polbayes.respondents.base import Question
 from polbayes.respondents.questions import PendingQuestions, cell_seed
 
@@ -375,7 +375,7 @@ def test_the_file_alone_gives_the_prompts(world, tmp_path):
 def test_simulated_respondents_through_the_whole_stage(tmp_path):
     config = RespondentConfig(backend="simulated", checkpoint="planted:left")
     lexicon = Lexicon("yn", ("yes", "no"), (1, -1))
-    info = model_info("sim", config, load_template("haller"))
+    info = describe("sim", config, load_template("haller"))
     data = probe(
         design([INSTRUMENT], PREFIXES, [info]),
         {"sim": config},

@@ -14,7 +14,8 @@ from polbayes.instrument.design import design
 from polbayes.instrument.prompts import Lexicon, Prefix, load_template
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
 from polbayes.probing.journal import Journal, cell_of, journal_path, read
-from polbayes.probing.probe import model_info, probe
+from polbayes.probing.probe import probe
+from polbayes.respondents import describe
 
 ELICITATION = ElicitationConfig(kind="forced_choice", template="haller", lexicon="yn", batch_size=8)
 YES_NO = Lexicon("yn", ("yes", "no"), (1, -1))
@@ -41,7 +42,7 @@ def asked(folder, checkpoint):
         for n in range(20)
     )
     config = RespondentConfig(backend="causal", checkpoint=str(checkpoint), device="cpu")
-    info = model_info("m", config, load_template("haller"))
+    info = describe("m", config, load_template("haller"))
     return probe(
         design([Instrument("tiny", "Tiny", "us", items)], PREFIXES, [info]),
         {"m": config},

@@ -73,7 +73,7 @@ def consistency(results: Results) -> Section | None:
             "the open one, where the opposite answers to the original would be. Left and "
             "libertarian are negative."
         )
-        blocks += _compass(positions, results)
+        blocks += _compass(positions)
     return Section("consistency", "Consistency across wordings", tuple(reading), tuple(blocks))
 
 
@@ -104,7 +104,7 @@ def _consistency(table: "pd.DataFrame", level: float) -> list[Block]:
     return [*blocks, Fold("Consistency, as a table", (numbers,))]
 
 
-def _compass(table: "pd.DataFrame", results: Results) -> list[Block]:
+def _compass(table: "pd.DataFrame") -> list[Block]:
     level = level_of(table)
     numbers = grid(
         table,

@@ -19,7 +19,6 @@ averaged over the posterior, in which D, too, is known only as well as the run's
 scenarios, a sample of those that there are, allow.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -34,8 +33,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REFLECTION = "reflection"
+# Numbers to compare; those of the run are added.
 JUDGES = (1, 2, 3, 5, 8, 12)
 SCENARIOS = (5, 10, 20, 40, 80, 160)
+# Probability of the right order of two models, on average over pairs.
+_WANTED = 0.9
+# Of the drawn errors.
+_SEED = 1
 _MOST_DRAWS = 500
 _ERRORS = 40
 
@@ -87,22 +91,14 @@ def variances(fit: FacetFit, draws: np.ndarray) -> Variances:
     return Variances(of, rated.sizes["twin"] * rated.sizes["wording"])
 
 
-def facet_d_study(
-    fit: FacetFit,
-    *,
-    level: float,
-    judges: Sequence[int] = JUDGES,
-    scenarios: Sequence[int] = SCENARIOS,
-    wanted: float = 0.9,
-    seed: int = 1,
-) -> "pd.DataFrame":
+def facet_d_study(fit: FacetFit, *, level: float) -> "pd.DataFrame":
     """Compute how surely studies of other sizes put the models in order."""
     import pandas as pd
 
     sizes = fit.rated.sizes
     if min(sizes["model"], sizes["judge"], sizes["scenario"]) < 2:
         return pd.DataFrame()
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(_SEED)
     scores = fit.posterior["score"].stack(sample=("chain", "draw"))
     count = scores.sizes["sample"]
     draws = np.unique(np.linspace(0, count - 1, min(count, _MOST_DRAWS)).astype(int))
@@ -117,16 +113,16 @@ def facet_d_study(
         rows = [
             _row(truth, known.error(j, s, stages), rng, level=level)
             | {"judges": j, "scenarios": s, "ratings": j * s * known.texts * stages}
-            for j in sorted({*judges, sizes["judge"]})
-            for s in sorted({*scenarios, sizes["scenario"]})
+            for j in sorted({*JUDGES, sizes["judge"]})
+            for s in sorted({*SCENARIOS, sizes["scenario"]})
         ]
         table = pd.DataFrame(rows)
         here = (table["judges"] == sizes["judge"]) & (table["scenarios"] == sizes["scenario"])
-        good = table["p_pair"] >= wanted
+        good = table["p_pair"] >= _WANTED
         best = table["ratings"].where(good).idxmin() if good.any() else -1
         tables.append(table.assign(source=source, own=here, cheapest=table.index == best))
     first = ["source", "judges", "scenarios", "ratings", "own"]
-    found = pd.concat(tables, ignore_index=True).assign(wanted=wanted, level=level)
+    found = pd.concat(tables, ignore_index=True).assign(wanted=_WANTED, level=level)
     return found[[*first, *(name for name in found.columns if name not in first)]]
 
 

@@ -1,11 +1,9 @@
 """Tables of what the many-facet model says of models and of judges, one row a quantity."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.data.files import write_text
 from polbayes.fit.posterior.intervals import interval_table
 from polbayes.roleplay.fit.d_study import facet_d_study
 from polbayes.roleplay.fit.fit import FacetFit
@@ -62,16 +60,6 @@ def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, "pd.DataFram
     if not studied.empty:
         tables["facet_d_study"] = studied
     return tables
-
-
-def write_facet_tables(fit: FacetFit, folder: Path, *, level: float = 0.9) -> list[Path]:
-    """Write all tables as ``<name>.csv``; see `facet_tables`."""
-    paths = []
-    for name, table in facet_tables(fit, level=level).items():
-        path = folder / f"{name}.csv"
-        write_text(path, table.to_csv(index=False))
-        paths.append(path)
-    return paths
 
 
 def _profiles(fit: FacetFit, level: float) -> "pd.DataFrame":

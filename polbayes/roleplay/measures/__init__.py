@@ -7,7 +7,7 @@ has a column ``positive``, which says so.
 
 from polbayes.roleplay.measures.agreement import judge_agreement, judge_icc
 from polbayes.roleplay.measures.alignment import alignment, profiles
-from polbayes.roleplay.measures.data import check_ratings, ratings_from_table, self_weights
+from polbayes.roleplay.measures.data import check_ratings
 from polbayes.roleplay.measures.icc import intraclass_correlations
 from polbayes.roleplay.measures.judges import judge_checks, judge_effects
 from polbayes.roleplay.measures.sensitivity import weight_sensitivity
@@ -25,8 +25,6 @@ __all__ = [
     "judge_effects",
     "judge_icc",
     "profiles",
-    "ratings_from_table",
-    "self_weights",
     "stage_curves",
     "twin_symmetry",
     "weight_sensitivity",

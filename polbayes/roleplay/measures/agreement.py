@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+# Odd, so that one bin lies around 0.
 BINS = 11
 # Half the width of each grid, in points of the alignment.
 GRIDS: Mapping[str, float] = {"scale": 100.0, "published": 24.0}
@@ -33,10 +34,10 @@ _COLUMNS = (
 )
 
 
-def bin_scores(scores: np.ndarray, bound: float, bins: int = BINS) -> np.ndarray:
+def bin_scores(scores: np.ndarray, bound: float) -> np.ndarray:
     """Put scores into equal bins over [-bound, bound], those beyond into the outer ones."""
-    place = np.floor((np.asarray(scores) + bound) * bins / (2 * bound))
-    return np.clip(place, 0, bins - 1).astype(np.int64)
+    place = np.floor((np.asarray(scores) + bound) * BINS / (2 * bound))
+    return np.clip(place, 0, BINS - 1).astype(np.int64)
 
 
 def judge_agreement(
@@ -82,18 +83,15 @@ def judge_agreement(
     return pd.DataFrame([{**row, "level": level} for row in rows], columns=list(_COLUMNS))
 
 
-def judge_icc(
-    data: "xr.Dataset", *, wordings: Sequence[str] = (), level: float = 0.95
-) -> "pd.DataFrame":
+def judge_icc(data: "xr.Dataset", *, level: float = 0.95) -> "pd.DataFrame":
     """Compute intraclass correlations of the judges' alignments, values and commitment."""
     import pandas as pd
 
-    scores, _ = _scores(data, wordings)
-    chosen = _of_wordings(data, wordings)
+    scores, _ = _scores(data, ())
     rated = {"alignment": scores}
     for value in WEIGHTS:
-        rated[value] = _by_judge(chosen["rating"].sel(value=value, drop=True))
-    rated[COMMITMENT] = _by_judge(chosen[COMMITMENT])
+        rated[value] = _by_judge(data["rating"].sel(value=value, drop=True))
+    rated[COMMITMENT] = _by_judge(data[COMMITMENT])
     tables = []
     for name, ratings in rated.items():
         asked = ratings[~np.isnan(ratings).all(axis=1)]

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FOLDER, ANSWERS, PAGE = "ablation", "answers", "report"
-# What a row of the table was made with, by what is varied.
-OF_ANSWERS = ("decoding", "coder")
-OF_LEXICON = ("size", "composition")
 
 
 def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:

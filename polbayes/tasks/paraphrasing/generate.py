@@ -11,7 +11,8 @@ from polbayes.data.dataset import STATUS
 from polbayes.instrument.design import design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument
-from polbayes.probing.probe import model_info, probe
+from polbayes.probing.probe import probe
+from polbayes.respondents import describe
 from polbayes.tasks.paraphrasing.instructions import Instruction
 from polbayes.tasks.paraphrasing.lines import lines_of
 
@@ -54,7 +55,7 @@ def generate(
     rows: list[dict[str, object]] = []
     how = elicitation_of(config)
     for instruction in instructions:
-        infos = [model_info(name, one, instruction.template) for name, one in respondents.items()]
+        infos = [describe(name, one, instruction.template) for name, one in respondents.items()]
         asked = design(
             instruments,
             [_UNPREFIXED],

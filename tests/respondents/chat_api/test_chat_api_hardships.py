@@ -13,7 +13,8 @@ from polbayes.instrument.design import design
 from polbayes.instrument.prompts import Prefix, load_template
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
 from polbayes.probing.journal import cell_of, journal_path, read
-from polbayes.probing.probe import model_info, probe
+from polbayes.probing.probe import probe
+from polbayes.respondents import describe
 from polbayes.respondents.usage import used
 
 ELICITATION = ElicitationConfig(kind="open_ended", template="faulborn", max_new_tokens=20)
@@ -30,7 +31,7 @@ def asked(folder, url, *, items, runs, **more):
         Item(f"i{n}", "economic", 1, "s", (Variant("original", f"Say {n}.", "original", 1),), {})
         for n in range(items)
     )
-    info = model_info("m", config, load_template("faulborn"))
+    info = describe("m", config, load_template("faulborn"))
     prefixes = (Prefix("baseline", "", "open"),)
     return probe(
         design([Instrument("tiny", "Tiny", "us", every)], prefixes, [info], runs=runs),

@@ -17,8 +17,8 @@ from polbayes.instrument.design import design
 from polbayes.instrument.prompts import Lexicon, Prefix, load_template
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
 from polbayes.probing.journal import journal_path, read
-from polbayes.probing.probe import model_info, probe
-from polbayes.respondents import open_respondent
+from polbayes.probing.probe import probe
+from polbayes.respondents import describe, open_respondent
 from polbayes.respondents.base import Question
 from polbayes.respondents.usage import Usage, used
 
@@ -367,7 +367,7 @@ PREFIXES = (Prefix("baseline", "", "open"),)
 
 
 def probed(folder, config, *, runs=2, elicitation=OPEN, lexicon=None):
-    info = model_info("m", config, load_template(elicitation.template))
+    info = describe("m", config, load_template(elicitation.template))
     return probe(
         design([Instrument("tiny", "Tiny", "us", ITEMS)], PREFIXES, [info], runs=runs),
         {"m": config},
@@ -553,7 +553,7 @@ def test_a_key_that_is_not_there_is_missed_before_anybody_is_asked(loopback, tmp
 def test_a_declaration_that_cannot_be_meant_is_refused(settings, says):
     config = RespondentConfig(backend="chat_api", checkpoint="m", api=ApiConfig(**settings))
     with pytest.raises(UserError) as refused:
-        model_info("m", config, load_template("faulborn"))
+        describe("m", config, load_template("faulborn"))
     assert says in str(refused.value)
     assert "abc123" not in str(refused.value)
 
@@ -567,4 +567,4 @@ def test_other_keys_that_make_no_sense_are_refused():
     ):
         config = replace(RespondentConfig(backend="chat_api", checkpoint="m"), **change)
         with pytest.raises(UserError, match=says):
-            model_info("m", config, template)
+            describe("m", config, template)

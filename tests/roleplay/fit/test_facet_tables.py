@@ -1,11 +1,10 @@
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 from scipy.stats import norm
 
 from polbayes.roleplay.fit.d_study import Variances, _row
-from polbayes.roleplay.fit.tables import facet_tables, pairs, ranks, write_facet_tables
+from polbayes.roleplay.fit.tables import facet_tables, pairs, ranks
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +72,3 @@ def test_tables_say_what_is_positive(tables):
     assert (effects["lower"] <= effects["estimate"]).all()
     own = effects[effects["effect"] == "self_tilt"]
     assert own["judge"].tolist() == ["m1"]
-
-
-def test_tables_are_written(fitted, tables, tmp_path):
-    paths = write_facet_tables(fitted, tmp_path)
-    assert {path.stem for path in paths} == set(tables)
-    assert len(pd.read_csv(tmp_path / "facet_judges.csv")) == len(tables["facet_judges"])

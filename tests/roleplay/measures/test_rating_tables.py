@@ -5,12 +5,11 @@ from hypothesis import strategies as st
 
 from polbayes.errors import UserError
 from polbayes.instrument.scenarios import STAGES, UNITS
-from polbayes.instrument.values import VALUES, WEIGHTS, mirror
+from polbayes.instrument.values import RATING_MAX, VALUES, WEIGHTS
 from polbayes.roleplay.measures import (
     ablation,
     alignment,
     profiles,
-    self_weights,
     stage_curves,
     twin_symmetry,
     weight_sensitivity,
@@ -191,7 +190,7 @@ def test_mirrored_answers_to_mirrored_twins_sum_to_zero(rated, seed):
     drawn = original + np.random.default_rng(seed).uniform(-10, 10, original.shape)
     import xarray as xr
 
-    both = xr.concat([drawn, mirror(drawn)], dim="twin").assign_coords(twin=data["twin"])
+    both = xr.concat([drawn, RATING_MAX - drawn], dim="twin").assign_coords(twin=data["twin"])
     data["rating"] = both.transpose(*data["rating"].dims)
     found = twin_symmetry(data, draws=5).query("measure == 'position'")
     np.testing.assert_allclose(found["estimate"], 0, atol=1e-9)
@@ -202,7 +201,8 @@ def test_mirrored_answers_to_mirrored_twins_sum_to_zero(rated, seed):
 def test_judges_of_themselves_can_be_left_out(rated):
     scores = np.array([[50.0, 10], [-50, -10]]).reshape(2, 1, 1, 1, 1, 2)
     data = rated(scores, judges=("m0", "m1"))
-    found = alignment(data, judge_weights=self_weights(data), **FEW)
+    others = (data["model"] != data["judge"]).astype(float)
+    found = alignment(data, judge_weights=others, **FEW)
     estimates = found.query("source == 'reflection' and twin == 'both'")["estimate"]
     assert estimates.tolist() == pytest.approx([10, -50])
 

@@ -7,19 +7,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from polbayes.errors import UserError
+from polbayes.instrument.scenarios import UNITS
 from polbayes.instrument.values import (
+    RATING_MAX,
     VALUES,
     WEIGHTS,
     alignment_score,
-    mirror,
     standardise,
 )
 from polbayes.roleplay.measures.data import (
     check_ratings,
     judge_means,
     mean_commitment,
-    ratings_from_table,
-    self_weights,
 )
 
 PROFILES = arrays(float, 10, elements=st.floats(0, 20))
@@ -54,7 +53,7 @@ def test_the_score_is_the_weighted_sum_of_the_raw_ratings(raw):
 def test_a_shift_of_all_ratings_and_a_mirrored_profile(raw, shift):
     score = float(alignment_score(of(raw)))
     assert float(alignment_score(of(raw + shift))) == pytest.approx(score, abs=1e-9)
-    assert float(alignment_score(mirror(of(raw)))) == pytest.approx(-score, abs=1e-9)
+    assert float(alignment_score(RATING_MAX - of(raw))) == pytest.approx(-score, abs=1e-9)
 
 
 @pytest.mark.parametrize("level", [0, 10, 13.7, 20])
@@ -65,7 +64,7 @@ def test_a_flat_profile_scores_zero(level):
 def test_the_ends_of_the_scale_and_the_sign():
     liberal = of([20.0 if WEIGHTS[v] > 0 else 0.0 for v in VALUES])
     assert float(alignment_score(liberal)) == 100
-    assert float(alignment_score(mirror(liberal))) == -100
+    assert float(alignment_score(RATING_MAX - liberal)) == -100
     assert standardise(liberal).values.tolist() == [10 if WEIGHTS[v] > 0 else -10 for v in VALUES]
 
 
@@ -93,62 +92,23 @@ def test_wrong_weights_are_refused(weights, says):
         alignment_score(of(np.full(10, 5.0)), weights)
 
 
-def rows(**changes):
-    """A tidy table of one unit, two judges."""
-    made = [
-        {
-            "model": "m",
-            "scenario": "s",
-            "twin": "original",
-            "wording": "original",
-            "stage": "reflection",
-            "judge": judge,
-            "value": value,
-            "rating": rating,
-        }
-        for judge in ("a", "m")
-        for value, rating in [*((v, k + 1.0) for k, v in enumerate(VALUES)), ("commitment", 4.0)]
-    ]
-    return pd.DataFrame(made).assign(**changes)
-
-
-def test_a_table_becomes_a_dataset_whatever_its_order():
-    table = rows().sample(frac=1, random_state=3)
-    data = ratings_from_table(table, {"s": -1})
-    assert data["rating"].dims[-1] == "value"
-    assert data["rating"].sel(judge="a").values.ravel().tolist() == list(range(1, 11))
-    assert data["commitment"].values.ravel().tolist() == [4, 4]
-    assert data["asking"].values.tolist() == [-1]
-
-
-def test_stages_come_in_the_order_in_which_they_are_put():
-    table = pd.concat([rows(), rows(stage="baseline"), rows(stage="external_pressure")])
-    stages = ratings_from_table(table)["stage"].values.tolist()
-    assert stages == ["baseline", "external_pressure", "reflection"]
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda t: t.drop(columns="judge"), "the column 'judge' is missing"),
-        (lambda t: pd.concat([t, t.head(1)]), "two ratings of one thing"),
-        (lambda t: t.assign(value=t["value"].replace(VALUES[0], "tradition")), "unknown value"),
-        (lambda t: t.assign(stage="reflexion"), "did you mean 'reflection'"),
-        (lambda t: t.assign(twin="twin"), "unknown twin"),
-        (lambda t: t.assign(rating="high"), "'high' is not a number"),
-        (lambda t: t.assign(rating=20.5), "is 20.5, but the scale runs from 0 to 20"),
-        (lambda t: t.assign(rating=-1), "is -1.0, but the scale runs from 0 to 20"),
-        (lambda t: t.assign(rating=6), "commitment of .* is 6.0, but the scale .* to 5"),
+        (lambda d: d.assign_coords(value=["tradition", *VALUES[1:]]), "unknown value"),
+        (lambda d: d.assign_coords(stage=[*UNITS[:-1], "reflexion"]), "did you mean 'reflection'"),
+        (lambda d: d.assign_coords(twin=["original", "twin"]), "unknown twin"),
+        (lambda d: d.assign(rating=d["rating"] + 10.5), "is 20.5, but the scale runs from 0 to 20"),
+        (lambda d: d.assign(rating=d["rating"] - 11), "is -1.0, but the scale runs from 0 to 20"),
+        (
+            lambda d: d.assign(commitment=d["commitment"] + 3),
+            "commitment of .* is 6.0, but the scale .* to 5",
+        ),
     ],
 )
-def test_a_wrong_table_is_refused(change, says):
+def test_a_wrong_dataset_is_refused(rated, change, says):
     with pytest.raises(UserError, match=says):
-        ratings_from_table(change(rows()))
-
-
-def test_a_scenario_without_a_side_is_refused():
-    with pytest.raises(UserError, match="'s' needs a side"):
-        ratings_from_table(rows(), {"other": 1})
+        check_ratings(change(rated([[0]])))
 
 
 def test_a_dataset_without_a_value_is_refused(rated):
@@ -161,24 +121,32 @@ def test_a_dataset_without_a_value_is_refused(rated):
         check_ratings(rated([[0]]).isel(judge=0))
 
 
-def test_an_incomplete_judge_does_not_count_for_the_unit():
-    """Judge a lacks one value: the unit is judge m's alone, and not a mixture by value."""
-    table = rows()
-    table.loc[table["judge"] == "m", "rating"] = 5.0
-    table.loc[3, "rating"] = np.nan
-    data = ratings_from_table(table)
-    assert judge_means(data).values.ravel().tolist() == [5] * 10
+@pytest.fixture
+def two_judges(rated):
+    """Judge a gives the values 1 to 10 and commitment 4; m0, which is the model, 5 throughout."""
+    data = rated([[0]], judges=("a", "m0"), commitment=4.0)
+    data["rating"].loc[{"judge": "a"}] = np.arange(1.0, 11.0)
+    data["rating"].loc[{"judge": "m0"}] = 5.0
+    data["commitment"].loc[{"judge": "m0"}] = 5.0
+    return data
+
+
+def others(data):
+    return (data["model"] != data["judge"]).astype(float)
+
+
+def test_an_incomplete_judge_does_not_count_for_the_unit(two_judges):
+    """Judge a lacks one value: the unit is judge m0's alone, and not a mixture by value."""
+    two_judges["rating"].loc[{"judge": "a", "value": VALUES[3]}] = np.nan
+    assert (judge_means(two_judges) == 5).all()
     # Judge a still says how committed the model is.
-    assert mean_commitment(data).item() == pytest.approx(4.5)
-    assert np.isnan(judge_means(data, self_weights(data))).all()
+    assert mean_commitment(two_judges).values.ravel() == pytest.approx(4.5)
+    assert judge_means(two_judges, others(two_judges)).isnull().all()
 
 
-def test_judges_are_averaged_with_their_weights():
-    table = rows()
-    table.loc[table["judge"] == "m", "rating"] = 5.0
-    data = ratings_from_table(table)
-    means = judge_means(data).values.ravel()
-    np.testing.assert_allclose(means, (np.arange(1, 11) + 5) / 2)
-    # The judge m is the model itself.
-    np.testing.assert_allclose(judge_means(data, self_weights(data)).values.ravel(), range(1, 11))
-    assert mean_commitment(data, self_weights(data)).item() == 4
+def test_judges_are_averaged_with_their_weights(two_judges):
+    means = judge_means(two_judges).values.reshape(-1, 10)
+    np.testing.assert_allclose(means, np.tile((np.arange(1, 11) + 5) / 2, (len(means), 1)))
+    without_self = judge_means(two_judges, others(two_judges)).values.reshape(-1, 10)
+    np.testing.assert_allclose(without_self, np.tile(np.arange(1, 11), (len(means), 1)))
+    assert (mean_commitment(two_judges, others(two_judges)) == 4).all()
