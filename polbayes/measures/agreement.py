@@ -7,17 +7,18 @@ measured on statements of one side only would take for ideology.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap
-from polbayes.measures.sided import AGREE, Measure, count_answers, summarise
+from polbayes.measures.sided import AGREE, Statistic, count_answers, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
 _MEASURES = (
-    Measure("agree_left", (0,), lambda s: s[..., 0, AGREE]),
-    Measure("agree_right", (1,), lambda s: s[..., 1, AGREE]),
-    Measure("acquiescence", (0, 1), lambda s: s[..., AGREE].mean(axis=-1)),
+    Statistic("agree_left", (0,), lambda s: s[..., 0, AGREE]),
+    Statistic("agree_right", (1,), lambda s: s[..., 1, AGREE]),
+    Statistic("acquiescence", (0, 1), lambda s: s[..., AGREE].mean(axis=-1)),
 )
 
 
@@ -61,3 +62,10 @@ def agreement(
     """
     counts = count_answers(data, by, side_of="wording")
     return summarise(counts, _MEASURES, Bootstrap(draws, level, seed))
+
+
+def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+    return {"agreement": agreement(job.data, **job.bootstrap)}
+
+
+MEASURE = Measure(_tables, {"agreement": ("model", "measure", *INTERVAL)})

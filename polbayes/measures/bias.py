@@ -25,12 +25,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from polbayes.errors import unknown
+from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap
 from polbayes.measures.sided import (
     AGREE,
     BIAS,
     DISAGREE,
-    Measure,
+    Statistic,
     count_answers,
     side_bias,
     summarise,
@@ -46,12 +47,12 @@ LEFT, RIGHT = 0, 1
 _MEASURES = {
     measure.name: measure
     for measure in (
-        Measure("p_agree_left", (LEFT,), lambda s: s[..., LEFT, AGREE]),
-        Measure("p_disagree_left", (LEFT,), lambda s: s[..., LEFT, DISAGREE]),
-        Measure("p_agree_right", (RIGHT,), lambda s: s[..., RIGHT, AGREE]),
-        Measure("p_disagree_right", (RIGHT,), lambda s: s[..., RIGHT, DISAGREE]),
-        Measure("bias_left", (LEFT,), lambda s: side_bias(s, LEFT)),
-        Measure("bias_right", (RIGHT,), lambda s: side_bias(s, RIGHT)),
+        Statistic("p_agree_left", (LEFT,), lambda s: s[..., LEFT, AGREE]),
+        Statistic("p_disagree_left", (LEFT,), lambda s: s[..., LEFT, DISAGREE]),
+        Statistic("p_agree_right", (RIGHT,), lambda s: s[..., RIGHT, AGREE]),
+        Statistic("p_disagree_right", (RIGHT,), lambda s: s[..., RIGHT, DISAGREE]),
+        Statistic("bias_left", (LEFT,), lambda s: side_bias(s, LEFT)),
+        Statistic("bias_right", (RIGHT,), lambda s: side_bias(s, RIGHT)),
         BIAS,
     )
 }
@@ -109,3 +110,31 @@ def bias(
     counts = count_answers(data, by, side_of="item")
     chosen = [_MEASURES[name] for name in measures]
     return summarise(counts, chosen, Bootstrap(draws, level, seed))
+
+
+def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+    by: dict[str, tuple[str, ...]] = {
+        "bias": ("model", "dimension"),
+        "bias_by_prefix": ("model", "prefix", "dimension"),
+        "bias_by_kind": ("model", "kind", "dimension"),
+    }
+    if job.few_wordings:
+        by["bias_by_variant"] = ("model", "variant", "dimension")
+    if job.several("instrument"):
+        by["bias_by_instrument"] = ("model", "instrument", "dimension")
+        if job.several("prefix"):
+            by["bias_by_prefix_and_instrument"] = ("model", "instrument", "prefix")
+    return {name: bias(job.data, by=over, **job.bootstrap) for name, over in by.items()}
+
+
+MEASURE = Measure(
+    _tables,
+    {
+        "bias": ("model", "dimension", "measure", *INTERVAL),
+        "bias_by_prefix": ("model", "prefix", *INTERVAL),
+        "bias_by_kind": (),
+        "bias_by_variant": (),
+        "bias_by_instrument": (),
+        "bias_by_prefix_and_instrument": ("model", "instrument", "prefix", "measure", *INTERVAL),
+    },
+)

@@ -23,6 +23,7 @@ from polbayes.coding.levels import STRONG, four_levels
 from polbayes.data.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED
 from polbayes.errors import UserError, unknown
 from polbayes.instrument.questionnaires import POLARITY
+from polbayes.measures.measure import INTERVAL, MANY_WORDINGS, Job, Measure
 from polbayes.measures.resampling import Bootstrap, item_weights
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ class Axis:
 AXES: Mapping[str, Axis] = {"economic": Axis(8, 0.375), "social": Axis(19.5, 2.4103)}
 
 OPPOSITE_ANSWERS = "original, opposite answers"
-MANY_WORDINGS = 50
 _GROUP_DIMS = ("model", "prefix", "run")
 _COLUMNS = (
     "answers",
@@ -306,3 +306,12 @@ def _note(test: _Test, members: list[int], n_items: int) -> str:
         return "no answer to an item with points" if not n_items else "only one item: no interval"
     missing = test.points.shape[1] - int(test.asked[members].any(axis=0).sum())
     return f"{missing} items with points have no such wording" if missing else ""
+
+
+def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+    if "points" not in job.data.coords:
+        return {}
+    return {"compass": compass(job.data, **job.bootstrap, strong=job.strong)}
+
+
+MEASURE = Measure(_tables, {"compass": ("model", "answers", "kind", "measure", *INTERVAL)})

@@ -32,6 +32,7 @@ from polbayes.measures.grouping import (
     on_cells,
     sum_by_item,
 )
+from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
 
 if TYPE_CHECKING:
@@ -269,3 +270,21 @@ def _note(n: int, clusters: int, name: str) -> str:
     if not n:
         return "no pair of answers that both have a level"
     return f"only one {name}: no interval" if clusters == 1 else ""
+
+
+def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+    if not has_pairs(job.data):
+        return {}
+    settings: dict[str, Any] = {**job.bootstrap, "strong": job.strong}
+    tables = {"consistency": consistency(job.data, **settings)}
+    if job.few_wordings:
+        measures = ("consistent_4", "consistent_2", "discrepancy_size")
+        by_item = consistency(job.data, by=("model", "item"), measures=measures, **settings)
+        tables["consistency_by_item"] = by_item
+    return tables
+
+
+MEASURE = Measure(
+    _tables,
+    {"consistency": ("model", "kind", "measure", *INTERVAL), "consistency_by_item": ()},
+)

@@ -12,6 +12,8 @@ import numpy as np
 
 from polbayes.errors import UserError, unknown
 from polbayes.measures.grouping import check_by
+from polbayes.measures.measure import INTERVAL, Job, Measure
+from polbayes.measures.paraphrases import wordings_of_sets
 from polbayes.measures.resampling import Bootstrap, percentile_interval
 from polbayes.measures.sided import SidedCounts, bias_of, count_answers, resample
 
@@ -205,3 +207,27 @@ def _row(
         "level": level,
         "note": note,
     }
+
+
+def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+    tables = {}
+    if job.several("instrument"):
+        tables["bias_difference_by_instrument"] = bias_difference(job.data, **job.bootstrap)
+    sets = job.reformulation_sets
+    if sets:
+        found = wordings_of_sets(job.data, sets, key="measures.reformulation_sets")
+        first, second = (job.data.isel(variant=places) for places in found)
+        names = tuple(sets)
+        tables["reformulation_robustness"] = reformulation_robustness(
+            first, second, names=(names[0], names[1]), **job.bootstrap
+        )
+    return tables
+
+
+MEASURE = Measure(
+    _tables,
+    {
+        "bias_difference_by_instrument": ("model", "first", "second", *INTERVAL),
+        "reformulation_robustness": ("model", "kind", "first", "second", *INTERVAL),
+    },
+)

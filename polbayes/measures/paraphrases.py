@@ -14,6 +14,7 @@ import numpy as np
 
 from polbayes.data.dataset import NOT_ASKED
 from polbayes.errors import UserError
+from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
 from polbayes.measures.stability import SAME_MEANING, stability
 from polbayes.measures.validity import validity
@@ -367,3 +368,29 @@ def _ranks(n: int, q: float, level: float) -> tuple[int, int]:
     # Both ends from isf, which takes a tail that is met exactly; ppf would go one further.
     tail = (1 - level) / 2
     return n - 1 - int(binom.isf(tail, n, 1 - q)), int(binom.isf(tail, n, q))
+
+
+def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+    if not job.probabilities:
+        return {}
+    tables = {
+        "distributions": distributions(job.data, level=job.level),
+        "divergent_pairs": divergent_pairs(job.data),
+        "item_instability": item_instability(job.data, **job.bootstrap),
+    }
+    if job.paraphrase_sets:
+        tables["paraphrase_sets"] = compare_paraphrase_sets(
+            job.data, job.paraphrase_sets, **job.bootstrap
+        )
+    return tables
+
+
+MEASURE = Measure(
+    _tables,
+    {
+        "distributions": ("model", "item", "measure", *INTERVAL),
+        "divergent_pairs": ("model", "item", "difference"),
+        "item_instability": ("item", *INTERVAL),
+        "paraphrase_sets": ("model", "set", "measure", *INTERVAL),
+    },
+)

@@ -20,6 +20,7 @@ import numpy as np
 
 from polbayes.data.dataset import MISSING
 from polbayes.errors import UserError
+from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, percentile_interval
 from polbayes.measures.sided import SidedCounts, bias_of, count_answers, resample
 
@@ -250,3 +251,12 @@ def _bounds(
         "level": bootstrap.level,
         "note": note,
     }
+
+
+def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+    if not job.several("prefix"):
+        return {}
+    return {"prefix_shift": prefix_shift(job.data, **job.bootstrap)}
+
+
+MEASURE = Measure(_tables, {"prefix_shift": ("model", "prefix", "measure", *INTERVAL)})

@@ -14,6 +14,7 @@ import numpy as np
 
 from polbayes.errors import UserError
 from polbayes.measures.grouping import check_by
+from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, percentile_interval
 from polbayes.measures.sided import bias_of, count_answers, resample_items
 
@@ -200,3 +201,29 @@ def _note(tau: float, lower: float, n_models: int) -> str:
         why = "fewer than 5 models" if n_models < 5 else "the orders are equal or reversed"
         return f"{why}: no interval over models"
     return ""
+
+
+# Every two wordings are compared up to this number.
+MANY_PAIRED = 12
+
+
+def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+    if job.data.sizes["model"] < 2:
+        return {}
+    over = [name for name in ("prefix", "instrument") if job.several(name)]
+    variants = job.data.sizes["variant"]
+    if variants > 1:
+        over.append("variant" if variants <= MANY_PAIRED else "kind")
+    return {
+        f"rank_agreement_by_{name}": rank_agreement(job.data, over=name, **job.bootstrap)
+        for name in over
+    }
+
+
+MEASURE = Measure(
+    _tables,
+    {
+        f"rank_agreement_by_{over}": ("dimension", "first", "second", "p", *INTERVAL)
+        for over in ("instrument", "prefix", "variant", "kind")
+    },
+)

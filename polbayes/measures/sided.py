@@ -38,7 +38,7 @@ DISAGREE, NEUTRAL, AGREE = range(3)
 
 
 @dataclass(frozen=True)
-class Measure:
+class Statistic:
     """A quantity computed from counts of answers by side.
 
     Parameters
@@ -78,7 +78,7 @@ def bias_of(counts: np.ndarray) -> np.ndarray:
 
 
 # Faulborn et al., Eq. 3.
-BIAS = Measure("bias", (0, 1), lambda s: (side_bias(s, 1) - side_bias(s, 0)) / 2)
+BIAS = Statistic("bias", (0, 1), lambda s: (side_bias(s, 1) - side_bias(s, 0)) / 2)
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def resample_items(counts: SidedCounts, bootstrap: Bootstrap) -> Iterator[tuple[
 
 
 def summarise(
-    counts: SidedCounts, measures: Sequence[Measure], bootstrap: Bootstrap
+    counts: SidedCounts, measures: Sequence[Statistic], bootstrap: Bootstrap
 ) -> "pd.DataFrame":
     """Compute measures of every group with both bootstrap intervals.
 
@@ -261,7 +261,7 @@ _COLUMNS = (
 def _row(
     counts: SidedCounts,
     group: int,
-    measure: Measure,
+    measure: Statistic,
     resampled: tuple[np.ndarray, np.ndarray],
     level: float,
 ) -> dict[str, Any]:

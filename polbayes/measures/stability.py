@@ -13,6 +13,7 @@ import numpy as np
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
+from polbayes.measures.measure import Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
 
 if TYPE_CHECKING:
@@ -199,3 +200,15 @@ def _flags(table: tuple[np.ndarray, np.ndarray], group: int) -> list[dict[str, A
             }
         )
     return rows
+
+
+def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+    if not job.probabilities:
+        return {}
+    return {
+        "stability": stability(job.data, **job.bootstrap),
+        "stability_by_item": stability(job.data, by=("model", "item"), **job.bootstrap),
+    }
+
+
+MEASURE = Measure(_tables, {"stability": ("model",), "stability_by_item": ()})

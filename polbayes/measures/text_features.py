@@ -12,7 +12,8 @@ import numpy as np
 
 from polbayes.config.schema import FeatureConfig
 from polbayes.data.dataset import NOT_ASKED
-from polbayes.features import FEATURES, text_features
+from polbayes.features import FEATURES, text_features, to_measure
+from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, item_weights, percentile_interval
 
 if TYPE_CHECKING:
@@ -160,3 +161,27 @@ def _standardised(values: np.ndarray) -> np.ndarray | None:
     apart = values - values.mean()
     spread = float(np.sqrt(np.mean(apart**2)))
     return None if spread <= _ROUNDING * max(1.0, float(np.abs(values).max())) else apart / spread
+
+
+def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+    if job.features is None:
+        return {}
+    names = to_measure(job.features, probabilities=job.probabilities)
+    if not names:
+        return {}
+    table = wording_features(job.data, names, job.features)
+    tables = {"text_features": table}
+    if len(names) > 1:
+        tables["feature_correlations"] = feature_correlations(table, **job.bootstrap)
+    return tables
+
+
+MEASURE = Measure(
+    _tables,
+    {
+        "text_features": (),
+        "feature_correlations": (
+            *("first", "second", *INTERVAL, "lower_item", "upper_item", "n", "level"),
+        ),
+    },
+)

@@ -7,6 +7,7 @@ import numpy as np
 
 from polbayes.data.dataset import CELL_DIMS, STANCE, STATUS, UNREADABLE
 from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
+from polbayes.measures.measure import Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item, share
 
 if TYPE_CHECKING:
@@ -155,3 +156,18 @@ def _mass(
 
 def _one_item(lower: float) -> str:
     return "only one item: no interval by item" if np.isnan(lower) else ""
+
+
+def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+    by: dict[str, tuple[str, ...]] = {
+        "validity": ("model",),
+        "validity_by_prefix": ("model", "prefix"),
+    }
+    if job.probabilities:
+        by["validity_by_item"] = ("model", "item")
+    return {name: validity(job.data, by=over, **job.bootstrap) for name, over in by.items()}
+
+
+MEASURE = Measure(
+    _tables, {"validity": ("model",), "validity_by_prefix": (), "validity_by_item": ()}
+)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from polbayes.report.numbers import ABSENT, chance, interval, number
+from polbayes.report.numbers import ABSENT, chance, count, interval, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,6 +150,11 @@ def chance_column(name: str, header: str) -> Column:
     return Column(header, lambda row: chance(row[name]))
 
 
+def counted(name: str, header: str) -> Column:
+    """Show a column of counts."""
+    return Column(header, lambda row: count(row[name]))
+
+
 def estimate_columns(
     header: str, level: float, *, prefix: str = "", digits: int = 2
 ) -> tuple[Column, Column]:
@@ -202,6 +207,21 @@ def grid(
         searchable=searchable,
         long=long,
     )
+
+
+def overall(table: "pd.DataFrame | None") -> "pd.DataFrame | None":
+    """Return the rows of the measure ``bias`` itself, or None where there are none."""
+    if table is None or "measure" not in table:
+        return table
+    rows = table[table["measure"] == "bias"]
+    return None if rows.empty else rows
+
+
+def level_of(table: "pd.DataFrame | None", default: float = 0.95) -> float:
+    """Return the coverage that a classical table states."""
+    if table is None or "level" not in table or table["level"].dropna().empty:
+        return default
+    return float(table["level"].dropna().iloc[0])
 
 
 def _text(value: object) -> str:

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,68 +12,10 @@ from polbayes.report.asked import size
 from polbayes.report.blocks import Block, Fold, Picture, Section
 from polbayes.report.numbers import count
 from polbayes.report.results import POSTERIOR, Results
-from polbayes.report.sections.acquiescence import acquiescence
-from polbayes.report.sections.bias import bias
-from polbayes.report.sections.checks import checks
-from polbayes.report.sections.coefficients import coefficients
-from polbayes.report.sections.comparison import comparison
-from polbayes.report.sections.consistency import consistency
-from polbayes.report.sections.decisiveness import decisiveness
-from polbayes.report.sections.diagnostics import diagnostics
-from polbayes.report.sections.headline import headline
-from polbayes.report.sections.instruments import instruments
-from polbayes.report.sections.items import items
-from polbayes.report.sections.model import model
-from polbayes.report.sections.precision import precision
-from polbayes.report.sections.predictors import predictors
-from polbayes.report.sections.prefixes import prefixes
-from polbayes.report.sections.priors import priors
-from polbayes.report.sections.prompts import asked
-from polbayes.report.sections.ranking import ranking
-from polbayes.report.sections.rerun import rerun
-from polbayes.report.sections.sensitivity import sensitivity
-from polbayes.report.sections.validity import validity
-from polbayes.report.sections.variance import variance
-from polbayes.report.studies import study
+from polbayes.report.sections import in_order
 from polbayes.report.visible import visible
 
 _FOLDER = Path(__file__).resolve().parent
-
-SECTIONS: Mapping[str, Callable[[Results], Section | None]] = {
-    "What was compared": comparison,
-    "The study": study,
-    "Where the models stand": headline,
-    "Who is left of whom": ranking,
-    "How decided the models are": decisiveness,
-    "Kinds of models": predictors,
-    "Coefficients": coefficients,
-    "Instruments": instruments,
-    "Bias": bias,
-    "Prefix effects": prefixes,
-    "Prompt sensitivity": sensitivity,
-    "Consistency": consistency,
-    "Acquiescence": acquiescence,
-    "Where the differences come from": variance,
-    "How many questions are enough": precision,
-    "The statements": items,
-    "Usable answers": validity,
-    "Diagnostics": diagnostics,
-    "Prior sensitivity": priors,
-    "Does the model fit": checks,
-    "What was asked": asked,
-    "The model": model,
-    "Cite and rerun": rerun,
-}
-
-# What only one of the two kinds of analysis can have; the other does not miss it.
-_IDEOLOGY = (
-    *("Where the models stand", "Who is left of whom", "Prefix effects", "The statements"),
-    *("Where the differences come from", "How many questions are enough", "Does the model fit"),
-    "Prior sensitivity",
-)
-_MIXED = ("Coefficients",)
-# What a spec asks for expressly.
-_IF_ASKED_FOR = ("What was compared", "The study", "Kinds of models", "Instruments")
 
 BANNERS = {
     "bad": "Do not use the estimates of this report",
@@ -94,13 +36,9 @@ def sections(results: Results) -> tuple[list[Section], list[str]]:
         Names of the sections that there are no results for, although the analysis could
         have had them.
     """
-    made = {name: make(results) for name, make in SECTIONS.items()}
-    present = [section for section in made.values() if section is not None]
-    foreign: tuple[str, ...] = _IDEOLOGY if results.mixed else _MIXED
-    if results.unlinked:
-        foreign = (*_IDEOLOGY, *_MIXED, "Prompt sensitivity", "Acquiescence", "The model")
-    unmissed = {*foreign, *_IF_ASKED_FOR}
-    absent = [n for n, section in made.items() if section is None and n not in unmissed]
+    made = [(maker, maker.make(results)) for maker in in_order()]
+    present = [section for _, section in made if section is not None]
+    absent = [maker.name for maker, section in made if section is None and maker.missed(results)]
     return present, absent
 
 

@@ -1,8 +1,10 @@
 """What a report is made from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from polbayes.measures.registry import MEASURES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,36 +54,14 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "drift": ("before", "after", "quantity", "dimension", *_INTERVAL, "p_left", "p_right"),
     "diagnostics": ("quantity", "r_hat", "ess_bulk", "ess_tail"),
     "prior_sensitivity": ("measure", "model", "dimension", "prior", "likelihood", "diagnosis"),
-    "bias": ("model", "dimension", "measure", *_INTERVAL),
-    "bias_by_prefix": ("model", "prefix", *_INTERVAL),
-    "validity": ("model",),
     "validity_posterior": ("model", *_INTERVAL),
-    "agreement": ("model", "measure", *_INTERVAL),
-    "stability": ("model",),
-    "consistency": ("model", "kind", "measure", *_INTERVAL),
-    "compass": ("model", "answers", "kind", "measure", *_INTERVAL),
-    "prefix_shift": ("model", "prefix", "measure", *_INTERVAL),
-    "bias_difference_by_instrument": ("model", "first", "second", *_INTERVAL),
-    "bias_by_prefix_and_instrument": ("model", "instrument", "prefix", "measure", *_INTERVAL),
-    "reformulation_robustness": ("model", "kind", "first", "second", *_INTERVAL),
-    "distributions": ("model", "item", "measure", *_INTERVAL),
-    "paraphrase_sets": ("model", "set", "measure", *_INTERVAL),
     "coder_scores": ("coder", "label", "measure", *_INTERVAL),
     "coder_thresholds": ("coder", "threshold", "measure", *_INTERVAL),
     "match_proportion": ("item", *_INTERVAL),
     "ablation": ("model", "kind", "measure", *_INTERVAL),
     "ablation_differences": ("model", "kind", "measure", *_INTERVAL),
-    "item_instability": ("item", *_INTERVAL),
-    "divergent_pairs": ("model", "item", "difference"),
-    "feature_correlations": (
-        *("first", "second", *_INTERVAL, "lower_item", "upper_item", "n", "level"),
-    ),
-    **{
-        f"rank_agreement_by_{over}": ("dimension", "first", "second", "p", *_INTERVAL)
-        for over in ("instrument", "prefix", "variant", "kind")
-    },
 }
-"""The columns that the report needs of each table; further ones are kept in the CSV."""
+"""The columns that are needed of tables that no measure gives; others are kept in the CSV."""
 
 POSTERIOR = frozenset(
     {
@@ -121,6 +101,12 @@ POSTERIOR = frozenset(
 """The tables that stand or fall with the sampler's diagnostics."""
 
 
+def columns_of(name: str) -> Sequence[str]:
+    """Return the columns that are needed of a table: of a measure's, those that it names."""
+    measured = (measure.tables[name] for measure in MEASURES.values() if name in measure.tables)
+    return COLUMNS[name] if name in COLUMNS else next(measured, ())
+
+
 @dataclass(frozen=True)
 class Results:
     """Finished results of one run.
@@ -137,7 +123,7 @@ class Results:
         The response dataset, dimensions ``model, item, variant, prefix, run``, see
         `polbayes.data.dataset` and `polbayes.instrument.design`.
     tables
-        Tidy tables by name, see `COLUMNS`; each may be absent. Latent scales and bias are
+        Tidy tables by name, see `columns_of`; each may be absent. Latent scales and bias are
         negative on the left.
     verdict
         ``good``, ``caution`` or ``bad``: whether the sampler's draws can be used.
@@ -189,7 +175,7 @@ class Results:
         if not 0 < self.level < 1:
             raise ValueError(f"level must lie between 0 and 1, not {self.level}.")
         for name, table in self.tables.items():
-            missing = [c for c in COLUMNS.get(name, ()) if c not in table.columns]
+            missing = [c for c in columns_of(name) if c not in table.columns]
             if missing:
                 raise ValueError(f"table '{name}' lacks the column '{missing[0]}'.")
 

@@ -1,1 +1,34 @@
-"""The sections of a report, one file each: from `Results` to a `Section` or None."""
+"""The sections of a run's report; other packages add theirs by the entry points of the group."""
+
+from polbayes.config.registry import Registry
+from polbayes.report.section import SectionMaker
+
+_REPORT = "polbayes.report"
+# In the order of the page; those of other packages come before the last.
+_OWN = (
+    *("comparison", "study", "headline", "ranking", "decisiveness", "predictors", "coefficients"),
+    *("instruments", "bias", "prefixes", "sensitivity", "consistency", "acquiescence"),
+    *("variance", "precision", "items", "validity", "diagnostics", "priors", "checks", "prompts"),
+    *("model", "rerun"),
+)
+
+SECTIONS: Registry[SectionMaker] = Registry(
+    "polbayes.sections",
+    "section",
+    {
+        name: f"{_REPORT}.studies:SECTION"
+        if name == "study"
+        else f"{_REPORT}.sections.{name}:SECTION"
+        for name in _OWN
+    },
+)
+
+
+def in_order() -> list[SectionMaker]:
+    """Return all sections in the order of the page."""
+    from polbayes.report.sections.measured import measured_sections
+
+    *before, last = _OWN
+    others = [name for name in SECTIONS if name not in _OWN]
+    first = [SECTIONS[name] for name in (*before, *others)]
+    return [*first, *measured_sections(), SECTIONS[last]]

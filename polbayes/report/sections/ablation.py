@@ -8,13 +8,14 @@ from polbayes.report.blocks import (
     Fold,
     Picture,
     Section,
+    counted,
     estimate_columns,
     grid,
+    level_of,
     number_column,
     text_column,
 )
 from polbayes.report.figures.ablation import plot_lexicon_sizes, plot_positions, plot_settings
-from polbayes.report.sections.bias import counted, level_of
 from polbayes.report.sections.consistency import KINDS, MEASURES, POSITIONS
 
 if TYPE_CHECKING:

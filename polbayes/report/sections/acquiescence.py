@@ -9,13 +9,14 @@ from polbayes.report.blocks import (
     Section,
     estimate_columns,
     grid,
+    level_of,
     text_column,
 )
 from polbayes.report.figures.acquiescence import plot_acquiescence
 from polbayes.report.figures.agreement import plot_agreement
 from polbayes.report.numbers import interval, share
 from polbayes.report.results import Results
-from polbayes.report.sections.bias import level_of
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,3 +100,6 @@ def _raw(table: "pd.DataFrame") -> list[Block]:
         csv="agreement",
     )
     return [numbers] if keyed.empty else [picture, numbers]
+
+
+SECTION = SectionMaker("Acquiescence", acquiescence, joint=True)

@@ -9,13 +9,17 @@ from polbayes.report.blocks import (
     Picture,
     Section,
     chance_column,
+    counted,
     estimate_columns,
     grid,
+    level_of,
+    overall,
     text_column,
 )
 from polbayes.report.figures.bias import plot_bias
-from polbayes.report.numbers import count, interval
+from polbayes.report.numbers import interval
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,21 +61,6 @@ def bias(results: Results) -> Section | None:
     if differences is not None:
         blocks.append(_between_instruments(differences))
     return Section("bias", "Bias on a scale from −1 to 1", reading, tuple(blocks))
-
-
-def overall(table: "pd.DataFrame | None") -> "pd.DataFrame | None":
-    """Return the rows of the measure ``bias`` itself, or None where there are none."""
-    if table is None or "measure" not in table:
-        return table
-    rows = table[table["measure"] == "bias"]
-    return None if rows.empty else rows
-
-
-def level_of(table: "pd.DataFrame | None", default: float = 0.95) -> float:
-    """Return the coverage that a classical table states."""
-    if table is None or "level" not in table or table["level"].dropna().empty:
-        return default
-    return float(table["level"].dropna().iloc[0])
 
 
 def _how(
@@ -142,10 +131,8 @@ def _between_instruments(table: "pd.DataFrame") -> Block:
     return Fold("Does the instrument matter?", (layout,))
 
 
-def counted(name: str, header: str) -> Column:
-    """Show a column of counts."""
-    return Column(header, lambda row: count(row[name]))
-
-
 def _by_item(row: Any) -> str:
     return interval(row["lower_item"], row["upper_item"])
+
+
+SECTION = SectionMaker("Bias", bias)

@@ -19,6 +19,7 @@ from polbayes.report.figures.predictive import PANELS, plot_predictive
 from polbayes.report.numbers import count, interval, number, share
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -310,3 +311,6 @@ def _loo(loo: "pd.DataFrame") -> Grid:
         csv="loo",
         posterior=True,
     )
+
+
+SECTION = SectionMaker("Does the model fit", checks, analysis="ideology")

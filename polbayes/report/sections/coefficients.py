@@ -18,6 +18,7 @@ from polbayes.report.blocks import (
 from polbayes.report.figures.coefficients import plot_coefficients
 from polbayes.report.numbers import number
 from polbayes.report.results import COLUMNS, Results
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,3 +159,6 @@ def _effects(table: "pd.DataFrame", results: Results) -> Fold:
         searchable=len(table) <= 2000,
     )
     return Fold("Effects of the levels of groups, as a table", (layout,))
+
+
+SECTION = SectionMaker("Coefficients", coefficients, analysis="mixed")

@@ -19,6 +19,7 @@ from polbayes.report.figures.drift import plot_drift
 from polbayes.report.numbers import chance, interval, number
 from polbayes.report.prose import PROBABLY
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,3 +131,6 @@ def _estimates(table: "pd.DataFrame", results: Results, *, linked: bool) -> Bloc
         columns += estimate_columns("All together", results.level, prefix="joint")
     caption = "Estimates of each run by itself" + (", and of all together." if linked else ".")
     return grid(table, columns, caption=caption, csv="comparison", posterior=True, searchable=True)
+
+
+SECTION = SectionMaker("What was compared", comparison, optional=True)

@@ -8,15 +8,17 @@ from polbayes.report.blocks import (
     Fold,
     Picture,
     Section,
+    counted,
     estimate_columns,
     grid,
+    level_of,
     number_column,
     text_column,
 )
 from polbayes.report.figures.compass import plot_compass
 from polbayes.report.figures.consistency import PANELS, plot_consistency
 from polbayes.report.results import Results
-from polbayes.report.sections.bias import counted, level_of
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,3 +201,6 @@ def order_agreement(results: Results) -> list[Block]:
         )
         blocks.append(Fold(f"Is the order the same whatever the {over}?", (layout,)))
     return list(blocks)
+
+
+SECTION = SectionMaker("Consistency", consistency)

@@ -14,6 +14,7 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.figures.decisiveness import MEASURES, plot_decisiveness
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,3 +76,6 @@ def decisiveness(results: Results) -> Section | None:
 def _copies(table: "pd.DataFrame") -> list[str]:
     again = table[table["measure"] == "repetition"]
     return [str(model) for model in again.loc[again["estimate"].isna(), "model"]]
+
+
+SECTION = SectionMaker("How decided the models are", decisiveness)

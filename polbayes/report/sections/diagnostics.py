@@ -12,6 +12,7 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.numbers import count
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 
 def diagnostics(results: Results) -> Section | None:
@@ -45,3 +46,6 @@ def diagnostics(results: Results) -> Section | None:
         )
         blocks.append(Fold("Diagnostics as a table", (layout,)))
     return Section("diagnostics", "Can the estimates be trusted?", reading, tuple(blocks))
+
+
+SECTION = SectionMaker("Diagnostics", diagnostics)

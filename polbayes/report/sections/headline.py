@@ -19,6 +19,7 @@ from polbayes.report.figures.leaning_map import placed, plot_leaning_map
 from polbayes.report.numbers import interval, number
 from polbayes.report.prose import listed, reading_of_words, summary
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 from polbayes.report.sections.contrasts import correlation_blocks
 
 if TYPE_CHECKING:
@@ -153,3 +154,6 @@ def _with_interval(name: str, header: str) -> Column:
         return f"{number(row[f'{name}_estimate'])} {interval(low, high)}"
 
     return Column(header, text)
+
+
+SECTION = SectionMaker("Where the models stand", headline, analysis="ideology")

@@ -15,6 +15,7 @@ from polbayes.report.blocks import (
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.style import SERIES
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,3 +108,6 @@ def _levels(table: "pd.DataFrame", results: Results) -> Block:
     ]
     caption = "Leaning of every model on every instrument."
     return grid(table, columns, caption=caption, csv="by_instrument", posterior=True)
+
+
+SECTION = SectionMaker("Instruments", instruments, optional=True)

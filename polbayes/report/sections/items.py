@@ -15,6 +15,7 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.figures.items import plot_items, signed
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,3 +80,6 @@ def _numbers(table: "pd.DataFrame", results: Results) -> Fold:
         searchable=True,
     )
     return Fold("Statements and their parameters, as a table", (layout,))
+
+
+SECTION = SectionMaker("The statements", items, analysis="ideology")

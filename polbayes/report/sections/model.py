@@ -2,6 +2,7 @@
 
 from polbayes.report.blocks import Block, Bullets, Paragraph, Section, Verbatim
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 
 def model(results: Results) -> Section | None:
@@ -25,3 +26,6 @@ def model(results: Results) -> Section | None:
         blocks.append(Paragraph("Priors:"))
         blocks.append(Bullets(tuple(("", prior) for prior in results.priors)))
     return Section("model", "The model behind the numbers", reading, tuple(blocks))
+
+
+SECTION = SectionMaker("The model", model, joint=True)

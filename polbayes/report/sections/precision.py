@@ -22,6 +22,7 @@ from polbayes.report.figures.d_study import NUMBERS, one_at_a_time, plot_d_study
 from polbayes.report.numbers import count, number, share
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -237,3 +238,6 @@ def _on_frontier(designs: "pd.DataFrame") -> "pd.Series":
     before = good.where(kept).groupby(designs["dimension"]).cummax()
     above = before.groupby(designs["dimension"]).shift().fillna(float("-inf"))
     return kept & (good > above)
+
+
+SECTION = SectionMaker("How many questions are enough", precision, analysis="ideology")

@@ -16,6 +16,7 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.figures.coefficients import plot_coefficients
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,3 +91,6 @@ def _groups(table: "pd.DataFrame", results: Results) -> Block:
     ]
     caption = "Effects of groups of models, as deviations from the mean of the groups."
     return grid(table, columns, caption=caption, csv="group_effects", posterior=True)
+
+
+SECTION = SectionMaker("Kinds of models", predictors, optional=True)

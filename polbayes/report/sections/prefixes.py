@@ -11,13 +11,15 @@ from polbayes.report.blocks import (
     Section,
     estimate_columns,
     grid,
+    level_of,
+    overall,
     text_column,
 )
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
 from polbayes.report.figures.prefix_shift import plot_prefix_shift
 from polbayes.report.figures.style import DISAGREE_AGREE, LEFT_LOW
 from polbayes.report.results import Results
-from polbayes.report.sections.bias import level_of, overall
+from polbayes.report.section import SectionMaker
 from polbayes.report.sections.contrasts import prefix_blocks
 
 if TYPE_CHECKING:
@@ -205,3 +207,6 @@ def _bias_picture(rows: "pd.DataFrame", note: str, results: Results) -> Picture:
         csv=("bias_by_prefix",),
         posterior=False,
     )
+
+
+SECTION = SectionMaker("Prefix effects", prefixes, analysis="ideology")

@@ -13,6 +13,7 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,3 +83,6 @@ def _sentences(table: "pd.DataFrame") -> list[tuple[str, str]]:
     if not found:
         return [("No estimate hangs on the priors. ", "All sensitivities are below 0.05.")]
     return found
+
+
+SECTION = SectionMaker("Prior sensitivity", priors, analysis="ideology")

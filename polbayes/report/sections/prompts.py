@@ -24,6 +24,7 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,3 +195,6 @@ def _masses(data: "xr.Dataset", masses: "pd.DataFrame") -> Block:
         masses, columns, caption="One example for every model.", csv="example_probabilities"
     )
     return Fold("Examples of answer probabilities", (Paragraph(about), layout))
+
+
+SECTION = SectionMaker("What was asked", asked)

@@ -18,6 +18,7 @@ from polbayes.report.figures.leaning_forest import plot_leaning_forest
 from polbayes.report.figures.pairwise import plot_pairwise
 from polbayes.report.figures.ranks import plot_ranks
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 from polbayes.report.sections.consistency import order_agreement
 from polbayes.report.sections.contrasts import contrast_blocks
 
@@ -146,3 +147,6 @@ def _pairs(pairwise: "pd.DataFrame", order: Mapping[str, list[str]]) -> list[Blo
             ),
         ),
     ]
+
+
+SECTION = SectionMaker("Who is left of whom", ranking, analysis="ideology")

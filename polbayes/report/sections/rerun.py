@@ -2,6 +2,7 @@
 
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Section, Verbatim
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 
 def rerun(results: Results) -> Section:
@@ -28,3 +29,6 @@ def rerun(results: Results) -> Section:
         )
     )
     return Section("rerun", "Cite and rerun", reading, tuple(blocks))
+
+
+SECTION = SectionMaker("Cite and rerun", rerun)

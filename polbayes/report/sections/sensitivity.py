@@ -12,6 +12,7 @@ from polbayes.report.blocks import (
     Section,
     estimate_columns,
     grid,
+    level_of,
     number_column,
     text_column,
 )
@@ -19,7 +20,7 @@ from polbayes.report.figures.instability import plot_instability
 from polbayes.report.figures.sensitivity import EFFECTS, plot_sensitivity
 from polbayes.report.numbers import number
 from polbayes.report.results import Results
-from polbayes.report.sections.bias import level_of
+from polbayes.report.section import SectionMaker
 from polbayes.report.sections.wordings import feature_blocks
 
 if TYPE_CHECKING:
@@ -164,3 +165,6 @@ def plain(name: str, caption: str, results: Results) -> Grid:
         else:
             columns.append(text_column(column, column))
     return grid(table, columns, caption=caption, csv=name)
+
+
+SECTION = SectionMaker("Prompt sensitivity", sensitivity, joint=True)

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from polbayes.report.blocks import Block, Column, Picture, Section, grid, text_column
+from polbayes.report.blocks import Block, Column, Picture, Section, grid, level_of, text_column
 from polbayes.report.figures.validity import OUTCOMES, plot_validity
 from polbayes.report.numbers import count, interval, share
 from polbayes.report.results import Results
-from polbayes.report.sections.bias import level_of
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,3 +110,6 @@ def by_outcome(table: "pd.DataFrame") -> "pd.DataFrame":
     if "mass" in measures:
         out = out.assign(mass=measures["mass"]["estimate"])
     return out.reset_index()
+
+
+SECTION = SectionMaker("Usable answers", validity)

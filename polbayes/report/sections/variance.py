@@ -18,6 +18,7 @@ from polbayes.report.blocks import (
 from polbayes.report.figures.variance import plot_variance
 from polbayes.report.numbers import share
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,3 +101,6 @@ def _numbers(table: "pd.DataFrame", results: Results, *, by: bool = False) -> Bl
         "Shares of the variance of the answers of each model." if by else "Shares of variance."
     )
     return grid(table, columns, caption=caption, csv="variance_shares", posterior=True)
+
+
+SECTION = SectionMaker("Where the differences come from", variance, analysis="ideology")

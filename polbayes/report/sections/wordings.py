@@ -8,13 +8,13 @@ from polbayes.report.blocks import (
     Picture,
     estimate_columns,
     grid,
+    level_of,
     number_column,
     text_column,
 )
 from polbayes.report.figures.features import plot_feature_correlations
 from polbayes.report.numbers import interval
 from polbayes.report.results import Results
-from polbayes.report.sections.bias import level_of
 
 
 def feature_blocks(results: Results) -> list[Block]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from polbayes.report.blocks import Section
 from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
 from polbayes.report.studies.faulborn import faulborn
 from polbayes.report.studies.haller import haller
 from polbayes.report.studies.lunardi import lunardi
@@ -18,3 +19,6 @@ SHOWN: Mapping[str, Callable[[Results], Section]] = {
 def study(results: Results) -> Section | None:
     """Show what `report.study` names; None where it names nothing."""
     return SHOWN[results.study](results) if results.study else None
+
+
+SECTION = SectionMaker("The study", study, optional=True)

@@ -7,7 +7,9 @@ import numpy as np
 from polbayes.report.blocks import (
     Column,
     estimate_columns,
+    level_of,
     number_column,
+    overall,
     text_column,
 )
 from polbayes.report.figures.beside import Beside, plot_beside
@@ -20,7 +22,6 @@ from polbayes.report.figures.study_faulborn import (
     plot_prefix_dots,
 )
 from polbayes.report.results import Results
-from polbayes.report.sections.bias import level_of, overall
 from polbayes.report.studies.parts import (
     Part,
     beside,

@@ -6,6 +6,7 @@ from polbayes.measures.paraphrases import r_plus_by_wording
 from polbayes.report.blocks import (
     Column,
     estimate_columns,
+    level_of,
     number_column,
     text_column,
 )
@@ -14,7 +15,6 @@ from polbayes.report.figures.features import plot_feature_correlations
 from polbayes.report.figures.study_haller import plot_item_bars, plot_item_boxes
 from polbayes.report.numbers import ABSENT, number
 from polbayes.report.results import Results
-from polbayes.report.sections.bias import level_of
 from polbayes.report.sections.sensitivity import MEASURES
 from polbayes.report.studies.parts import (
     Part,

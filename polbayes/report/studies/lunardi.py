@@ -2,7 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from polbayes.report.blocks import Column, estimate_columns, number_column, text_column
+from polbayes.report.blocks import (
+    Column,
+    counted,
+    estimate_columns,
+    level_of,
+    number_column,
+    text_column,
+)
 from polbayes.report.figures.study_lunardi import (
     COLUMNS,
     plot_compass_rows,
@@ -10,7 +17,6 @@ from polbayes.report.figures.study_lunardi import (
 )
 from polbayes.report.results import Results
 from polbayes.report.sections.ablation import ablation
-from polbayes.report.sections.bias import counted, level_of
 from polbayes.report.sections.consistency import KINDS, MEASURES, wide_positions
 from polbayes.report.studies.parts import (
     Part,

@@ -1,0 +1,105 @@
+"""What a measure is: a function of a dataset, the tables that it gives, and how they are shown."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polbayes.coding.levels import STRONG
+from polbayes.config.schema import FeatureConfig
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+INTERVAL = ("estimate", "lower", "upper")
+# Beyond, ids only number the paraphrases of an item, and have nothing in common across items.
+MANY_WORDINGS = 50
+
+
+@dataclass(frozen=True)
+class Job:
+    """What measures are computed from.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset.
+    draws, level, seed
+        Bootstrap resamples, coverage of the intervals in (0, 1), and seed.
+    strong
+        When an answer is strong, see `polbayes.coding.levels.four_levels`.
+    paraphrase_sets, reformulation_sets
+        Two sets of wordings to compare, or None: see
+        `polbayes.measures.paraphrases.compare_paraphrase_sets` and
+        `polbayes.measures.contrasts.reformulation_robustness`.
+    features
+        Which text features of the wordings, and how; None for none.
+    """
+
+    data: "xr.Dataset"
+    draws: int = 10_000
+    level: float = 0.95
+    seed: int = 1
+    strong: float = STRONG
+    paraphrase_sets: Mapping[str, Sequence[str]] | None = None
+    reformulation_sets: Mapping[str, Sequence[str]] | None = None
+    features: FeatureConfig | None = None
+
+    @property
+    def bootstrap(self) -> dict[str, Any]:
+        """``draws``, ``level`` and ``seed``, as arguments of a measure."""
+        return {"draws": self.draws, "level": self.level, "seed": self.seed}
+
+    @property
+    def probabilities(self) -> bool:
+        """Whether there are answer probabilities."""
+        return "r_plus" in self.data
+
+    @property
+    def few_wordings(self) -> bool:
+        """Whether ids of wordings mean the same for all items."""
+        return self.data.sizes["variant"] <= MANY_WORDINGS
+
+    def several(self, name: str) -> bool:
+        """Whether a coordinate has more than one value."""
+        return len(set(self.data[name].values.tolist())) > 1
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How the report shows a table: a section of its own, with a few words and the table.
+
+    Parameters
+    ----------
+    title, reading
+        The section's title, and how to read it.
+    table
+        Name of the table.
+    columns
+        Header, with the unit, by column: texts as they are, numbers with two decimals.
+    """
+
+    title: str
+    reading: str
+    table: str
+    columns: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure.
+
+    Parameters
+    ----------
+    compute
+        Returns the tables that the dataset allows, by name. Every table has one row per group and
+        quantity.
+    tables
+        By name of a table, the columns that its readers need.
+    shown
+        How the report shows it, where no section of the report does.
+    """
+
+    compute: "Callable[[Job], Mapping[str, pd.DataFrame]]"
+    tables: Mapping[str, Sequence[str]]
+    shown: Shown | None = None

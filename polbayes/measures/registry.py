@@ -1,0 +1,52 @@
+"""The classical measures by name; other packages add theirs by the entry points of the group."""
+
+from typing import TYPE_CHECKING
+
+from polbayes.config.registry import Registry
+from polbayes.errors import UserError
+from polbayes.measures.measure import Job, Measure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_HERE = "polbayes.measures"
+_OWN = (
+    *("bias", "validity", "agreement", "consistency", "compass", "prefix_shift", "contrasts"),
+    *("ranks", "stability", "paraphrases", "text_features"),
+)
+
+MEASURES: Registry[Measure] = Registry(
+    "polbayes.measures", "measure", {name: f"{_HERE}.{name}:MEASURE" for name in _OWN}
+)
+
+
+def compute_all(job: Job) -> "dict[str, pd.DataFrame]":
+    """Compute every measure that a dataset allows.
+
+    Parameters
+    ----------
+    job
+        The dataset, and how.
+
+    Returns
+    -------
+    dict
+        Tables by name.
+
+    Raises
+    ------
+    UserError
+        If the dataset is not coded, a setting is out of range, or two measures give tables of one
+        name.
+    """
+    tables: dict[str, pd.DataFrame] = {}
+    for name, measure in MEASURES.items():
+        found = measure.compute(job)
+        twice = sorted(set(found) & set(tables))
+        if twice:
+            raise UserError(
+                f"measure '{name}': its table '{twice[0]}' has the name of another measure's; "
+                "rename it."
+            )
+        tables |= found
+    return tables
