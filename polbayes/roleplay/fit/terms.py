@@ -33,7 +33,7 @@ import numpy as np
 
 from polbayes.roleplay.fit.rated import MISSING, Rated
 
-AXIS, LEVEL, VALUE = KINDS = ("axis", "level", "value")
+AXIS, LEVEL, VALUE = ("axis", "level", "value")
 
 # What an effect differs by, over what it sums to zero, and whether it is multiplied with the side
 # of the person who asks.
