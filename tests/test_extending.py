@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from polbayes.data.dataset import open_responses
@@ -62,6 +63,35 @@ def test_they_are_in_the_report(run):
     page = (run / "report" / "index.html").read_text(encoding="utf-8")
     for text in ("polly", "first_word", "A parrot does not know what it says."):
         assert text in page
+
+
+def test_a_measure_is_computed_and_shown(run):
+    table = pd.read_csv(run / "measures" / "brevity.csv")
+    # "Yes, quite so." three times out of four, else "No, never.": 3 and 2 words.
+    assert list(table["model"]) == ["polly"]
+    assert table["max"].item() == 3
+    assert table["mean"].item() == pytest.approx(2.75, abs=0.08)
+    page = (run / "report" / "index.html").read_text(encoding="utf-8")
+    assert "How many words the answers have." in page
+    assert "Longest (words)" in page
+
+
+def test_a_section_reads_it(run):
+    page = (run / "report" / "index.html").read_text(encoding="utf-8")
+    mean = pd.read_csv(run / "measures" / "brevity.csv")["mean"].item()
+    assert f"polly talks most: {mean:.1f} words an answer." in page
+
+
+def test_a_family_is_fitted(installed):
+    done = polbayes(
+        installed,
+        *("+experiment=pct_masked", "analysis.family=logit_student", "run_dir=student"),
+        "items=[pc-02,pc-05,pc-08,pc-11,pc-14,pc-17,pc-24,pc-27,pc-30,pc-35]",
+        *("sampler.tune=200", "sampler.draws=200", "sampler.chains=2"),
+    )
+    assert done.returncode == 0, done.stderr
+    page = (installed[1] / "student" / "report" / "index.html").read_text(encoding="utf-8")
+    assert "logit(r_plus) ~ t(4, κ · η, κ · σ)" in page
 
 
 def test_a_task_is_in_the_help_and_does_what_it_says(installed, run):

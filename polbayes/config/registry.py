@@ -11,6 +11,14 @@ from polbayes.errors import UserError, unknown
 T = TypeVar("T")
 
 
+def added(group: str) -> dict[str, str]:
+    """Return what installed packages add to a group of entry points: value and version, by name."""
+    return {
+        entry.name: f"{entry.value} {entry.dist.version if entry.dist else ''}".strip()
+        for entry in entry_points(group=group)
+    }
+
+
 class Registry(MutableMapping[str, T], Generic[T]):
     """Things of one kind by name, imported when they are asked for.
 

@@ -207,6 +207,7 @@ def stage_keys(
     *,
     code_inputs: Mapping[str, str] = {},
     fit_inputs: Mapping[str, str] = {},
+    measure_inputs: Mapping[str, str] = {},
     report_inputs: Mapping[str, str] = {},
 ) -> dict[str, str]:
     """Return for every stage a hash of what determines its result.
@@ -224,6 +225,8 @@ def stage_keys(
         Hashes of the checkpoints that coders are.
     fit_inputs
         Hashes of those that only the analysis reads.
+    measure_inputs
+        What other packages add to the measures.
     report_inputs
         Hashes of those that only the report reads.
 
@@ -240,7 +243,8 @@ def stage_keys(
     }
     keys = {"probe": digest([dict(inputs), own["probe"]])}
     keys["code"] = digest([keys["probe"], own["code"], dict(code_inputs)])
-    keys["measure"] = digest([keys["code"], seed, own["measure"]])
+    more = [dict(measure_inputs)] if measure_inputs else []
+    keys["measure"] = digest([keys["code"], seed, own["measure"], *more])
     keys["fit"] = digest(
         [keys["code"], seed, own["fit"], dict(fit_inputs), *_fit_features(answering)]
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
+from polbayes.config.registry import added
 from polbayes.config.resources import find
 from polbayes.config.schema import STAGES, RunConfig
 from polbayes.data.dataset import open_responses, opened, write_dataset
@@ -162,7 +163,10 @@ def keys_of(config: RunConfig, text: str) -> dict[str, str]:
         pipeline.inputs(config),
         code_inputs=pipeline.code_inputs(config),
         fit_inputs=fit_inputs(config),
-        report_inputs=_digests([validated] if validated.is_file() else []) | shown,
+        measure_inputs=added("polbayes.measures"),
+        report_inputs=_digests([validated] if validated.is_file() else [])
+        | shown
+        | added("polbayes.sections"),
     )
 
 
