@@ -113,20 +113,7 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
 def with_analysis(
     overrides: Sequence[str], config_dir: str | None, name: str
 ) -> tuple[RunConfig, str]:
-    """Compose the config of a run again with another analysis.
-
-    Parameters
-    ----------
-    overrides, config_dir
-        As for `compose`.
-    name
-        Of a file in the group ``analysis``.
-
-    Raises
-    ------
-    UserError
-        If there is no such analysis.
-    """
+    """Compose the config of a run again with another analysis."""
     others = [one for one in overrides if not one.startswith("analysis=")]
     return compose([*others, f"analysis={name}"], config_dir)
 
@@ -346,15 +333,7 @@ def _known_keys(parent: str) -> list[str]:
 
 
 def differences(old: Any, new: Any, prefix: str = "") -> list[tuple[str, Any, Any]]:
-    """List the keys in which two configs differ, with both values.
-
-    Parameters
-    ----------
-    old, new
-        Nested mappings, as read from YAML.
-    prefix
-        Dotted key of the two.
-    """
+    """List the keys in which two configs differ, with both values."""
     if isinstance(old, dict) and isinstance(new, dict):
         found = []
         for key in [*old, *(k for k in new if k not in old)]:

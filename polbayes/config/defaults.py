@@ -16,31 +16,12 @@ _REFERENCE = re.compile(r"\$\{(\w+)\}")
 
 
 def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a config with every key there is.
-
-    Parameters
-    ----------
-    config
-        Resolved, as read from YAML; keys that the schema does not know stay as they are.
-    """
+    """Return a config with every key there is."""
     return _filled(config, RunConfig, config)
 
 
 def departures(config: Mapping[str, Any], schema: Any = RunConfig) -> dict[str, Any]:
-    """Return a config, or a group of it, without what is as it is by default.
-
-    Parameters
-    ----------
-    config
-        Resolved, as read from YAML.
-    schema
-        The dataclass that it is checked against.
-
-    Returns
-    -------
-    dict
-        A group that is only there where somebody asked for it stays, empty if need be.
-    """
+    """Return a config, or a group of it, without what is as it is by default."""
     return _left(_filled(config, schema, config), schema, config)
 
 

@@ -13,19 +13,7 @@ _SELECTIONS = ("items", "variants")
 
 
 def without_additions(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a config as it would be if nothing had been added to an earlier one.
-
-    Parameters
-    ----------
-    old, new
-        Resolved configs with every key there is (`polbayes.config.defaults.with_defaults`).
-
-    Returns
-    -------
-    dict
-        The new one, with the earlier values of all keys of which it only has more: what is left
-        of their differences changes something. A run of an imported table has no additions.
-    """
+    """Return a config as it would be if nothing had been added to an earlier one."""
     out = dict(new)
     if old.get("imported") is not None or new.get("imported") is not None:
         return out

@@ -35,30 +35,6 @@ def agreement(
     Here a wording counts on the side that agreeing with *it* expresses (its keying), and
     answers count as they were given: a political opposite stands on the other side than
     the original (unlike in `polbayes.measures.bias.bias`).
-
-    Parameters
-    ----------
-    data
-        A coded response dataset.
-    by
-        Coordinates that tell the groups apart.
-    draws, level, seed
-        As in `polbayes.measures.bias.bias`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of `polbayes.measures.bias.bias`, with the measures ``agree_left``
-        and ``agree_right``, agreeing among valid answers to left- and right-keyed
-        wordings, and ``acquiescence``, the mean of the two: a raw index in [0, 1]; of
-        forced answers it is 0.5 where a model agrees with the one side as often as it
-        disagrees with the other.
-
-    Raises
-    ------
-    UserError
-        If `by` names what is not there, a setting is out of range, or the dataset is not
-        coded.
     """
     counts = count_answers(data, by, side_of="wording")
     return summarise(counts, _MEASURES, Bootstrap(draws, level, seed))

@@ -166,15 +166,7 @@ def consistency(
 
 
 def compare_wordings(data: "xr.Dataset", *, strong: float = STRONG) -> Pairs:
-    """Compare every answer with the one that its item's original wording makes expected.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset.
-    strong
-        See `polbayes.coding.levels.four_levels`.
-    """
+    """Compare every answer with the one that its item's original wording makes expected."""
     levels = four_levels(data, strong=strong)
     levels = levels.broadcast_like(data["status"]).transpose(*CELL_DIMS)
     level = levels.values

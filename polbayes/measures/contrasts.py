@@ -54,20 +54,6 @@ def bias_difference(
 ) -> "pd.DataFrame":
     """Compute differences of bias between the levels of a coordinate.
 
-    Parameters
-    ----------
-    data
-        A coded response dataset.
-    over
-        What differs: ``"instrument"``, ``"prefix"``, ``"kind"``, ``"variant"``, ``"model"``.
-    by
-        Coordinates that tell the groups apart, not `over`.
-    pairs
-        Levels of `over` to compare, the second taken from the first; all pairs, in the order
-        of the dataset, when None.
-    draws, level, seed
-        As in `polbayes.measures.bias.bias`.
-
     Returns
     -------
     pandas.DataFrame
@@ -78,12 +64,6 @@ def bias_difference(
         same items, independent where they have none in common; ``n_first``, ``n_second``
         valid and ``n_excluded`` other answers; ``n_undefined``, ``n_undefined_item``;
         ``level``; ``note``.
-
-    Raises
-    ------
-    UserError
-        If a coordinate or level is not there, a setting is out of range, or the dataset is
-        not coded.
     """
     import pandas as pd
 

@@ -132,20 +132,7 @@ def group_cells(
 
 
 def cluster_by(data: "xr.Dataset", groups: Groups, name: str) -> Groups:
-    """Let something else than items be what is resampled as a whole.
-
-    Parameters
-    ----------
-    data, groups
-        The dataset, and the groups of its cells.
-    name
-        A coordinate along the cells: ``"model"``, ``"variant"``, ...
-
-    Returns
-    -------
-    Groups
-        The same groups, with the sorted values of `name` in the place of items.
-    """
+    """Let something else than items be what is resampled as a whole."""
     values = np.asarray(data[name].values, dtype=str)
     labels, codes = np.unique(values, return_inverse=True)
     item_codes = _spread(data, name, codes.reshape(values.shape), CELL_DIMS)

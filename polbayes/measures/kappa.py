@@ -85,18 +85,7 @@ def annotator_agreement(
 
 
 def cohen_kappa(table: np.ndarray) -> np.ndarray:
-    """Compute Cohen's kappa from cross tables.
-
-    Parameters
-    ----------
-    table
-        Over ``..., label of the first, label of the second``: counts.
-
-    Returns
-    -------
-    numpy.ndarray
-        Over ``...``, in [-1, 1]; NaN where both give one and the same label throughout.
-    """
+    """Compute Cohen's kappa from cross tables."""
     n = table.sum(axis=(-2, -1))
     observed = np.trace(table, axis1=-2, axis2=-1)
     expected = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1)
@@ -109,16 +98,6 @@ def quadratic_kappa(table: np.ndarray) -> np.ndarray:
 
     A disagreement counts by the square of how many labels lie between the two, so that
     kappa = 1 - sum_ij (i - j)^2 O_ij / sum_ij (i - j)^2 E_ij (Cohen, 1968).
-
-    Parameters
-    ----------
-    table
-        Over ``..., label of the first, label of the second``: counts, labels in their order.
-
-    Returns
-    -------
-    numpy.ndarray
-        Over ``...``, in [-1, 1]; NaN where both give one and the same label throughout.
     """
     k = np.arange(table.shape[-1], dtype=np.float64)
     squared = (k[:, None] - k) ** 2
@@ -130,20 +109,7 @@ def quadratic_kappa(table: np.ndarray) -> np.ndarray:
 
 
 def fleiss_kappa(counts: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Compute Fleiss' kappa from how many annotators gave each label.
-
-    Parameters
-    ----------
-    counts
-        Over ``thing, label``; each thing has the same number of annotators, at least two.
-    weights
-        Over ``..., thing``: how often each thing occurs; once each when None.
-
-    Returns
-    -------
-    numpy.ndarray
-        Over the leading dimensions of `weights`; NaN where only one label occurs.
-    """
+    """Compute Fleiss' kappa from how many annotators gave each label."""
     counts = np.asarray(counts, dtype=np.float64)
     times = np.ones(len(counts)) if weights is None else np.asarray(weights, dtype=np.float64)
     raters = counts[0].sum()

@@ -34,24 +34,7 @@ _AT_ONCE = 1_000
 def krippendorff_alpha(
     counts: np.ndarray, weights: np.ndarray | None = None, *, metric: Metric = "nominal"
 ) -> np.ndarray:
-    """Compute Krippendorff's alpha from how many annotators gave each unit each label.
-
-    Parameters
-    ----------
-    counts
-        Over ``unit, label``; for ``ordinal`` the labels are in their order.
-    weights
-        Over ``..., unit``: how often each unit occurs; once each when None.
-    metric
-        ``nominal`` takes any two labels as equally different; ``ordinal`` by how many labels of
-        the sample lie between them.
-
-    Returns
-    -------
-    numpy.ndarray
-        Over the leading dimensions of `weights`, at most 1 (0 is chance); NaN where there is
-        only one label, or no unit with two.
-    """
+    """Compute Krippendorff's alpha from how many annotators gave each unit each label."""
     counts = np.asarray(counts, dtype=np.float64)
     times = np.ones(len(counts)) if weights is None else np.asarray(weights, dtype=np.float64)
     labels = counts.sum(axis=1)
@@ -87,30 +70,7 @@ def alpha_table(
     level: float = 0.95,
     seed: int = 1,
 ) -> "pd.DataFrame":
-    """Compute Krippendorff's alpha of all annotators, with intervals from resampling units.
-
-    Parameters
-    ----------
-    labels
-        One row a unit, one column an annotator; missing labels are allowed.
-    order
-        Labels from lowest to highest, for an ordinal alpha beside the nominal one; labels that
-        are not among them are not on the scale and count as missing for it.
-    draws, level, seed
-        Bootstrap resamples of the units, coverage in (0, 1), and seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of `polbayes.measures.kappa.annotator_agreement`, one row each for
-        ``krippendorff_alpha_nominal`` and, with an order, ``krippendorff_alpha_ordinal``; ``n``
-        are units with at least two labels, ``n_excluded`` the others.
-
-    Raises
-    ------
-    UserError
-        If there are fewer than two annotators, or a setting is out of range.
-    """
+    """Compute Krippendorff's alpha of all annotators, with intervals from resampling units."""
     import pandas as pd
 
     bootstrap = Bootstrap(draws, level, seed)

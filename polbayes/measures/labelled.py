@@ -23,29 +23,7 @@ PRESENT = "present"
 
 
 def as_dataset(table: "pd.DataFrame", dims: Sequence[str] | None = None) -> "xr.Dataset":
-    """Lay a tidy table of measures out over its labels.
-
-    Parameters
-    ----------
-    table
-        One row a quantity, as `polbayes.measures` makes them.
-    dims
-        Columns that become dimensions, and together tell the rows apart; by default those of
-        `LABELS` that the table has.
-
-    Returns
-    -------
-    xarray.Dataset
-        A variable for each other column, over the dimensions, in the order in which labels
-        first come: numbers as float64, NaN where there is no row, text as str, empty where
-        there is none. `present` tells combinations of labels that the table has a row for from
-        those that it has not; a row whose quantity is missing is present, and its estimate NaN.
-
-    Raises
-    ------
-    UserError
-        If a dimension is no column, or two rows have the same labels.
-    """
+    """Lay a tidy table of measures out over its labels."""
     import xarray as xr
     from pandas.api.types import is_numeric_dtype
 

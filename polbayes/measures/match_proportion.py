@@ -15,29 +15,7 @@ ALL = "all items"
 def match_proportion(
     checked: "pd.DataFrame", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
-    """Compute the share of checked wordings that match, of every item and on average.
-
-    Parameters
-    ----------
-    checked
-        One row a wording that was checked: ``set``, ``kind``, ``item`` and ``match``: true, false,
-        or None where the people do not agree.
-    draws, level, seed
-        Bootstrap resamples of items, coverage in (0, 1), and seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per set, kind and item, and one of the mean over items (``all items``): ``set``,
-        ``kind``, ``item``, ``measure`` (``match_proportion``), ``estimate``, ``lower``, ``upper``
-        (Wilson's of an item, percentiles of resampling items of the mean), ``n`` wordings,
-        ``n_excluded`` without a decision, ``level``, ``note``.
-
-    Raises
-    ------
-    UserError
-        If a setting is out of range.
-    """
+    """Compute the share of checked wordings that match, of every item and on average."""
     import pandas as pd
 
     bootstrap = Bootstrap(draws, level, seed)

@@ -30,31 +30,7 @@ _FLAGS = ("always_agree", "always_disagree")
 
 
 def distributions(data: "xr.Dataset", *, level: float = 0.95) -> "pd.DataFrame":
-    """Describe the distribution of R+ over the wordings of each item (Figures 2, 4, 5).
-
-    Parameters
-    ----------
-    data
-        A response dataset with `r_plus`.
-    level
-        Coverage of the intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per model, item and measure: ``model``, ``item``, ``measure``, ``estimate``,
-        ``lower``, ``upper``, ``n`` wordings with R+, ``n_excluded`` wordings asked without,
-        ``level``, ``note``. Measures: ``q25``, ``median``, ``q75`` with the interval between
-        two order statistics that covers the quantile with at least `level`, whatever the
-        distribution (the binomial argument; NaN where there are too few wordings);
-        ``whisker_low``, ``whisker_high``, the furthest values within 1.5 interquartile ranges
-        of the quartiles; ``outliers``, how many lie beyond.
-
-    Raises
-    ------
-    UserError
-        If the dataset has no `r_plus`, or `level` is out of range.
-    """
+    """Describe the distribution of R+ over the wordings of each item (Figures 2, 4, 5)."""
     import pandas as pd
 
     Bootstrap(1, level, 0)
@@ -75,27 +51,7 @@ def distributions(data: "xr.Dataset", *, level: float = 0.95) -> "pd.DataFrame":
 
 
 def divergent_pairs(data: "xr.Dataset") -> "pd.DataFrame":
-    """Find the two wordings of each item whose R+ lies furthest apart (Table 2).
-
-    Parameters
-    ----------
-    data
-        A response dataset with `r_plus`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per model and item with at least two wordings, the furthest apart first:
-        ``model``, ``item``, ``difference``; ``variant_low``, ``r_plus_low``,
-        ``statement_low`` and the same with ``high``; ``flips``, whether the two fall on
-        different sides (agreed with if R+ >= 0.5); ``n_wordings``. The extremes of these
-        wordings: more wordings would lie further apart, and no interval says by how much.
-
-    Raises
-    ------
-    UserError
-        If the dataset has no `r_plus`.
-    """
+    """Find the two wordings of each item whose R+ lies furthest apart (Table 2)."""
     import pandas as pd
 
     r_plus, _ = r_plus_by_wording(data)
@@ -131,27 +87,6 @@ def item_instability(
 
     Within every model the standard deviations of the items are moved to [0, 1], its most
     stable item to 0 and its least stable to 1.
-
-    Parameters
-    ----------
-    data
-        A response dataset with `r_plus`.
-    draws, level, seed
-        Bootstrap resamples of models, coverage in (0, 1), and seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per item: ``item``, ``measure`` (``normalised_sd``), ``estimate``, ``se``
-        (standard deviation over models by the root of their number), ``lower``, ``upper``
-        (percentiles of resampling models; too narrow for few), ``n_models``,
-        ``n_excluded`` models without a standard deviation for the item, or with the same for
-        all items, ``level``, ``note``.
-
-    Raises
-    ------
-    UserError
-        If the dataset has no `r_plus`, or a setting is out of range.
     """
     import pandas as pd
 
@@ -198,33 +133,7 @@ def compare_paraphrase_sets(
     level: float = 0.95,
     seed: int = 1,
 ) -> "pd.DataFrame":
-    """Compare validity and stability between two sets of paraphrases (Table 7).
-
-    Parameters
-    ----------
-    data
-        A coded response dataset with `r_plus`.
-    sets
-        Two names, each with ids of wordings or patterns of these (``"paraphrase_*"``).
-    by
-        Coordinates that tell the groups apart, neither ``item`` nor along ``variant``.
-    draws, level, seed
-        Bootstrap resamples of items, coverage in (0, 1), and seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of `by`, ``set``, ``measure``, ``estimate``, ``lower``, ``upper``,
-        ``n_items``, ``level``, ``note``. For each set the measures of
-        `polbayes.measures.stability.stability` and ``mass`` of
-        `polbayes.measures.validity.validity`; under the name ``FIRST - SECOND`` their
-        differences over the items that both sets have, resampled in pairs.
-
-    Raises
-    ------
-    UserError
-        If there are not two sets, one matches no wording, or as `stability` does.
-    """
+    """Compare validity and stability between two sets of paraphrases (Table 7)."""
     import pandas as pd
 
     places = wordings_of_sets(data, sets, key="measures.paraphrase_sets")

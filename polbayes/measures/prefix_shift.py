@@ -55,38 +55,7 @@ def prefix_shift(
     level: float = 0.95,
     seed: int = 1,
 ) -> "pd.DataFrame":
-    """Compute how each prefix moves the bias, from the baseline and from the other prefixes.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset with at least two prefixes.
-    by
-        Coordinates that tell the groups apart, not ``prefix``.
-    baseline
-        The prefix that the others are compared with. Where it was not asked, only the
-        comparisons with the other prefixes are made.
-    draws, level, seed
-        As in `polbayes.measures.bias.bias`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per group, prefix and measure: the columns of `by`; ``prefix``, ``all`` for
-        the mean over prefixes; ``measure``; ``estimate``; ``lower``, ``upper`` from
-        resampling answers; ``lower_item``, ``upper_item`` from resampling items, the same
-        for all prefixes; ``n`` valid and ``n_excluded`` other answers under the prefix;
-        ``n_prefixes`` that enter; ``level``; ``note``. Measures: ``shift``,
-        ``absolute_shift``, ``mean_absolute_shift``, ``others_minus_this`` and
-        ``pooled_others_minus_this``. Absolute values cannot be negative, so that where there
-        is no shift their intervals still lie above 0.
-
-    Raises
-    ------
-    UserError
-        If there is only one prefix, `by` names what is not there, a setting is out of range,
-        or the dataset is not coded.
-    """
+    """Compute how each prefix moves the bias, from the baseline and from the other prefixes."""
     import pandas as pd
 
     if "prefix" in by:
@@ -109,22 +78,7 @@ def prefix_shift(
 
 
 def shifts(bias: np.ndarray, baseline: int | None) -> dict[str, np.ndarray]:
-    """Compute the measures that need no more than each prefix's bias.
-
-    Parameters
-    ----------
-    bias
-        Over ``prefix, ...``; NaN where there is none.
-    baseline
-        The position of the baseline, None where there is none.
-
-    Returns
-    -------
-    dict
-        ``shift``, ``absolute_shift`` (NaN at the baseline), ``others_minus_this`` over
-        ``prefix, ...``, and ``mean_absolute_shift`` over ``...``. Prefixes without bias are
-        left out of means.
-    """
+    """Compute the measures that need no more than each prefix's bias."""
     known = ~np.isnan(bias)
     filled = np.where(known, bias, 0.0)
     n_others = known.sum(axis=0) - known

@@ -48,34 +48,7 @@ def rank_agreement(
     level: float = 0.95,
     seed: int = 1,
 ) -> "pd.DataFrame":
-    """Compare the order of models by bias between the levels of a coordinate.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset of at least two models.
-    over
-        What differs: ``"instrument"``, ``"prefix"``, ``"kind"``, ``"variant"``, ...
-    draws, level, seed
-        Bootstrap resamples of items, coverage in (0, 1), and seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per dimension and two levels of `over`: ``dimension``, ``first``,
-        ``second``, ``measure`` (``kendall_tau``), ``estimate`` (tau-b), ``p`` (two-sided);
-        ``lower``, ``upper``, see `kendall`; ``lower_item``, ``upper_item``, percentiles of
-        resampling items, the same for both levels where they share them. Resampling adds
-        noise to both orders, so that this interval lies a little nearer to 0 than it
-        should. ``n_models``; ``n_undefined_item``; ``level``; ``note``. With more than two
-        levels a row ``mean_tau`` (``first`` and ``second`` are ``all``) averages them.
-
-    Raises
-    ------
-    UserError
-        If `over` is no coordinate along the answers or is what is ranked, a setting is out of
-        range, or the dataset is not coded.
-    """
+    """Compare the order of models by bias between the levels of a coordinate."""
     import pandas as pd
 
     if over in ("model", "dimension"):
@@ -102,24 +75,7 @@ def rank_agreement(
 def kendall(
     first: np.ndarray, second: np.ndarray, *, level: float = 0.95
 ) -> tuple[float, float, float, float]:
-    """Compute Kendall's tau-b of two series, its p value and an interval.
-
-    Parameters
-    ----------
-    first, second
-        Values of the same things.
-    level
-        Coverage of the interval, in (0, 1).
-
-    Returns
-    -------
-    tau, p, lower, upper
-        tau in [-1, 1] and the two-sided p value of independence (exact without ties); NaN
-        where a series is constant or shorter than 2. The interval is that of Fieller,
-        Hartley and Pearson (1957): atanh(tau) is about normal with variance
-        0.437 / (n - 4), n the number of things; NaN with fewer than 5 things, and where
-        tau is 1 or -1.
-    """
+    """Compute Kendall's tau-b of two series, its p value and an interval."""
     from scipy.stats import kendalltau, norm
 
     n = len(first)

@@ -21,24 +21,7 @@ MEASURES: Registry[Measure] = Registry(
 
 
 def compute_all(job: Job) -> "dict[str, pd.DataFrame]":
-    """Compute every measure that a dataset allows.
-
-    Parameters
-    ----------
-    job
-        The dataset, and how.
-
-    Returns
-    -------
-    dict
-        Tables by name.
-
-    Raises
-    ------
-    UserError
-        If the dataset is not coded, a setting is out of range, or two measures give tables of one
-        name.
-    """
+    """Compute every measure that a dataset allows."""
     tables: dict[str, pd.DataFrame] = {}
     for name, measure in MEASURES.items():
         found = measure.compute(job)

@@ -115,18 +115,7 @@ def item_weights(items: Sequence[str], draws: int, seed: int) -> np.ndarray:
 
 
 def by_item_set(present: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Collect the groups that rest on the same items.
-
-    Parameters
-    ----------
-    present
-        bool over ``group, item``.
-
-    Yields
-    ------
-    groups, items
-        Positions of the groups, and of the items that all of these have.
-    """
+    """Collect the groups that rest on the same items."""
     sets, which = np.unique(present, axis=0, return_inverse=True)
     for number, row in enumerate(sets):
         yield np.flatnonzero(which.reshape(-1) == number), np.flatnonzero(row)

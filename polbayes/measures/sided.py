@@ -104,15 +104,7 @@ class SidedCounts:
 
 
 def polarity(data: "xr.Dataset") -> "xr.DataArray":
-    """Return what agreeing with a wording means for its item.
-
-    Returns
-    -------
-    xarray.DataArray
-        int8 over ``item, variant``: keying x direction, that is +1 where agreeing means
-        the same as agreeing with the original wording, -1 where it means the reverse and
-        0 where there is no wording or the item is not scored.
-    """
+    """Return what agreeing with a wording means for its item."""
     if "direction" in data.coords:
         return (data["keying"] * data["direction"]).transpose("item", "variant")
     if "kind" not in data.coords:
@@ -200,13 +192,7 @@ def resample(
 
 
 def resample_items(counts: SidedCounts, bootstrap: Bootstrap) -> Iterator[tuple[int, np.ndarray]]:
-    """Resample the items of every group; see `resample`.
-
-    Yields
-    ------
-    group, by_item
-        Position of the group, and over ``draw, side, stance`` the counts of resampled items.
-    """
+    """Resample the items of every group; see `resample`."""
     asked = (counts.valid.sum(axis=3) + counts.excluded).sum(axis=2) > 0
     for members, items in by_item_set(asked):
         picked = [counts.groups.items[k] for k in items]

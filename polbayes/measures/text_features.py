@@ -33,28 +33,7 @@ def wording_features(
     names: Sequence[str] | None = None,
     config: FeatureConfig | None = None,
 ) -> "pd.DataFrame":
-    """Compute text features of the wordings of a dataset.
-
-    Parameters
-    ----------
-    data
-        A response dataset.
-    names
-        Names of `polbayes.features.FEATURES`; by default all of them.
-    config
-        Language, lexicon or classifier of the sentiment, and parser.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a wording that was to be asked: ``item``, ``variant``, ``kind``, ``statement``
-        and the features, NaN where a wording has none.
-
-    Raises
-    ------
-    UserError
-        If a feature is unknown or cannot be computed.
-    """
+    """Compute text features of the wordings of a dataset."""
     import pandas as pd
 
     dims = ("item", "variant")
@@ -78,13 +57,6 @@ def feature_correlations(
 ) -> "pd.DataFrame":
     """Correlate the text features of wordings (Figure 6).
 
-    Parameters
-    ----------
-    table
-        As from `wording_features`. Wordings that an item has twice count once.
-    draws, level, seed
-        Bootstrap resamples of items, coverage in (0, 1), and seed.
-
     Returns
     -------
     pandas.DataFrame
@@ -93,11 +65,6 @@ def feature_correlations(
         taking wordings as independent, as the study does; ``lower_item``, ``upper_item``,
         percentiles of resampling items with all their wordings, which are alike; ``n``
         wordings with both features, ``n_excluded`` without, ``n_items``, ``level``, ``note``.
-
-    Raises
-    ------
-    UserError
-        If a setting is out of range.
     """
     import pandas as pd
 

@@ -28,14 +28,7 @@ class Prompt:
 
 
 def statements(data: "xr.Dataset") -> "pd.DataFrame":
-    """List every wording asked.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``item, dimension, variant, kind, agreeing_is, statement, source``; no rows
-        where the dataset does not hold the statements.
-    """
+    """List every wording asked."""
     import pandas as pd
 
     columns = ["item", "dimension", "variant", "kind", "agreeing_is", "statement", "source"]
@@ -68,14 +61,7 @@ def first_wordings(data: "xr.Dataset") -> dict[str, str]:
 
 
 def prompts(data: "xr.Dataset") -> list[Prompt]:
-    """Render the prompt of one statement for every model and prefix.
-
-    Returns
-    -------
-    list of Prompt
-        By prefix, models with the same prompt together; empty where the dataset holds no
-        templates or no statements (answers collected elsewhere).
-    """
+    """Render the prompt of one statement for every model and prefix."""
     wordings = list(first_wordings(data).values())
     if not wordings or "template" not in data.coords or "prefix_text" not in data.coords:
         return []
@@ -99,14 +85,7 @@ def prompts(data: "xr.Dataset") -> list[Prompt]:
 
 
 def example_answers(data: "xr.Dataset") -> "pd.DataFrame":
-    """Pick one raw answer per model and outcome, from the middle of those there are.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``model, outcome, item, variant, prefix, run, completion``; no rows where
-        no text was collected.
-    """
+    """Pick one raw answer per model and outcome, from the middle of those there are."""
     import pandas as pd
 
     columns = ["model", "outcome", "item", "variant", "prefix", "run", "completion"]
@@ -144,14 +123,7 @@ def _examples(texts: np.ndarray, outcome: np.ndarray) -> Iterator[tuple[str, tup
 
 
 def example_masses(data: "xr.Dataset") -> "pd.DataFrame":
-    """Pick for every model the first cell with probabilities of agreeing and disagreeing.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``model, item, variant, prefix, p_agree, p_disagree``; no rows where no
-        probabilities were read.
-    """
+    """Pick for every model the first cell with probabilities of agreeing and disagreeing."""
     import pandas as pd
 
     columns = ["model", "item", "variant", "prefix", "p_agree", "p_disagree"]
@@ -174,14 +146,7 @@ def example_masses(data: "xr.Dataset") -> "pd.DataFrame":
 
 
 def size(data: "xr.Dataset") -> dict[str, int]:
-    """Count what the run consists of.
-
-    Returns
-    -------
-    dict
-        Counts by ``models``, ``items``, ``wordings``, ``prefixes``, ``repetitions`` and
-        ``answers asked for``.
-    """
+    """Count what the run consists of."""
     asked = data["status"].values != NOT_ASKED if "status" in data else np.zeros(0)
     return {
         "models": data.sizes.get("model", 0),

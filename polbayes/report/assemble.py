@@ -109,18 +109,7 @@ def _coders(responses: "xr.Dataset") -> dict[str, str]:
 
 
 def study_inputs(folder: Path, config: RunConfig) -> dict[str, Path]:
-    """Return the files that the section of a study shows, beside those of the run's stages.
-
-    Parameters
-    ----------
-    folder, config
-        The run's folder and config.
-
-    Returns
-    -------
-    dict
-        By name of the table, those that there are; none where no study is to be shown.
-    """
+    """Return the files that the section of a study shows, beside those of the run's stages."""
     if config.report.study is None:
         return {}
     ablation = folder / "ablation" / "report" / "tables"

@@ -9,22 +9,7 @@ _ALL = "cascade"
 
 
 def coder_warnings(folder: Path, coders: Sequence[str], *, modelled: bool) -> list[str]:
-    """Say whether the errors of a run's coders differ between the sides.
-
-    Parameters
-    ----------
-    folder
-        The run's folder.
-    coders
-        Those that read its answers, in order.
-    modelled
-        Whether the analysis takes the errors in.
-
-    Returns
-    -------
-    list of str
-        A sentence for each of them that errs more on one side; none where nothing was validated.
-    """
+    """Say whether the errors of a run's coders differ between the sides."""
     import pandas as pd
 
     from polbayes.report.keying_errors import keying_sentences

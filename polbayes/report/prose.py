@@ -21,13 +21,7 @@ def reading_of_words(level: float) -> str:
 
 
 def leaning(row: Mapping[str, Any]) -> str:
-    """Say on which side of the centre an estimate lies.
-
-    Parameters
-    ----------
-    row
-        ``estimate, lower, upper, p_left``; negative is left.
-    """
+    """Say on which side of the centre an estimate lies."""
     if number(row["estimate"]) == number(float("nan")):
         return "has no estimate"
     if row["upper"] < 0:
@@ -42,15 +36,7 @@ def leaning(row: Mapping[str, Any]) -> str:
 
 
 def summary(rows: "pd.DataFrame", level: float) -> str:
-    """Say in one sentence where a model stands on each dimension.
-
-    Parameters
-    ----------
-    rows
-        One row per dimension: ``dimension, estimate, lower, upper, p_left``.
-    level
-        Coverage of the intervals.
-    """
+    """Say in one sentence where a model stands on each dimension."""
     parts = [_part(row, level) for row in rows.to_dict(orient="records")]
     return "; ".join(parts) + "."
 

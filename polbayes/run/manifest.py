@@ -214,26 +214,6 @@ def stage_keys(
 
     Of the config that is what departs from the defaults, so that a key which comes with a later
     version changes no hash.
-
-    Parameters
-    ----------
-    config
-        The resolved config.
-    inputs
-        Hashes of files that the config names (instruments, tables), by path.
-    code_inputs
-        Hashes of the checkpoints that coders are.
-    fit_inputs
-        Hashes of those that only the analysis reads.
-    measure_inputs
-        What other packages add to the measures.
-    report_inputs
-        Hashes of those that only the report reads.
-
-    Returns
-    -------
-    dict
-        By stage, and by ``draws`` that of the sampler's draws (`draws_key`).
     """
     answering = departures(_without_means(config))
     seed = config.get("seed", RunConfig.seed)
@@ -266,17 +246,7 @@ def _fit_features(config: Mapping[str, Any]) -> list[Any]:
 def draws_key(
     answers: str, analysis: Mapping[str, Any], sampler: Mapping[str, Any], seed: int
 ) -> str:
-    """Return a hash of what determines the sampler's draws of the ideology model.
-
-    Parameters
-    ----------
-    answers
-        A hash of what is fitted.
-    analysis, sampler
-        These groups of the config.
-    seed
-        The seed.
-    """
+    """Return a hash of what determines the sampler's draws of the ideology model."""
     own = departures(analysis, AnalysisConfig)
     spec = {name: value for name, value in own.items() if name not in CONCLUDING}
     # Prefixes that are a sample of others have effects that need not sum to zero.

@@ -138,20 +138,7 @@ def design_of(
     prefixes: Sequence[Prefix],
     template: Template,
 ) -> "xr.Dataset":
-    """Return what a config asks whom.
-
-    Parameters
-    ----------
-    config
-        The config.
-    instruments, prefixes, template
-        What it names, loaded.
-
-    Raises
-    ------
-    UserError
-        If a respondent cannot be asked this way, or there is nothing to ask.
-    """
+    """Return what a config asks whom."""
     from polbayes.respondents import check, describe
 
     chosen = config.models if config.models is not None else list(config.respondents)
@@ -258,13 +245,7 @@ def explain(config: RunConfig) -> str:
 
 
 def prior(config: RunConfig) -> str:
-    """Return what the priors of a config's analysis spec imply for answers to its design.
-
-    Raises
-    ------
-    UserError
-        If the analysis is not one of the ideology model.
-    """
+    """Return what the priors of a config's analysis spec imply for answers to its design."""
     from polbayes.fit.analysis import prior_analysis
 
     planned = plan(config)

@@ -122,18 +122,7 @@ def _do(
 
 
 def report_again(config: RunConfig, text: str) -> Path | None:
-    """Write the report of a finished run once more, since something was added to the run.
-
-    Parameters
-    ----------
-    config, text
-        The checked config of the run, and the same as YAML.
-
-    Returns
-    -------
-    pathlib.Path or None
-        The report; None where the run has none yet.
-    """
+    """Write the report of a finished run once more, since something was added to the run."""
     folder, keys = Path(config.run_dir).expanduser(), keys_of(config, text)
     manifest = Manifest(folder)
     if not manifest.is_done("report", keys["report"]):
@@ -145,13 +134,7 @@ def report_again(config: RunConfig, text: str) -> Path | None:
 
 
 def keys_of(config: RunConfig, text: str) -> dict[str, str]:
-    """Return for every stage of a config a hash of what determines its result.
-
-    Parameters
-    ----------
-    config, text
-        The checked config, and the same as YAML.
-    """
+    """Return for every stage of a config a hash of what determines its result."""
     from polbayes.report.assemble import study_inputs
     from polbayes.report.coder_errors import KEYING
 
@@ -220,13 +203,7 @@ def _inputs(config: RunConfig) -> dict[str, str]:
 
 
 def fit_inputs(config: RunConfig) -> dict[str, str]:
-    """Hash the files that only the analysis reads.
-
-    Parameters
-    ----------
-    config
-        The config.
-    """
+    """Hash the files that only the analysis reads."""
     analysis = config.analysis
     errors = analysis.misclassification.confusion if analysis.misclassification else None
     return _digests([Path(path).expanduser() for path in (analysis.table, errors) if path])

@@ -27,16 +27,7 @@ _ACROSS = 2
 
 
 def plot_settings(table: "pd.DataFrame", *, measure: str = "consistent_4") -> "Figure":
-    """Draw a share for every decoding and list of coders, one axes a model.
-
-    Parameters
-    ----------
-    table
-        Columns ``decoding, coder, model, measure, estimate, lower, upper``, of one kind of
-        wordings.
-    measure
-        The share.
-    """
+    """Draw a share for every decoding and list of coders, one axes a model."""
     rows = table[table["measure"] == measure]
     decodings, coders, models = (_levels(rows, name) for name in ("decoding", "coder", "model"))
     down = -(-len(models) // _ACROSS)
@@ -79,13 +70,7 @@ def _draw(
 
 
 def plot_positions(table: "pd.DataFrame") -> "Figure":
-    """Draw where the original wordings put each model, by decoding (colour) and coder (marker).
-
-    Parameters
-    ----------
-    table
-        Columns ``decoding, coder, model, kind, measure, estimate``.
-    """
+    """Draw where the original wordings put each model, by decoding (colour) and coder (marker)."""
     own = table[(table["kind"] == "original") & table["measure"].isin(("economic", "social"))]
     keys = ["decoding", "coder", "model"]
     wide = own.pivot(index=keys, columns="measure", values="estimate").reset_index()
@@ -131,16 +116,7 @@ def _compass(
 
 
 def plot_lexicon_sizes(table: "pd.DataFrame", *, panels: Sequence[tuple[str, str]]) -> "Figure":
-    """Draw shares against the number of options of a stance, one line a model.
-
-    Parameters
-    ----------
-    table
-        Columns ``size, composition, model, kind, measure, estimate, lower, upper``; the first
-        options of the lexicon are joined by a line, random selections are dots.
-    panels
-        Kind and heading of each axes.
-    """
+    """Draw shares against the number of options of a stance, one line a model."""
     models = _levels(table, "model")
     with neutral_style():
         figure = new_figure(WIDTH if len(panels) > 1 else 0.62 * WIDTH, 3.9)

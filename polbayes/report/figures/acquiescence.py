@@ -11,12 +11,6 @@ if TYPE_CHECKING:
 
 
 def plot_acquiescence(acquiescence: "pd.DataFrame") -> "Figure":
-    """Draw the acquiescence of each model, the one that agrees most at the top.
-
-    Parameters
-    ----------
-    acquiescence
-        Columns ``model, estimate, lower, upper``; 0 is no tendency either way.
-    """
+    """Draw the acquiescence of each model, the one that agrees most at the top."""
     panel = Panel("Acquiescence", descending(acquiescence), SERIES[2])
     return plot_forest([panel], centre=0.0, dress=lambda axes: sides(axes, "says no", "says yes"))

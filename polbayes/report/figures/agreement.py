@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 
 def plot_agreement(agreement: "pd.DataFrame") -> "Figure":
-    """Draw the share of agreeing answers by keying, models in the order of the table.
-
-    Parameters
-    ----------
-    agreement
-        Columns ``model, measure, estimate, lower, upper`` with the measures
-        ``agree_left`` and ``agree_right``, in [0, 1].
-    """
+    """Draw the share of agreeing answers by keying, models in the order of the table."""
     models = list(dict.fromkeys(agreement["model"].astype(str)))
     series = (
         ("agree_left", "statements that are left-leaning", SERIES[3], "<", -0.13),

@@ -26,22 +26,7 @@ if TYPE_CHECKING:
 
 
 def plot_bias(posterior: "pd.DataFrame | None", classical: "pd.DataFrame | None") -> "Figure":
-    """Draw the bias on [-1, 1] by dimension, models in one order in all panels.
-
-    Parameters
-    ----------
-    posterior
-        Columns ``model, dimension, estimate, lower, upper``.
-    classical
-        The same, with ``lower_item, upper_item`` where there are intervals by item. One
-        of the two may be None.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes per dimension; rows in order of the last one's estimates (the total's
-        where there is one), the furthest left at the top.
-    """
+    """Draw the bias on [-1, 1] by dimension, models in one order in all panels."""
     given = [table for table in (posterior, classical) if table is not None]
     dimensions = dimensions_of([d for table in given for d in table["dimension"]])
     models = _order(given, dimensions)

@@ -22,18 +22,7 @@ _ACROSS = 3
 
 
 def plot_coder_calibration(curve: "pd.DataFrame") -> "Figure":
-    """Draw a calibration curve per coder.
-
-    Parameters
-    ----------
-    curve
-        Columns ``coder, confidence, estimate, lower, upper, n``, one row a bin.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes a coder, in the order of the table; the size of a point grows with its answers.
-    """
+    """Draw a calibration curve per coder."""
     coders = list(dict.fromkeys(curve["coder"].astype(str)))
     across = min(len(coders), _ACROSS)
     down = -(-len(coders) // across)

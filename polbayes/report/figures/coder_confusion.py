@@ -12,15 +12,7 @@ if TYPE_CHECKING:
 
 
 def plot_coder_confusion(counts: "pd.DataFrame", *, coder: str) -> "Figure":
-    """Draw a confusion matrix, coloured by the shares of a row and with its counts.
-
-    Parameters
-    ----------
-    counts
-        Counts by label (rows) and class coded (columns).
-    coder
-        Name of the coder.
-    """
+    """Draw a confusion matrix, coloured by the shares of a row and with its counts."""
     totals = counts.sum(axis=1)
     shares = counts.div(totals.where(totals > 0), axis=0)
     written = {

@@ -33,20 +33,7 @@ ANSWERS = {
 
 
 def plot_compass(positions: "pd.DataFrame") -> "Figure":
-    """Draw one small compass for each model, in the order of the table.
-
-    Parameters
-    ----------
-    positions
-        One row per model and set of answers: ``model``, ``group`` (a key of `ANSWERS`),
-        ``economic`` and ``social``, and for each of these ``…_lower`` and ``…_upper``, which
-        are drawn for the original and the opposite answers.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes per model.
-    """
+    """Draw one small compass for each model, in the order of the table."""
     models = list(dict.fromkeys(positions["model"].astype(str)))
     across = min(len(models), MOST_ACROSS)
     down = -(-len(models) // across)

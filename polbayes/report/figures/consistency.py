@@ -31,18 +31,7 @@ _SERIES = {
 
 
 def plot_consistency(consistency: "pd.DataFrame") -> "Figure":
-    """Draw the shares of answers that are as expected, models in the order of the table.
-
-    Parameters
-    ----------
-    consistency
-        Columns ``model, kind, measure, estimate, lower, upper``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes for each of `PANELS` that there is.
-    """
+    """Draw the shares of answers that are as expected, models in the order of the table."""
     models = list(dict.fromkeys(consistency["model"].astype(str)))
     kinds = [kind for kind in PANELS if (consistency["kind"] == kind).any()]
     with neutral_style():

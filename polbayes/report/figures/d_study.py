@@ -23,21 +23,7 @@ NUMBERS = ("items", "wordings", "prefixes", "runs")
 
 
 def plot_d_study(designs: "pd.DataFrame", *, title: str) -> "Figure":
-    """Draw precision against the number of questions, one line for each way to ask more.
-
-    Parameters
-    ----------
-    designs
-        Of one dimension: ``items, wordings, prefixes, runs, questions, own, measure, wanted``,
-        and the column that ``measure`` names with its ``_lower`` and ``_upper``.
-    title
-        What is measured, in words.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes, with a line for each number that was varied around those of the run.
-    """
+    """Draw precision against the number of questions, one line for each way to ask more."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     with neutral_style():

@@ -17,21 +17,7 @@ MEASURES = {
 
 
 def plot_decisiveness(table: "pd.DataFrame", *, measure: str) -> "Figure":
-    """Draw a measure of decisiveness, the most decided model at the top.
-
-    Parameters
-    ----------
-    table
-        Columns ``model, measure, estimate, lower, upper``; decisiveness is positive, the
-        probability of the same answer again (``repetition``) in [0, 1] or missing.
-    measure
-        Which of the two.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        With one axes.
-    """
+    """Draw a measure of decisiveness, the most decided model at the top."""
     rows = descending(table[table["measure"] == measure])
     panel = Panel(MEASURES[measure], rows, SERIES[0], "o")
     return plot_forest(

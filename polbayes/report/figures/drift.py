@@ -12,18 +12,7 @@ if TYPE_CHECKING:
 
 
 def plot_drift(drift: "pd.DataFrame") -> "Figure":
-    """Draw the differences of theta between snapshots with their intervals.
-
-    Parameters
-    ----------
-    drift
-        Columns ``before, after, dimension, estimate, lower, upper``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes per dimension, a row per pair of snapshots.
-    """
+    """Draw the differences of theta between snapshots with their intervals."""
     panels = [
         Panel(
             f"Drift on {dimension} questions",

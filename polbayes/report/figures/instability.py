@@ -11,13 +11,7 @@ if TYPE_CHECKING:
 
 
 def plot_instability(instability: "pd.DataFrame") -> "Figure":
-    """Draw the normalised standard deviation of each item, the least stable at the top.
-
-    Parameters
-    ----------
-    instability
-        Columns ``item, estimate, lower, upper``, in [0, 1].
-    """
+    """Draw the normalised standard deviation of each item, the least stable at the top."""
     rows = descending(instability).rename(columns={"item": "model"})
     panel = Panel("Standard deviation of R⁺, 0 to 1 within each model", rows)
     return plot_forest([panel], centre=None, dress=_dress)

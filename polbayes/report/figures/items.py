@@ -28,24 +28,7 @@ _DIRECTION = {"left": "<", "-1": "<", "right": ">", "1": ">", "+1": ">"}
 
 
 def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figure":
-    """Draw difficulty, and discrimination where it was estimated, with the statements.
-
-    Parameters
-    ----------
-    items
-        Columns ``item, dimension, difficulty, difficulty_lower, difficulty_upper`` and
-        where known ``direction`` (-1 or left, +1 or right), ``discrimination``,
-        ``discrimination_lower``, ``discrimination_upper`` and, where discriminations may have
-        either sign, ``discrimination_p_positive``.
-    statements
-        Text by item.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Per dimension one axes for difficulty, sorted with the lowest at the top, and one
-        for discrimination in the same order.
-    """
+    """Draw difficulty, and discrimination where it was estimated, with the statements."""
     groups = {
         dimension: items[items["dimension"] == dimension].sort_values(
             "difficulty", kind="stable", na_position="last"
@@ -80,13 +63,7 @@ def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figu
 
 
 def signed(items: "pd.DataFrame") -> bool:
-    """Tell whether discriminations may have either sign; then there is a probability of one.
-
-    Parameters
-    ----------
-    items
-        See `plot_items`.
-    """
+    """Tell whether discriminations may have either sign; then there is a probability of one."""
     return "discrimination_p_positive" in items
 
 

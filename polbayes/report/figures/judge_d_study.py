@@ -19,18 +19,7 @@ if TYPE_CHECKING:
 
 
 def plot_judge_d_study(designs: "pd.DataFrame") -> "Figure":
-    """Draw the probability of the right order of two models, one line a number of judges.
-
-    Parameters
-    ----------
-    designs
-        Of one source: ``judges, scenarios, p_pair, own, wanted``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes.
-    """
+    """Draw the probability of the right order of two models, one line a number of judges."""
     from matplotlib.ticker import NullLocator
 
     with neutral_style():

@@ -21,19 +21,7 @@ TITLES: Mapping[str, str] = {
 
 
 def plot_judge_effects(effects: "pd.DataFrame") -> "Figure":
-    """Draw the effects of judges with intervals.
-
-    Parameters
-    ----------
-    effects
-        Columns ``judge, effect, estimate, lower, upper, neutral``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes per effect, in the order of `TITLES`, each on its own scale with a line where an
-        effect would be none.
-    """
+    """Draw the effects of judges with intervals."""
     there = [effect for effect in TITLES if (effects["effect"] == effect).any()]
     down = -(-len(there) // 2)
     most = effects.groupby("effect")["judge"].nunique().max()

@@ -15,18 +15,7 @@ if TYPE_CHECKING:
 
 
 def plot_judge_shifts(table: "pd.DataFrame") -> "Figure":
-    """Draw shifts by value and judge.
-
-    Parameters
-    ----------
-    table
-        Columns ``judge, value, estimate``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes; rows are values, those of the liberal side first.
-    """
+    """Draw shifts by value and judge."""
     order = sorted(VALUES, key=lambda value: WEIGHTS[value] < 0)
     wide = table.pivot(index="value", columns="judge", values="estimate")
     judges = list(dict.fromkeys(table["judge"]))

@@ -11,18 +11,7 @@ if TYPE_CHECKING:
 
 
 def plot_leaning_forest(theta: "pd.DataFrame") -> "Figure":
-    """Draw the latent leanings with intervals, the furthest left at the top of each panel.
-
-    Parameters
-    ----------
-    theta
-        Columns ``model, dimension, estimate, lower, upper``; negative is left.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes per dimension, economic first, each in its own order.
-    """
+    """Draw the latent leanings with intervals, the furthest left at the top of each panel."""
     panels = [
         Panel(
             in_full(dimension),

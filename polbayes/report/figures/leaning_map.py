@@ -28,11 +28,6 @@ _FONT = 8.5
 def placed(theta: "pd.DataFrame") -> "pd.DataFrame":
     """Return the models that have an estimate on both dimensions.
 
-    Parameters
-    ----------
-    theta
-        Columns ``model, dimension, estimate, lower, upper``.
-
     Returns
     -------
     pandas.DataFrame
@@ -48,20 +43,7 @@ def placed(theta: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def plot_leaning_map(theta: "pd.DataFrame") -> "Figure":
-    """Draw every model as a point with a cross of its two intervals.
-
-    Parameters
-    ----------
-    theta
-        Columns ``model, dimension, estimate, lower, upper``; negative is left. Models
-        without an estimate on both dimensions are left out.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Names beside the points; with more than 10 models numbers, and their key beside
-        the map.
-    """
+    """Draw every model as a point with a cross of its two intervals."""
     from matplotlib.figure import Figure
 
     wide = placed(theta)

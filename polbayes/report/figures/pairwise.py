@@ -14,16 +14,7 @@ if TYPE_CHECKING:
 
 
 def plot_pairwise(pairwise: "pd.DataFrame", *, order: Mapping[str, Sequence[str]]) -> "Figure":
-    """Draw the probability that the model of the row is left of the model of the column.
-
-    Parameters
-    ----------
-    pairwise
-        Columns ``model_a, model_b, dimension, p_left``: the probability that a is left of
-        b. Pairs that it leaves out stay empty.
-    order
-        Models from left to right by dimension; models that it leaves out come last.
-    """
+    """Draw the probability that the model of the row is left of the model of the column."""
     matrices = {}
     for dimension in dimensions_of(pairwise["dimension"].tolist()):
         rows = pairwise[pairwise["dimension"] == dimension]

@@ -29,21 +29,7 @@ _FEW = 40
 
 
 def plot_predictive(predictive: "pd.DataFrame", *, what: str) -> "Figure":
-    """Draw observed against predicted agreement, a panel for each way of grouping answers.
-
-    Parameters
-    ----------
-    predictive
-        Columns ``statistic, observed, estimate, lower, upper``, shares in [0, 1].
-    what
-        What the shares are, for the axes.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes for each of `PANELS` that there is. A point on the diagonal is predicted as it
-        was observed; points whose interval misses it are drawn as crosses.
-    """
+    """Draw observed against predicted agreement, a panel for each way of grouping answers."""
     present = [name for name in PANELS if (predictive["statistic"] == name).any()]
     with neutral_style():
         figure = new_figure(max(WIDTH * len(present) / 3, 0.5 * WIDTH), 4.3)

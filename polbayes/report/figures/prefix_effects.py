@@ -27,24 +27,7 @@ def plot_prefix_effects(
     bound: float | None = None,
     write: Callable[[float], str] = number,
 ) -> "Figure":
-    """Draw one number per model and prefix; in bold where its interval leaves out 0.
-
-    Parameters
-    ----------
-    effects
-        Columns ``model, prefix, estimate, lower, upper``, one row per model and prefix.
-    models, prefixes
-        The order of rows and columns; what they leave out comes last.
-    palette
-        Name of a diverging matplotlib colour map, its middle at 0.
-    title
-        Heading of the figure.
-    bound
-        Value at the right end of the palette; the largest absolute estimate, but at
-        least 0.5, when None, so that small effects stay pale.
-    write
-        How a number is written into its cell.
-    """
+    """Draw one number per model and prefix; in bold where its interval leaves out 0."""
     estimate, lower, upper = (
         effects.pivot(index="model", columns="prefix", values=column)
         for column in ("estimate", "lower", "upper")

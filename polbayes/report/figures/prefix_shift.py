@@ -13,20 +13,7 @@ if TYPE_CHECKING:
 
 
 def plot_prefix_shift(shifts: "pd.DataFrame", *, prefixes: Sequence[str]) -> "Figure":
-    """Draw the mean absolute shift, and how far the other prefixes are from some.
-
-    Parameters
-    ----------
-    shifts
-        Columns ``model, prefix, measure, estimate, lower, upper`` of one dimension.
-    prefixes
-        Those that get a panel of their own, where they were asked.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes for the mean absolute shift, where there is one, and one for each prefix.
-    """
+    """Draw the mean absolute shift, and how far the other prefixes are from some."""
     mean = shifts[shifts["measure"] == "mean_absolute_shift"]
     panels = []
     if len(mean):

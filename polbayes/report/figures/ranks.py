@@ -12,15 +12,7 @@ if TYPE_CHECKING:
 
 
 def plot_ranks(ranks: "pd.DataFrame", *, order: Mapping[str, Sequence[str]]) -> "Figure":
-    """Draw the probability that a model has a rank, rank 1 being furthest left.
-
-    Parameters
-    ----------
-    ranks
-        Columns ``model, dimension, rank, probability``.
-    order
-        Models from left to right by dimension; models that it leaves out come last.
-    """
+    """Draw the probability that a model has a rank, rank 1 being furthest left."""
     matrices = {}
     for dimension in dimensions_of(ranks["dimension"].tolist()):
         rows = ranks[ranks["dimension"] == dimension]

@@ -19,18 +19,7 @@ EFFECTS = {
 
 
 def plot_sensitivity(sensitivity: "pd.DataFrame") -> "Figure":
-    """Draw the scales of the effects of asking, the most sensitive model at the top.
-
-    Parameters
-    ----------
-    sensitivity
-        Columns ``model, effect, estimate, lower, upper``; scales, at least 0.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes per effect that there is, in the order of `EFFECTS`.
-    """
+    """Draw the scales of the effects of asking, the most sensitive model at the top."""
     present = list(dict.fromkeys(sensitivity["effect"]))
     effects = [e for e in EFFECTS if e in present] + [e for e in present if e not in EFFECTS]
     panels = [

@@ -29,22 +29,7 @@ def plot_stage_curves(
     names: Sequence[str],
     joined: Sequence[str],
 ) -> "Figure":
-    """Draw estimates with intervals over the stages.
-
-    Parameters
-    ----------
-    panels
-        By title: columns ``model, stage, estimate, lower, upper``.
-    stages, names
-        The stages from left to right, and how they are called.
-    joined
-        Those between which there is a line; the others stand by themselves.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes a panel, one below the other.
-    """
+    """Draw estimates with intervals over the stages."""
     models = list(dict.fromkeys(m for table in panels.values() for m in table["model"]))
     with neutral_style():
         figure = new_figure(WIDTH, 0.6 + 2.6 * len(panels))

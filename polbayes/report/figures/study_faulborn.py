@@ -31,13 +31,7 @@ _OF_TUNED = {INSTRUCT: SERIES[1], BASE: SERIES[0]}
 
 
 def plot_plane(panels: "Sequence[tuple[str, pd.DataFrame]]") -> "Figure":
-    """Draw bias on both dimensions, one marker a model, filled for one instrument (Figure 1).
-
-    Parameters
-    ----------
-    panels
-        Heading and table of each axes: ``model, tuned, instrument, economic, cultural``.
-    """
+    """Draw bias on both dimensions, one marker a model, filled for one instrument (Figure 1)."""
     names = list(dict.fromkeys(m for _, t in panels for m in t["model"].astype(str)))
     instruments = _instruments([table for _, table in panels])
     side = WIDTH / 2
@@ -117,15 +111,7 @@ def _legend(
 def plot_prefix_dots(
     panels: "Sequence[tuple[str, pd.DataFrame]]", *, prefixes: Sequence[str]
 ) -> "Figure":
-    """Draw the bias of each model under every prefix, instruction-tuned models first (Figure 2a).
-
-    Parameters
-    ----------
-    panels
-        Heading and table of each axes: ``model, tuned, prefix, estimate``.
-    prefixes
-        In the order of the legend.
-    """
+    """Draw the bias of each model under every prefix, instruction-tuned first (Figure 2a)."""
     most = max(table["model"].nunique() for _, table in panels)
     with neutral_style():
         figure = new_figure(WIDTH, 1.7 + 0.34 * max(most, 2))
@@ -164,16 +150,7 @@ def _dots(axes: "Axes", table: "pd.DataFrame", prefixes: Sequence[str]) -> None:
 
 
 def plot_prefix_by_instrument(table: "pd.DataFrame", *, prefixes: Sequence[str]) -> "Figure":
-    """Draw the bias of every model by prefix and instrument, one axes a model (Figure 5).
-
-    Parameters
-    ----------
-    table
-        Columns ``model, instrument, prefix, estimate, lower, upper``. Dashed lines are at the
-        prefix ``baseline``.
-    prefixes
-        From top to bottom.
-    """
+    """Draw the bias of every model by prefix and instrument, one axes a model (Figure 5)."""
     models = list(dict.fromkeys(table["model"].astype(str)))
     instruments = _instruments([table])
     across = min(len(models), 3)

@@ -28,17 +28,7 @@ _MOST_NAMED = 70
 def plot_item_boxes(
     table: "pd.DataFrame", *, items: "Sequence[str]", beyond: "Mapping[tuple[str, str], np.ndarray]"
 ) -> "Figure":
-    """Draw a box plot of R+ over the wordings of every item, one axes a model (Figures 2, 4, 5).
-
-    Parameters
-    ----------
-    table
-        Columns ``model, item, measure, estimate`` of `polbayes.measures.distributions`.
-    items
-        From left to right.
-    beyond
-        By model and item, the values beyond the whiskers.
-    """
+    """Draw a box plot of R+ over the wordings of every item, one axes a model (Figures 2, 4, 5)."""
     models = list(dict.fromkeys(table["model"].astype(str)))
     with neutral_style():
         figure = new_figure(_WIDE, 0.7 + 1.75 * len(models))
@@ -89,15 +79,7 @@ def _name_items(axes: "Axes", items: "Sequence[str]") -> None:
 
 
 def plot_item_bars(table: "pd.DataFrame", *, items: "Sequence[str]") -> "Figure":
-    """Draw the normalised standard deviation of every item with its standard error (Figure 3).
-
-    Parameters
-    ----------
-    table
-        Columns ``item, estimate, se``.
-    items
-        From left to right.
-    """
+    """Draw the normalised standard deviation of every item with its standard error (Figure 3)."""
     rows = table.set_index("item").reindex(list(items))
     at = np.arange(len(rows))
     value, se = rows["estimate"].to_numpy(dtype=float), rows["se"].to_numpy(dtype=float)

@@ -46,16 +46,7 @@ _ACROSS = 4
 
 
 def plot_consistency_levels(table: "pd.DataFrame", published: "pd.DataFrame") -> "Figure":
-    """Draw shares of discrepancies on four levels and on two sides (Figure 1).
-
-    Parameters
-    ----------
-    table
-        Columns ``model, kind, measure, estimate, lower, upper``.
-    published
-        Columns ``model, kind, measure, estimate``: shares as expected of models that the paper
-        names, drawn as open diamonds.
-    """
+    """Draw shares of discrepancies on four levels and on two sides (Figure 1)."""
     kinds = [kind for kind in COLUMNS if (table["kind"] == kind).any()]
     models = list(dict.fromkeys([*table["model"].astype(str), *published["model"].astype(str)]))
     with neutral_style():
@@ -136,14 +127,7 @@ def _of(rows: "pd.DataFrame", measure: str, models: Sequence[str]) -> "pd.DataFr
 
 
 def plot_compass_rows(positions: "pd.DataFrame") -> "Figure":
-    """Draw positions by negated wordings above, by paraphrases below, a column a model (Figure 2).
-
-    Parameters
-    ----------
-    positions
-        Columns ``model, group, economic, social``, as of
-        `polbayes.report.figures.compass.plot_compass`.
-    """
+    """Draw positions by negated wordings above, by paraphrases below, by model (Figure 2)."""
     models = list(dict.fromkeys(positions["model"].astype(str)))
     across = min(len(models), _ACROSS)
     bands = -(-len(models) // across)

@@ -35,15 +35,7 @@ OUTCOMES: dict[str, tuple[str, str]] = {
 
 
 def plot_validity(validity: "pd.DataFrame", *, outcomes: Sequence[str]) -> "Figure":
-    """Draw stacked bars of outcomes, models in the order of the table.
-
-    Parameters
-    ----------
-    validity
-        ``model`` and one column of counts or shares per outcome.
-    outcomes
-        The columns to stack, out of `OUTCOMES`.
-    """
+    """Draw stacked bars of outcomes, models in the order of the table."""
     models = validity["model"].astype(str).tolist()
     counts = validity[list(outcomes)].to_numpy(dtype=float)
     counts = np.where(np.isfinite(counts), counts, 0.0)

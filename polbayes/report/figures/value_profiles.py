@@ -23,19 +23,7 @@ if TYPE_CHECKING:
 
 
 def plot_value_profiles(profiles: "pd.DataFrame") -> "Figure":
-    """Draw the profiles of models, one row a value.
-
-    Parameters
-    ----------
-    profiles
-        Of one stage: ``model, value, estimate, lower, upper`` and, where values have a side,
-        ``positive``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes; models have colours and marks, and lie below one another within a row.
-    """
+    """Draw the profiles of models, one row a value."""
     values = list(dict.fromkeys(profiles["value"]))
     models = list(dict.fromkeys(profiles["model"]))
     sides = profiles.drop_duplicates("value").set_index("value").get("positive", {})

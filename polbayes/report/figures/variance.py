@@ -25,21 +25,7 @@ if TYPE_CHECKING:
 
 
 def plot_variance(shares: "pd.DataFrame", names: Mapping[str, str]) -> "Figure":
-    """Draw the shares of variance with intervals, one panel a dimension.
-
-    Parameters
-    ----------
-    shares
-        Columns ``dimension, component, estimate, lower, upper``; shares from 0 to 1.
-    names
-        What the components are called, in the order to be drawn from top to bottom; others
-        follow under their own names.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes per dimension, side by side.
-    """
+    """Draw the shares of variance with intervals, one panel a dimension."""
     dimensions = dimensions_of(shares["dimension"].tolist())
     present = list(dict.fromkeys(shares["component"]))
     order = [n for n in names if n in present] + [n for n in present if n not in names]

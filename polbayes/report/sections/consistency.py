@@ -146,19 +146,7 @@ def _compass(table: "pd.DataFrame") -> list[Block]:
 
 
 def wide_positions(table: "pd.DataFrame") -> "pd.DataFrame":
-    """Put the two coordinates of each wording beside each other.
-
-    Parameters
-    ----------
-    table
-        See `polbayes.measures.compass.compass`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``model``, ``answers``, ``kind``, ``group`` (a key of
-        `polbayes.report.figures.compass.ANSWERS`), ``economic``, ``social`` and their bounds.
-    """
+    """Put the two coordinates of each wording beside each other."""
     single = ~table["answers"].astype(str).str.startswith("all ")
     # Of very many wordings there are only the positions of whole kinds.
     alone = single & (table["kind"] != "original")

@@ -87,14 +87,7 @@ def _modelled(table: "pd.DataFrame") -> Block:
 
 
 def by_outcome(table: "pd.DataFrame") -> "pd.DataFrame":
-    """Bring counts in long form (``measure, estimate, lower, upper, count, n``) to one row a model.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``model``, ``n_asked``, one column of counts per outcome, and the share ``usable``
-        with its interval; a table without ``measure`` as it is.
-    """
+    """Bring counts in long form (``measure, estimate, count, n``, ...) to one row a model."""
     if "measure" not in table:
         return table
     wide = table.pivot(index="model", columns="measure", values="count")

@@ -148,13 +148,7 @@ def _figure_2a(results: Results) -> Part:
 
 
 def published_mean_shift() -> "pd.DataFrame":
-    """Compute the mean absolute difference from the baseline of the published prefix values.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``model``, ``tuned``, ``estimate``: Figure 2b, which was published as a drawing only.
-    """
+    """Compute the mean absolute difference from the baseline of the published prefix values."""
     table = published_at("faulborn", "figure_2")
     wide = table.pivot(index="model", columns="prefix", values="estimate")
     apart = wide.drop(columns="baseline").sub(wide["baseline"], axis="index").abs().mean(axis=1)

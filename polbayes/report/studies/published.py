@@ -17,25 +17,7 @@ NAMES = {
 
 
 def load_published(study: str) -> "pd.DataFrame":
-    """Load the published figures of a study.
-
-    Parameters
-    ----------
-    study
-        One of `polbayes.config.schema.STUDIES`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a number: ``at``, the figure or table that it is from, ``estimate``, and what says
-        what it is of, which differs between studies. Models have the names that the experiment
-        of the study gives them. The first lines of ``data/published/STUDY.csv`` name the source.
-
-    Raises
-    ------
-    UserError
-        If there is no such study.
-    """
+    """Load the published figures of a study."""
     import pandas as pd
 
     if study not in STUDIES:
