@@ -13,15 +13,12 @@ from polbayes.config.resources import folder
 from polbayes.config.schema import RespondentConfig
 from polbayes.errors import UserError, unknown
 from polbayes.huggingface.hub import quiet, unusable
+from polbayes.huggingface.identity import folder_digest, other_digest
 from polbayes.huggingface.source import Source
 
 DTYPES = ("float32", "bfloat16", "float16")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 EMBEDDED = "embedded:"
-
-# Up to this size a weights file is digested whole, beyond it by its size, beginning and end.
-_WHOLE = 1 << 26
-_EDGE = 1 << 20
 
 
 class Declared(Protocol):
@@ -96,6 +93,11 @@ def weights_digest(config: Declared) -> str:
     return source_digest(locate("checkpoint", config))
 
 
+def files_digest(config: Declared) -> str:
+    """Return what tells config, tokenizer and templates from others (`identity.other_digest`)."""
+    return other_digest(locate("checkpoint", config))
+
+
 def source_digest(source: Source) -> str:
     """Return a digest of the weights in a folder; empty for a checkpoint on the hub."""
     return folder_digest(Path(source.location)) if source.local else ""
@@ -107,25 +109,6 @@ def checkpoint_digest(where: Path) -> str:
     if not weights or not about.is_file():
         return weights
     return f"{weights}:{hashlib.blake2b(about.read_bytes(), digest_size=8).hexdigest()}"
-
-
-def folder_digest(where: Path) -> str:
-    """Return a digest of the weights in a folder; empty where there are none."""
-    paths = sorted(where.glob("*.safetensors"))
-    if not paths:
-        return ""
-    digest = hashlib.blake2b(digest_size=16)
-    for path in paths:
-        size = path.stat().st_size
-        digest.update(f"{path.name}:{size};".encode())
-        with path.open("rb") as file:
-            if size <= _WHOLE:
-                digest.update(file.read())
-            else:
-                digest.update(file.read(_EDGE))
-                file.seek(-_EDGE, 2)
-                digest.update(file.read())
-    return digest.hexdigest()
 
 
 def load_tokenizer(source: Source) -> Any:

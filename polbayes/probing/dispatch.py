@@ -80,7 +80,7 @@ class Asking:
             path,
             settings,
             sync_seconds=self.journal.sync_seconds,
-            defaults=setting_defaults(),
+            defaults=setting_defaults(settings),
         )
 
 

@@ -152,7 +152,7 @@ def _works(
             settings = _settings(questions, respondents[name], asking)
             if answers_from is not None:
                 source = journal_path(answers_from, name)
-                adopt(source, path, settings, defaults=setting_defaults())
+                adopt(source, path, settings, defaults=setting_defaults(settings))
             yield Work(questions, respondents[name], asking, path, settings)
 
 

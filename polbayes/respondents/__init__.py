@@ -178,14 +178,23 @@ def check_ready(name: str, config: RespondentConfig) -> None:
     BACKENDS[config.backend].ready(name, config)
 
 
-def setting_defaults() -> dict[str, Any]:
-    """Return what settings of answers are where a journal was begun before they existed."""
+_FILES = "respondent.files"
+
+
+def setting_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what settings of answers are where a journal was begun before they existed.
+
+    Parameters
+    ----------
+    settings
+        What the settings are now: a journal begun before files were told apart has these.
+    """
     groups: dict[str, Any] = {
         "respondent": RespondentConfig(),
         "respondent.api": ApiConfig(),
         "elicitation": ElicitationConfig(),
     }
-    return {
+    return {_FILES: settings.get(_FILES)} | {
         f"{group}.{key}": value
         for group, defaults in groups.items()
         for key, value in asdict(defaults).items()
@@ -201,6 +210,8 @@ def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) ->
     keys = ("backend", "checkpoint", "revision", "chat", "dtype", "trust_remote_code")
     settings = {f"respondent.{key}": getattr(config, key) for key in keys}
     settings["respondent.weights"] = BACKENDS[config.backend].identity(config)
+    if files := BACKENDS[config.backend].files(config):
+        settings[_FILES] = files
     own = BACKENDS[config.backend].settings(config)
     settings |= {f"respondent.{key}": value for key, value in own.items()}
     asked = ["kind", "template"]

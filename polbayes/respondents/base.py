@@ -327,8 +327,11 @@ class Backend:
     open
         Makes the respondent.
     identity
-        A text that changes when what lies behind the same checkpoint name does; empty where
-        that cannot be told.
+        A text that changes when the weights behind the same checkpoint name do; empty where that
+        cannot be told.
+    files
+        One that changes when anything else does that answers depend on (config, tokenizer,
+        template), or the commit of a checkpoint on the hub.
     settings
         What of the respondent's own keys determines the answers, beside those that all have.
     ready
@@ -348,3 +351,4 @@ class Backend:
     ready: Callable[[str, RespondentConfig], None] = lambda name, config: None
     decodings: tuple[str, ...] = ("sample",)
     by_prompt: bool = False
+    files: Callable[[RespondentConfig], str] = lambda config: ""

@@ -256,4 +256,5 @@ BACKEND = Backend(
     checkpoint.weights_digest,
     decodings=DECODINGS,
     by_prompt=True,
+    files=checkpoint.files_digest,
 )

@@ -263,4 +263,11 @@ def _only_position(modules: Sequence[Any], at: Any) -> Iterator[None]:
         yield
 
 
-BACKEND = Backend(("fill_mask",), describe, open_masked, checkpoint.weights_digest, by_prompt=True)
+BACKEND = Backend(
+    ("fill_mask",),
+    describe,
+    open_masked,
+    checkpoint.weights_digest,
+    by_prompt=True,
+    files=checkpoint.files_digest,
+)
