@@ -8,6 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import yaml
 
+from polbayes.config.ranges import check_ranges
 from polbayes.config.resources import folder
 from polbayes.config.schema import ROLEPLAY, STAGES, STUDIES, RunConfig
 from polbayes.config.tasks import TASKS, Task
@@ -44,9 +45,6 @@ STAGE_OF_KEY: Mapping[str, str] = {
     "description": "report",
     "report": "report",
 }
-
-# A bound on what a power cut can cost that is longer than this is none.
-_LONGEST_SYNC = 3600
 
 
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[RunConfig, str]:
@@ -164,14 +162,13 @@ def _name_of_folder(composed: Any) -> str:
 
 def _check(config: RunConfig) -> None:
     _check_lists(config)
+    check_ranges(config)
     task = TASKS.chosen(config.task, where="task")
     if config.runs and task.works_on != "runs":
         raise UserError("runs: is for task=compare, which compares finished runs.")
     for stage in config.stages:
         if stage not in STAGES:
             raise unknown("stage", stage, STAGES, where="stages")
-    if not 0 <= config.seed < 2**32:
-        raise UserError(f"seed: must be from 0 to {2**32 - 1}, not {config.seed}.")
     if not config.run_dir.strip():
         raise UserError("run_dir: is empty; name the folder that the results go to.")
     if not config.stages:
@@ -180,18 +177,6 @@ def _check(config: RunConfig) -> None:
         _check_asked(config, task)
     if config.report.study is not None and config.report.study not in STUDIES:
         raise unknown("study", config.report.study, STUDIES, where="report.study")
-    if not 0 <= config.journal.sync_seconds <= _LONGEST_SYNC:
-        raise UserError(
-            f"journal.sync_seconds: must be from 0 to {_LONGEST_SYNC}, "
-            f"not {config.journal.sync_seconds}."
-        )
-    if config.measures.bootstrap < 100:
-        raise UserError("measures.bootstrap: at least 100 draws are needed for an interval.")
-    if not 0 <= config.measures.strong <= 1:
-        raise UserError(f"measures.strong: must lie between 0 and 1, not {config.measures.strong}.")
-    for key, level in (("measures", config.measures.level), ("analysis", config.analysis.level)):
-        if not 0 < level < 1:
-            raise UserError(f"{key}.level: must be between 0 and 1, not {level}.")
 
 
 def _check_asked(config: RunConfig, task: Task) -> None:

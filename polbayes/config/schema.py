@@ -7,6 +7,8 @@ checked against, so that a misspelt key or a wrong type is found before anything
 from dataclasses import dataclass, field
 from typing import Any
 
+from polbayes.config.ranges import number
+
 STAGES = ("probe", "code", "measure", "fit", "report")
 # Ways to ask.
 QUESTIONNAIRES = ("forced_choice", "fill_mask", "open_ended")
@@ -18,6 +20,12 @@ JUDGING = "judging"
 TEXTS = ("open_ended", ROLEPLAY, JUDGING)
 # Studies whose tables and figures a report can show.
 STUDIES = ("faulborn", "haller", "lunardi")
+# What is said of some numbers out of range.
+_ABOVE = "must be a positive number, not {value}."
+_POSITIVE = "must be a number above 0, not {value}."
+_FROM_ZERO = "must be a number from 0, not {value}."
+_SHARE = "must lie between 0 and 1, not {value}."
+_ENOUGH = "must be at least {ge}, not {value}; convergence cannot be judged with less."
 
 
 @dataclass
@@ -66,17 +74,17 @@ class ElicitationConfig:
     kind: str = "open_ended"
     template: str = "faulborn"
     lexicon: str | None = None
-    runs: int = 1
-    max_new_tokens: int = 100
-    top_k: int = 10
-    temperature: float = 1.0
-    batch_size: int | None = None
+    runs: int = number(1, ge=1, le=32767)
+    max_new_tokens: int = number(100, ge=1)
+    top_k: int = number(10, ge=0)
+    temperature: float = number(1.0, ge=0)
+    batch_size: int | None = number(None, ge=1)
     decoding: str = "sample"
-    top_p: float = 1.0
-    beams: int = 5
-    penalty_alpha: float = 0.6
-    lexicon_size: int | None = None
-    top_tokens: int | None = None
+    top_p: float = number(1.0, gt=0, le=1)
+    beams: int = number(5, ge=1)
+    penalty_alpha: float = number(0.6, ge=0, le=1)
+    lexicon_size: int | None = number(None, ge=1)
+    top_tokens: int | None = number(None, ge=1)
 
 
 @dataclass
@@ -118,20 +126,20 @@ class ApiConfig:
     base_url: str = "https://api.openai.com/v1"
     key_variable: str | None = "OPENAI_API_KEY"
     system: str | None = None
-    concurrency: int = 8
-    requests_per_minute: float | None = None
-    timeout: float = 120.0
-    retries: int = 6
-    backoff: float = 1.0
-    top_logprobs: int = 20
+    concurrency: int = number(8, ge=1)
+    requests_per_minute: float | None = number(None, gt=0, says=_POSITIVE)
+    timeout: float = number(120.0, gt=0, says=_POSITIVE)
+    retries: int = number(6, ge=0)
+    backoff: float = number(1.0, gt=0, says=_POSITIVE)
+    top_logprobs: int = number(20, ge=1)
     limit_key: str = "max_tokens"
     omit: list[str] = field(default_factory=list)
     extra_body: dict[str, Any] = field(default_factory=dict)
-    price_input: float | None = None
-    price_output: float | None = None
+    price_input: float | None = number(None, ge=0, says=_FROM_ZERO)
+    price_output: float | None = number(None, ge=0, says=_FROM_ZERO)
     currency: str = "USD"
-    budget: float | None = None
-    budget_tokens: int | None = None
+    budget: float | None = number(None, gt=0, says=_POSITIVE)
+    budget_tokens: int | None = number(None, gt=0, says=_POSITIVE)
 
 
 # Keys of `ApiConfig` that change neither a question nor its answer.
@@ -199,7 +207,8 @@ class JournalConfig:
         A file of answers that several runs share (`polbayes.probing.answer_cache`); null for none.
     """
 
-    sync_seconds: float = 1.0
+    # A longer bound on what a power cut can cost is none.
+    sync_seconds: float = number(1.0, ge=0, le=3600)
     cache: str | None = None
 
 
@@ -296,10 +305,10 @@ class JudgeConfig:
     api: ApiConfig | None = None
     rubric: str = "stance"
     probabilities: str = "stated"
-    votes: int = 5
-    attempts: int = 3
-    temperature: float | None = None
-    max_new_tokens: int = 200
+    votes: int = number(5, ge=1)
+    attempts: int = number(3, ge=1)
+    temperature: float | None = number(None, ge=0, says=_FROM_ZERO)
+    max_new_tokens: int = number(200, ge=1)
     schema: bool = True
 
 
@@ -347,8 +356,8 @@ class CoderConfig:
     labels: dict[str, str] = field(default_factory=dict)
     weights: dict[str, float] = field(default_factory=dict)
     judge: JudgeConfig | None = None
-    threshold: float = 0.0
-    batch_size: int = 16
+    threshold: float = number(0.0, ge=0, lt=1)
+    batch_size: int = number(16, ge=1)
     dtype: str = "float32"
     device: str = "auto"
     trust_remote_code: bool = False
@@ -395,7 +404,7 @@ class AnnotationConfig:
 
     folder: str = "annotation"
     strata: list[str] = field(default_factory=lambda: ["model", "prefix", "variant"])
-    per_stratum: int = 4
+    per_stratum: int = number(4, ge=1)
     annotators: list[str] = field(default_factory=lambda: ["first", "second"])
     show_prefix: bool = True
     hide: list[str] = field(default_factory=list)
@@ -468,23 +477,23 @@ class TrainingConfig:
     revision: str | None = None
     text: str = ""
     pair: str = ""
-    held_out: float = 0.2
-    validation: float = 0.1
+    held_out: float = number(0.2, ge=0, lt=1)
+    validation: float = number(0.1, ge=0, lt=1)
     group: str | None = None
-    steps: int = 1750
-    epochs: float | None = None
-    batch_size: int = 4
-    max_length: int | None = None
-    learning_rate: float = 2e-5
-    warmup_steps: int = 500
-    weight_decay: float = 0.2
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-    max_gradient_norm: float = 1.0
+    steps: int = number(1750, ge=1)
+    epochs: float | None = number(None, gt=0)
+    batch_size: int = number(4, ge=1)
+    max_length: int | None = number(None, ge=1)
+    learning_rate: float = number(2e-5, gt=0)
+    warmup_steps: int = number(500, ge=0)
+    weight_decay: float = number(0.2, ge=0)
+    beta1: float = number(0.9, ge=0, lt=1)
+    beta2: float = number(0.999, ge=0, lt=1)
+    epsilon: float = number(1e-8, gt=0)
+    max_gradient_norm: float = number(1.0, gt=0)
     class_weights: str | None = None
-    evaluate_every: int = 250
-    patience: int | None = 3
+    evaluate_every: int = number(250, ge=1)
+    patience: int | None = number(3, ge=1)
     calibrate: bool = True
     resume: bool = True
     dtype: str = "float32"
@@ -521,8 +530,8 @@ class ValidationConfig:
     columns: dict[str, str | None] = field(default_factory=dict)
     coders: list[str] | None = None
     merge: dict[str, list[str]] = field(default_factory=dict)
-    thresholds: list[float] | None = None
-    bins: int = 10
+    thresholds: list[float] | None = number(None, ge=0, le=1, says=_SHARE)
+    bins: int = number(10, ge=2)
     confidences: list[float] = field(default_factory=lambda: [0.7, 0.9])
 
 
@@ -543,7 +552,7 @@ class HumanCheckConfig:
     """
 
     folder: str = "check"
-    per_item: int = 0
+    per_item: int = number(0, ge=0, says="must not be negative; 0 is for no sheets.")
     annotators: list[str] = field(default_factory=lambda: ["first"])
     sheets: list[str] = field(default_factory=list)
 
@@ -596,10 +605,10 @@ class ParaphraseConfig:
     instructions: list[str] = field(default_factory=lambda: ["haller"])
     file: str | None = None
     calls: int = 1
-    temperature: float = 1.0
-    top_k: int = 0
-    max_new_tokens: int = 1000
-    batch_size: int | None = None
+    temperature: float = number(1.0, ge=0)
+    top_k: int = number(0, ge=0)
+    max_new_tokens: int = number(1000, ge=1)
+    batch_size: int | None = number(None, ge=1)
     table: str | None = None
     columns: dict[str, str] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
@@ -607,10 +616,10 @@ class ParaphraseConfig:
     ignore: list[str] = field(default_factory=list)
     exclude: list[str] = field(default_factory=list)
     least_words: int = 3
-    near: float | None = None
-    wanted: int | None = None
+    near: float | None = number(None, gt=0, le=1)
+    wanted: int | None = number(None, ge=1, says="must be at least 1, not {value}; null takes all.")
     nli: str | None = None
-    least: dict[str, float] = field(default_factory=dict)
+    least: dict[str, float] = number(dict, ge=0, le=1, says=_SHARE)
     judge: str | None = None
     human: HumanCheckConfig = field(default_factory=HumanCheckConfig)
 
@@ -633,9 +642,9 @@ class MeasureConfig:
         Two such sets of reformulations whose bias is compared, kind by kind.
     """
 
-    bootstrap: int = 10_000
-    level: float = 0.95
-    strong: float = 0.3
+    bootstrap: int = number(10_000, ge=100, says="at least 100 draws are needed for an interval.")
+    level: float = number(0.95, gt=0, lt=1)
+    strong: float = number(0.3, ge=0, le=1, says=_SHARE)
     paraphrase_sets: dict[str, list[str]] | None = None
     reformulation_sets: dict[str, list[str]] | None = None
 
@@ -673,8 +682,8 @@ class AblationConfig:
 
     decodings: dict[str, dict[str, Any]] = field(default_factory=dict)
     coders: dict[str, list[str]] = field(default_factory=dict)
-    lexicon_sizes: list[int] = field(default_factory=list)
-    compositions: int = 0
+    lexicon_sizes: list[int] = number(list, ge=1)
+    compositions: int = number(0, ge=0)
 
 
 @dataclass
@@ -694,7 +703,7 @@ class RoleplayConfig:
     scenarios: list[str] | None = None
     twins: list[str] | None = None
     wordings: list[str] | None = None
-    temperature: dict[str, float | None] = field(default_factory=dict)
+    temperature: dict[str, float | None] = number(dict, ge=0)
 
 
 @dataclass
@@ -718,10 +727,10 @@ class JudgingConfig:
     """
 
     judges: list[str] | None = None
-    temperature: float = 0.0
-    top_k: int = 0
-    max_new_tokens: int = 1000
-    batch_size: int | None = None
+    temperature: float = number(0.0, ge=0)
+    top_k: int = number(0, ge=0)
+    max_new_tokens: int = number(1000, ge=1)
+    batch_size: int | None = number(None, ge=1)
     retries: int = 2
     schema: bool = True
     sample: int = 60
@@ -754,7 +763,7 @@ class FeatureConfig:
     parser: str = "en_core_web_sm"
     sentiment: str = "vader"
     sentiment_labels: dict[str, str] = field(default_factory=dict)
-    batch_size: int = 32
+    batch_size: int = number(32, ge=1)
     device: str = "auto"
 
 
@@ -762,10 +771,10 @@ class FeatureConfig:
 class GridConfig:
     """The numbers that a D-study combines; None for a range around those of the run."""
 
-    items: list[int] | None = None
-    wordings: list[int] | None = None
-    prefixes: list[int] | None = None
-    runs: list[int] | None = None
+    items: list[int] | None = number(None, ge=1, says="numbers must be at least 1, not {value}.")
+    wordings: list[int] | None = number(None, ge=1, says="numbers must be at least 1, not {value}.")
+    prefixes: list[int] | None = number(None, ge=1, says="numbers must be at least 1, not {value}.")
+    runs: list[int] | None = number(None, ge=1, says="numbers must be at least 1, not {value}.")
 
 
 @dataclass
@@ -790,10 +799,10 @@ class PrecisionConfig:
     """
 
     measure: str = "dependability"
-    wanted: float = 0.8
-    probability: float = 0.8
+    wanted: float = number(0.8, gt=0, says=_ABOVE)
+    probability: float = number(0.8, gt=0, lt=1)
     prefixes: str = "random"
-    cost: float = 1.0
+    cost: float = number(1.0, gt=0, says=_ABOVE)
     grid: GridConfig = field(default_factory=GridConfig)
 
 
@@ -819,8 +828,8 @@ class MisclassificationConfig:
     confusion: str = "${run_dir}/validation/confusion.nc"
     coder: str = ""
     by_model: bool = False
-    prior: float = 0.5
-    pooled: float = 10.0
+    prior: float = number(0.5, gt=0, says=_ABOVE)
+    pooled: float = number(10.0, gt=0, says=_ABOVE)
 
 
 @dataclass
@@ -862,8 +871,8 @@ class AnalysisConfig:
     priors: dict[str, str] = field(default_factory=dict)
     select: dict[str, Any] = field(default_factory=dict)
     anchor: dict[str, str] = field(default_factory=dict)
-    level: float = 0.9
-    rope: float = 0.1
+    level: float = number(0.9, gt=0, lt=1)
+    rope: float = number(0.1, gt=0, says=_ABOVE)
     precision: PrecisionConfig = field(default_factory=PrecisionConfig)
     by: str | None = None
     table: str | None = None
@@ -875,10 +884,10 @@ class SamplerConfig:
     """How the posterior is sampled."""
 
     backend: str = "nutpie"
-    chains: int = 4
-    tune: int = 500
-    draws: int = 1000
-    target_accept: float = 0.9
+    chains: int = number(4, ge=2, says=_ENOUGH)
+    tune: int = number(500, ge=50, says=_ENOUGH)
+    draws: int = number(1000, ge=50, says=_ENOUGH)
+    target_accept: float = number(0.9, ge=0.5, lt=1, says="must be in [0.5, 1), not {value}.")
 
 
 @dataclass
@@ -907,15 +916,15 @@ class LauncherConfig:
     """
 
     kind: str = "local"
-    shards: int = 2
-    workers: int | None = None
-    retries: int = 2
-    cpus: int = 1
-    gpus: int = 0
-    memory: float | None = None
+    shards: int = number(2, ge=1)
+    workers: int | None = number(None, ge=1)
+    retries: int = number(2, ge=0)
+    cpus: int = number(1, ge=1)
+    gpus: int = number(0, ge=0)
+    memory: float | None = number(None, gt=0, says="must be above 0 GiB, not {value}.")
     address: str | None = None
     partition: str | None = None
-    minutes: int = 1440
+    minutes: int = number(1440, ge=1)
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -949,7 +958,7 @@ class InspectConfig:
     status: list[str] | None = None
     stance: list[str] | None = None
     text: str | None = None
-    limit: int | None = None
+    limit: int | None = number(None, ge=1)
     format: str | None = None
     file: str | None = None
 
@@ -964,7 +973,7 @@ class WatchConfig:
         Seconds between two looks; 0 for one look.
     """
 
-    every: float = 2.0
+    every: float = number(2.0, ge=0, says="must be at least 0 seconds, not {value}.")
 
 
 @dataclass
@@ -982,7 +991,7 @@ class RunConfig:
     title: str = ""
     description: str = ""
     task: str = "run"
-    seed: int = 1
+    seed: int = number(1, ge=0, le=2**32 - 1)
     run_dir: str = "outputs/${name}"
     runs: list[str] = field(default_factory=list)
     answers_from: str | None = None
