@@ -4,14 +4,12 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from polbayes.report.asked import size
 from polbayes.report.blocks import Block, Fold, Picture, Section
-from polbayes.report.numbers import count
-from polbayes.report.results import POSTERIOR, Results
+from polbayes.report.results import Reported, Results
 from polbayes.report.sections import in_order
 from polbayes.report.visible import visible
 
@@ -83,18 +81,20 @@ class Front:
     notes: Sequence[str] = ()
 
 
-def front_of(results: Results, absent: list[str]) -> Front:
-    """Make what stands before the sections of a run's report."""
+def front_of(results: Reported, absent: Sequence[str], *, title: str = "") -> Front:
+    """Make what stands before the sections of a run's report, under its title or another."""
     duration = f", duration {results.duration}" if results.duration else ""
+    verdict = results.verdict or "good"
+    banner = {"kind": verdict, "title": BANNERS[verdict]}
     return Front(
-        title=results.title or results.name,
+        title=title or results.title or results.name,
         description=results.description,
-        kicker="Political leaning of language models",
+        kicker=results.kicker,
         made=f"Experiment {results.name}, report made {moment(results.created)}{duration}.",
-        facts={name: count(value) for name, value in size(results.responses).items()},
-        verdict=results.verdict,
+        facts=results.facts,
+        verdict=verdict,
         verdict_sentences=results.verdict_sentences,
-        banner=_banner(results),
+        banner=banner if results.fitted or verdict != "good" else None,
         exclusions=results.exclusions,
         absent=absent,
         notes=results.notes,
@@ -149,20 +149,13 @@ def _shown(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 
-def moment(created: str) -> str:
-    """Write an ISO time for readers; anything else stays as it is."""
+def moment(created: str = "") -> str:
+    """Write an ISO time for readers, by default the present one; anything else stays as it is."""
     try:
-        moment = datetime.fromisoformat(created)
+        moment = datetime.fromisoformat(created) if created else datetime.now(UTC)
     except ValueError:
         return created
     return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
-
-
-def _banner(results: Results) -> Mapping[str, str] | None:
-    fitted = any(results.table(name) is not None for name in POSTERIOR)
-    if results.verdict == "good" and not fitted:
-        return None
-    return {"kind": results.verdict, "title": BANNERS[results.verdict]}
 
 
 def _policy(style: str, script: str) -> str:

@@ -1,10 +1,13 @@
 """What a report is made from."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from polbayes.measures.registry import MEASURES
+from polbayes.report.asked import size
+from polbayes.report.numbers import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,9 +110,9 @@ def columns_of(name: str) -> Sequence[str]:
     return COLUMNS[name] if name in COLUMNS else next(measured, ())
 
 
-@dataclass(frozen=True)
-class Results:
-    """Finished results of one run.
+@dataclass(frozen=True, kw_only=True)
+class Reported(ABC):
+    """What the report of a run is made from, in whatever way it measures.
 
     Parameters
     ----------
@@ -119,26 +122,70 @@ class Results:
         The command line that makes this report again.
     created
         When, in ISO 8601.
+    tables
+        Tidy tables by name; each may be absent.
+    level
+        Coverage of the intervals in the posterior tables, in (0, 1).
+    verdict, verdict_sentences
+        Whether the sampler's draws can be used, one of `VERDICTS`, and the diagnostics in
+        words; empty where nothing was sampled.
+    exclusions
+        Sentences saying what was not asked, failed or could not be coded.
+    config_yaml, provenance, notes
+        What is needed to rerun, and what else is to be known.
+    duration
+        How long the run took, in words; empty when unknown.
+    """
+
+    title: str
+    description: str
+    name: str
+    command: str
+    created: str
+    tables: "Mapping[str, pd.DataFrame]"
+    level: float = 0.9
+    verdict: str = ""
+    verdict_sentences: list[str] = field(default_factory=list)
+    exclusions: list[str] = field(default_factory=list)
+    config_yaml: str = ""
+    provenance: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    duration: str = ""
+
+    kicker: ClassVar[str] = "Political leaning of language models"
+
+    @property
+    @abstractmethod
+    def facts(self) -> Mapping[str, str]:
+        """Counts that the report rests on, by name."""
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the report shows estimates that rest on a sampler."""
+        return bool(self.verdict)
+
+    def table(self, name: str) -> "pd.DataFrame | None":
+        """Return the table of that name, or None where it is absent or empty."""
+        table = self.tables.get(name)
+        return None if table is None or table.empty else table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results(Reported):
+    """Finished results of one run with questionnaires.
+
+    Latent scales and bias are negative on the left. For the columns of tables see
+    `columns_of`.
+
+    Parameters
+    ----------
     responses
         The response dataset, dimensions ``model, item, variant, prefix, run``, see
         `polbayes.data.dataset` and `polbayes.instrument.design`.
-    tables
-        Tidy tables by name, see `columns_of`; each may be absent. Latent scales and bias are
-        negative on the left.
-    verdict
-        ``good``, ``caution`` or ``bad``: whether the sampler's draws can be used.
-    verdict_sentences
-        The diagnostics in words.
-    exclusions
-        Sentences saying what was not asked, failed or could not be coded.
     equation, priors
         The fitted model as text.
-    level
-        Coverage of the intervals in the posterior tables, in (0, 1).
-    config_yaml, provenance, citations, notes
-        What is needed to rerun and cite.
-    duration
-        How long the run took, in words; empty when unknown.
+    citations
+        What is to be cited.
     study
         One of `polbayes.config.schema.STUDIES`, whose tables and figures are shown; empty for none.
 
@@ -148,24 +195,10 @@ class Results:
         If the verdict or level is out of range or a table lacks a column.
     """
 
-    title: str
-    description: str
-    name: str
-    command: str
-    created: str
     responses: "xr.Dataset"
-    tables: Mapping[str, "pd.DataFrame"]
-    verdict: str
-    verdict_sentences: list[str]
-    exclusions: list[str] = field(default_factory=list)
     equation: str = ""
     priors: list[str] = field(default_factory=list)
-    level: float = 0.9
-    config_yaml: str = ""
-    provenance: dict[str, str] = field(default_factory=dict)
     citations: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    duration: str = ""
     study: str = ""
 
     def __post_init__(self) -> None:
@@ -179,10 +212,15 @@ class Results:
             if missing:
                 raise ValueError(f"table '{name}' lacks the column '{missing[0]}'.")
 
-    def table(self, name: str) -> "pd.DataFrame | None":
-        """Return the table of that name, or None where it is absent or empty."""
-        table = self.tables.get(name)
-        return None if table is None or table.empty else table
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """Counts of what was asked."""
+        return {name: count(value) for name, value in size(self.responses).items()}
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there are estimates that rest on a sampler."""
+        return any(self.table(name) is not None for name in POSTERIOR)
 
     @property
     def unlinked(self) -> bool:

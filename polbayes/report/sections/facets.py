@@ -1,6 +1,6 @@
 """What the many-facet model says of models and judges, and how many judges are enough."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from polbayes.report.blocks import (
     Block,
@@ -19,31 +19,17 @@ from polbayes.report.figures.judge_d_study import plot_judge_d_study
 from polbayes.report.figures.judge_effects import TITLES, plot_judge_effects
 from polbayes.report.figures.value_profiles import plot_value_profiles
 from polbayes.report.numbers import chance, count, number
+from polbayes.report.results import Reported
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class Tabled(Protocol):
-    """Results of which these sections need the tables alone."""
-
-    @property
-    def level(self) -> float:
-        """Probability of the intervals."""
-
-    @property
-    def verdict(self) -> str:
-        """Whether the draws can be used."""
-
-    def table(self, name: str) -> "pd.DataFrame | None":
-        """Return the table of that name, or None where it is absent or empty."""
 
 
 SOURCES = {"reflection": "the reflection", "stages": "the mean of the four stages"}
 SIGN = "Positive is liberal, negative conservative: the reverse of polbayes' other measures."
 
 
-def freed_profiles(results: Tabled) -> Section | None:
+def freed_profiles(results: Reported) -> Section | None:
     """Show profiles and alignment of the models as a fair judge would have them."""
     profiles, scores = results.table("facet_profiles"), results.table("facet_alignment")
     if profiles is None or scores is None:
@@ -116,7 +102,7 @@ def _ranks(ranks: "pd.DataFrame") -> Block:
     return Fold("Ranks and their probabilities", (table,))
 
 
-def judge_effects(results: Tabled) -> Section | None:
+def judge_effects(results: Reported) -> Section | None:
     """Show what the judges do to the ratings."""
     effects = results.table("facet_judges")
     if effects is None:
@@ -172,7 +158,7 @@ def _leaning(leaning: "pd.DataFrame", level: float) -> Block:
     )
 
 
-def judge_precision(results: Tabled) -> Section | None:
+def judge_precision(results: Reported) -> Section | None:
     """Show how many judges and scenarios put the models in a stable order."""
     designs = results.table("facet_d_study")
     if designs is None or designs.empty:

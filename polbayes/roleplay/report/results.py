@@ -1,9 +1,10 @@
 """What the report of a roleplay is made from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
+from polbayes.report.results import Reported
 from polbayes.roleplay.texts import Texts
 
 if TYPE_CHECKING:
@@ -26,50 +27,32 @@ UNIT_NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class RatingsResults:
+@dataclass(frozen=True, kw_only=True)
+class RatingsResults(Reported):
     """Finished results of one roleplay.
 
     Parameters
     ----------
-    title, description, name, command, created, duration, config_yaml, provenance
-        As of `polbayes.report.results.Results`.
     transcripts, ratings
-        See `polbayes.roleplay.transcripts` and `polbayes.roleplay.rated`.
-    tables
-        See `polbayes.roleplay.tables`.
-    level
-        Coverage of their intervals.
+        See `polbayes.roleplay.transcripts` and `polbayes.roleplay.rated`; for the tables
+        `polbayes.roleplay.tables`.
     texts
         What was put around the scenarios, and what judges were asked.
-    exclusions, notes
-        What is not in the numbers, and what else is to be known, in sentences.
-    verdict, verdict_sentences
-        Whether the draws of the many-facet model can be used, and why; empty where there is none.
     """
 
-    title: str
-    description: str
-    name: str
-    command: str
-    created: str
     transcripts: "xr.Dataset"
     ratings: "xr.Dataset"
-    tables: "Mapping[str, pd.DataFrame]"
-    level: float
     texts: Texts
-    exclusions: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    config_yaml: str = ""
-    provenance: dict[str, str] = field(default_factory=dict)
-    duration: str = ""
-    verdict: str = ""
-    verdict_sentences: list[str] = field(default_factory=list)
 
-    def table(self, name: str) -> "pd.DataFrame | None":
-        """Return the table of that name, or None where it is absent or empty."""
-        table = self.tables.get(name)
-        return None if table is None or table.empty else table
+    kicker: ClassVar[str] = "Values of language models under pressure"
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """Counts of what was played and rated."""
+        data = self.transcripts
+        dims = {f"{dim}s": data.sizes[dim] for dim in ("model", "scenario", "twin", "wording")}
+        counts = {**dims, "turns": data["status"].size, "judges": self.ratings.sizes["judge"]}
+        return {name: str(n) for name, n in counts.items()}
 
 
 def readable(value: str) -> str:

@@ -9,7 +9,7 @@ from polbayes.data.dataset import read_dataset
 from polbayes.data.provenance import versions
 from polbayes.report.assemble import read_tables, took, used_by
 from polbayes.report.blocks import Section
-from polbayes.report.page import BANNERS, Front, moment, render_page
+from polbayes.report.page import front_of, render_page
 from polbayes.report.sections.facets import freed_profiles, judge_effects, judge_precision
 from polbayes.report.write import write_page
 from polbayes.roleplay.plan import RoleplayPlan
@@ -58,12 +58,12 @@ def write_ratings_report(job: Job[RoleplayPlan]) -> list[str]:
 
     def pages(folder: Path) -> None:
         for k, model in enumerate(models):
-            front = _front(results, [], title=f"{results.title}: transcripts of {model}")
+            front = front_of(results, [], title=f"{results.title}: transcripts of {model}")
             text = render_page(front, [page(results, model, table)], {})
             (folder / page_name(k)).write_text(text, encoding="utf-8")
 
     tables = {**results.tables, "transcripts": table}
-    write_page(_front(results, absent), present, tables, job.folder / "report", also=pages)
+    write_page(front_of(results, absent), present, tables, job.folder / "report", also=pages)
     return ["report/index.html", *(f"report/{page_name(k)}" for k in range(len(models)))]
 
 
@@ -95,11 +95,6 @@ def assemble(job: Job[RoleplayPlan]) -> RatingsResults:
     )
 
 
-def _banner(verdict: str) -> Mapping[str, str] | None:
-    """Say whether the many-facet model can be used, where there is one."""
-    return {"kind": verdict, "title": BANNERS[verdict]} if verdict else None
-
-
 def _exclusions(data: Any, ratings: Any) -> list[str]:
     """Say what is not in the numbers."""
     counts = {name: int((data["status"] == code).sum()) for name, code in STATUS.items()}
@@ -128,22 +123,3 @@ def _exclusions(data: Any, ratings: Any) -> list[str]:
     if ratings.sizes["model"] == 1:
         sentences.append("There is one model only: there is no order of models.")
     return sentences
-
-
-def _front(results: RatingsResults, absent: list[str], *, title: str = "") -> Front:
-    data, ratings = results.transcripts, results.ratings
-    duration = f", duration {results.duration}" if results.duration else ""
-    sizes = {f"{dim}s": str(data.sizes[dim]) for dim in ("model", "scenario", "twin", "wording")}
-    return Front(
-        title=title or results.title,
-        description=results.description,
-        kicker="Values of language models under pressure",
-        made=f"Experiment {results.name}, report made {moment(results.created)}{duration}.",
-        facts={**sizes, "turns": str(data["status"].size), "judges": str(ratings.sizes["judge"])},
-        verdict=results.verdict or "good",
-        verdict_sentences=results.verdict_sentences,
-        banner=_banner(results.verdict),
-        exclusions=results.exclusions,
-        absent=absent,
-        notes=results.notes,
-    )

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from polbayes.config.schema import RunConfig
@@ -22,12 +21,11 @@ def front(config: RunConfig, tables: "Mapping[str, pd.DataFrame]") -> Front:
     once = table["kind"].isin(PANELS) & (table["measure"] == "consistent_4")
     left_out = table[once]
     pairs, excluded = int(left_out["n"].sum()), int(left_out["n_excluded"].sum())
-    now = moment(datetime.now(UTC).isoformat(timespec="seconds"))
     return Front(
         title=f"Ablations: {config.title or config.name}",
         description=config.description,
         kicker="Political leaning of language models",
-        made=f"Experiment {config.name}, page made {now}.",
+        made=f"Experiment {config.name}, page made {moment()}.",
         facts={
             "settings": count(len(table[labels].drop_duplicates())),
             "models": count(table["model"].nunique()),

@@ -1,7 +1,6 @@
 """What stands before the sections of a validation's page."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.report.numbers import count
@@ -11,7 +10,6 @@ from polbayes.tasks.validation.labelled import Labelled
 
 def front(answers: Labelled, coders: Sequence[str], title: str, table: str) -> Front:
     """Make what stands before the sections."""
-    now = moment(datetime.now(UTC).isoformat(timespec="seconds"))
     left_out = []
     if answers.n_unlabelled:
         left_out.append(f"{count(answers.n_unlabelled)} rows of {table} have no label.")
@@ -31,7 +29,7 @@ def front(answers: Labelled, coders: Sequence[str], title: str, table: str) -> F
         or (f"How well {coders[0]} reads" if len(coders) == 1 else "How well coders read"),
         description="",
         kicker="Validation of coders",
-        made=f"Labelled answers from {table}, page made {now}.",
+        made=f"Labelled answers from {table}, page made {moment()}.",
         facts={
             "labelled answers": count(len(answers.labels)),
             "coders": count(len(coders)),
