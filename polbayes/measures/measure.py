@@ -76,7 +76,8 @@ class Shown:
     table
         Name of the table.
     columns
-        Header, with the unit, by column: texts as they are, numbers with two decimals.
+        Header, with the unit, by name of the column. The interval of an ``estimate`` is shown after
+        it where the table has ``lower`` and ``upper``.
     """
 
     title: str

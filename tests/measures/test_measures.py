@@ -1,10 +1,14 @@
 import numpy as np
+import pandas as pd
 import pytest
 
+from polbayes.errors import UserError
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import load_instrument
 from polbayes.measures import measure_all
+from polbayes.measures.measure import Measure
+from polbayes.measures.registry import MEASURES
 
 ORIGINAL = ("original",)
 ALWAYS = {
@@ -110,3 +114,27 @@ def test_the_seed_decides(coded):
     for name in ("bias", "agreement"):
         assert first[name].equals(again[name])
         assert not first[name].equals(other[name])
+
+
+def test_measures_declare_the_tables_that_they_give(coded):
+    data = coded(BOTH, 1, models=("m", "n"), prefixes=("p", "q"), instruments=("x", "y"))
+    data["r_plus"] = data["status"].astype(np.float64) * 0 + 0.7
+    sets = {"one": ["original"], "other": ["paraphrase*", "opposite"]}
+    tables = measure_all(data, draws=10, paraphrase_sets=sets)
+    declared = {name: cols for one in MEASURES.values() for name, cols in one.tables.items()}
+    assert set(tables) <= set(declared)
+    for name, table in tables.items():
+        assert set(declared[name]) <= set(table.columns), name
+
+
+def test_a_measure_is_added_but_takes_no_table_of_another(coded, monkeypatch):
+    def level(context):
+        return {"levels": pd.DataFrame({"level": [context.level, context.draws]})}
+
+    monkeypatch.setitem(MEASURES, "own", Measure(level, {"levels": ("level",)}))
+    data = coded(BOTH, 1)
+    assert measure_all(data, draws=10, level=0.8)["levels"]["level"].tolist() == [0.8, 10]
+    again = Measure(lambda context: {"bias": pd.DataFrame()}, {"bias": ()})
+    monkeypatch.setitem(MEASURES, "own", again)
+    with pytest.raises(UserError, match="measure 'own': its table 'bias' has the name of another"):
+        measure_all(data, draws=10)

@@ -3,6 +3,7 @@ import json
 import pytest
 import yaml
 
+from polbayes.config.registry import added
 from polbayes.config.schema import STAGES
 from polbayes.data.files import write_text
 from polbayes.data.provenance import digest, file_digest, versions
@@ -296,12 +297,26 @@ def test_more_is_an_addition_only_where_it_may_be(tmp_path):
     more = {"a": {"checkpoint": "x"}, "b": {"checkpoint": "y"}}
     after = yaml.safe_dump({**before, "elicitation": {"runs": 4}, "respondents": more})
     write_text(tmp_path / ".hydra" / "config.yaml", yaml.safe_dump(before))
-    added = check_config(tmp_path, after, STAGES, adding=True)
-    assert added[0] == "elicitation.runs=4 (was 3)"
-    assert added[1].startswith("respondents.b={'checkpoint': 'y', 'backend': 'causal'")
-    assert len(added) == 2
+    new = check_config(tmp_path, after, STAGES, adding=True)
+    assert new[0] == "elicitation.runs=4 (was 3)"
+    assert new[1].startswith("respondents.b={'checkpoint': 'y', 'backend': 'causal'")
+    assert len(new) == 2
     with pytest.raises(UserError, match=r"elicitation\.runs=3, not 4"):
         check_config(tmp_path, after, STAGES)
     other = yaml.safe_dump({**before, "elicitation": {"runs": 4, "top_k": 3}})
     with pytest.raises(UserError, match=r"elicitation\.top_k=10, not 3"):
         check_config(tmp_path, other, STAGES, adding=True)
+
+
+def test_a_measure_that_a_package_adds_measures_again_and_fits_nothing_again():
+    before, after = stage_keys(CONFIG, {}), stage_keys(CONFIG, {}, measure_inputs={"own": "p:M 1"})
+    assert {name for name in before if before[name] != after[name]} == {"measure", "report"}
+
+
+def test_what_a_package_adds_is_told_apart_by_version(tmp_path, monkeypatch):
+    about = tmp_path / "parrot-1.2.dist-info"
+    write_text(about / "METADATA", "Metadata-Version: 2.1\nName: parrot\nVersion: 1.2\n")
+    write_text(about / "entry_points.txt", "[polbayes.measures]\nshort = parrot.measure:MEASURE\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert added("polbayes.measures")["short"] == "parrot.measure:MEASURE 1.2"
+    assert "short" not in added("polbayes.sections")

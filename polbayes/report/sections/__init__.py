@@ -26,9 +26,9 @@ SECTIONS: Registry[SectionMaker] = Registry(
 
 def in_order() -> list[SectionMaker]:
     """Return all sections in the order of the page."""
-    from polbayes.report.sections.measured import measured_sections
+    from polbayes.report.sections.declared import declared_sections
 
     *before, last = _OWN
     others = [name for name in SECTIONS if name not in _OWN]
     first = [SECTIONS[name] for name in (*before, *others)]
-    return [*first, *measured_sections(), SECTIONS[last]]
+    return [*first, *declared_sections(), SECTIONS[last]]

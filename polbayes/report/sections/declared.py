@@ -1,0 +1,59 @@
+"""The section of a measure that declares what is shown."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from polbayes.measures.measure import INTERVAL, Shown
+from polbayes.measures.registry import MEASURES
+from polbayes.report.blocks import (
+    Column,
+    Section,
+    counted,
+    estimate_columns,
+    grid,
+    level_of,
+    number_column,
+    text_column,
+)
+from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def declared_sections() -> list[SectionMaker]:
+    """Return a section for every measure that says how it is shown."""
+    return [
+        SectionMaker(measure.shown.title, _declared(name, measure.shown), optional=True)
+        for name, measure in MEASURES.items()
+        if measure.shown is not None
+    ]
+
+
+def _declared(name: str, shown: Shown) -> Callable[[Results], Section | None]:
+
+    def make(results: Results) -> Section | None:
+        table = results.table(shown.table)
+        if table is None:
+            return None
+        columns = [
+            column
+            for key, header in shown.columns.items()
+            for column in _columns(table, key, header)
+        ]
+        layout = grid(table, columns, caption=shown.title, csv=shown.table)
+        return Section(f"measure-{name}", shown.title, (shown.reading,), (layout,))
+
+    return make
+
+
+def _columns(table: "pd.DataFrame", name: str, header: str) -> tuple[Column, ...]:
+    """Lay a column out as what it holds."""
+    from pandas.api.types import is_integer_dtype, is_numeric_dtype
+
+    if name == "estimate" and set(INTERVAL) <= set(table.columns):
+        return estimate_columns(header, level_of(table))
+    if is_integer_dtype(table[name]):
+        return (counted(name, header),)
+    return ((number_column if is_numeric_dtype(table[name]) else text_column)(name, header),)

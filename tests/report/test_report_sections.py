@@ -1,0 +1,67 @@
+"""Sections that measures declare, and that packages add."""
+
+import pandas as pd
+import pytest
+
+from polbayes.measures.measure import Measure, Shown
+from polbayes.measures.registry import MEASURES
+from polbayes.report.blocks import Section
+from polbayes.report.page import sections
+from polbayes.report.section import SectionMaker
+from polbayes.report.sections import SECTIONS
+
+TABLE = pd.DataFrame(
+    {
+        "model": ["alpha", "beta"],
+        "estimate": [-0.25, 0.5],
+        "lower": [-0.5, 0.25],
+        "upper": [0.0, 0.75],
+        "level": 0.8,
+        "n": [1234, 5],
+        "sd": [0.125, float("nan")],
+    }
+)
+SHOWN = Shown(
+    "Haste",
+    table="haste",
+    reading="How fast.",
+    columns={"model": "Model", "estimate": "Haste, in s", "n": "Answers", "sd": "Spread"},
+)
+
+
+@pytest.fixture
+def measured(make_results, monkeypatch):
+    measure = Measure(lambda context: {}, {"haste": ("model", "estimate")}, SHOWN)
+    monkeypatch.setitem(MEASURES, "haste", measure)
+    return lambda table: make_results(tables={**make_results().tables, "haste": table})
+
+
+def test_a_measure_declares_its_section(measured):
+    made = {section.id: section for section in sections(measured(TABLE))[0]}
+    section = made["measure-haste"]
+    assert (section.title, section.reading) == ("Haste", ("How fast.",))
+    (layout,) = section.blocks
+    assert layout.headers == ("Model", "Haste, in s", "80% interval", "Answers", "Spread")
+    assert layout.rows == (
+        ("alpha", "−0.25", "[−0.50, 0.00]", "1\u2009234", "0.12"),
+        ("beta", "0.50", "[0.25, 0.75]", "5", "–"),
+    )
+    assert list(made)[-2:] == ["measure-haste", "rerun"]
+
+
+def test_a_declared_section_is_not_missed_and_needs_its_columns(measured):
+    present, absent = sections(measured(TABLE.head(0)))
+    assert "measure-haste" not in {section.id for section in present}
+    assert "Haste" not in absent
+    with pytest.raises(ValueError, match="table 'haste' lacks the column 'estimate'"):
+        measured(TABLE.drop(columns="estimate"))
+
+
+@pytest.mark.parametrize("optional", [True, False])
+def test_a_section_of_a_package_comes_before_the_last(make_results, monkeypatch, optional):
+    def own(results):
+        return Section("own", results.title, (), ()) if results.title else None
+
+    monkeypatch.setitem(SECTIONS, "own", SectionMaker("Own", own, optional=optional))
+    assert [section.id for section in sections(make_results())[0]][-2:] == ["own", "rerun"]
+    assert ("Own" in sections(make_results(title=""))[1]) is not optional
