@@ -43,7 +43,7 @@ class _Range:
 
 
 def number(
-    default: float | None | Callable[[], Any],
+    default: float | Callable[[], Any] | None,
     *,
     ge: float | None = None,
     gt: float | None = None,

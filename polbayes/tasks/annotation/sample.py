@@ -46,10 +46,8 @@ def sample_answers(
     Raises
     ------
     UserError
-        If there are no answers in words, or a setting is out of range.
+        If there are no answers in words, or a coordinate is unknown.
     """
-    if per_stratum < 1:
-        raise UserError(f"annotation.per_stratum: must be at least 1, not {per_stratum}.")
     texts, answered = _texts(data)
     written = np.array([bool(text.strip()) for text in texts.reshape(-1)]).reshape(texts.shape)
     eligible = answered & written

@@ -9,7 +9,7 @@ import numpy as np
 
 from polbayes.coding.refusals import refusals
 from polbayes.coding.text import clean, sentences, words
-from polbayes.errors import UserError, unknown
+from polbayes.errors import unknown
 from polbayes.tasks.paraphrasing.duplicates import duplicates, folded, near_duplicates
 
 if TYPE_CHECKING:
@@ -123,14 +123,7 @@ def with_reasons(
     -------
     pandas.DataFrame
         The same with ``reason`` filled in.
-
-    Raises
-    ------
-    UserError
-        If `near` is out of range.
     """
-    if near is not None and not 0 < near <= 1:
-        raise UserError(f"paraphrase.near: must be above 0 and at most 1, not {near}.")
     columns = (candidates[name] for name in ("reason", "item", "kind", "text"))
     reasons = [
         given

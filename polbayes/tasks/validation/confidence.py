@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.errors import UserError
 from polbayes.measures.resampling import Bootstrap, generator, percentile_interval, share
 from polbayes.tasks.validation.coded import Coded
 
@@ -68,16 +67,9 @@ def curve_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> "pd.DataF
     pandas.DataFrame
         One row for each bin with answers: ``coder, low, high, confidence`` (mean),
         ``estimate`` (share right), ``lower, upper, count, n, level``.
-
-    Raises
-    ------
-    UserError
-        If there are fewer than 2 bins.
     """
     import pandas as pd
 
-    if bins < 2:
-        raise UserError(f"validation.bins: must be at least 2, not {bins}.")
     sure, right = _sure_and_right(coded)
     at = bin_of(sure, bins)
     rows = []

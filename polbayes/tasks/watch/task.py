@@ -123,8 +123,6 @@ def watch(
         If the folder holds no run.
     """
     folder, every = Path(config.run_dir).expanduser(), config.watch.every
-    if not every >= 0:
-        raise UserError(f"watch.every: must be at least 0 seconds, not {every}.")
     if not (folder / DESIGN).is_file():
         if not (folder / "responses.nc").is_file():
             raise UserError(
