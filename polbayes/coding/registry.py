@@ -178,12 +178,6 @@ def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
             raise UserError(
                 f"{where}: {key}: does not apply to kind {kind}, which takes {', '.join(known)}."
             )
-    if not 0 <= config.threshold < 1:
-        raise UserError(
-            f"{where}: threshold: must be at least 0 and below 1, not {config.threshold}."
-        )
-    if config.batch_size < 1:
-        raise UserError(f"{where}: batch_size: must be at least 1, not {config.batch_size}.")
     checkpoint = config.checkpoint.strip() or KINDS[kind].checkpoint
     if "checkpoint" in known and not checkpoint:
         raise UserError(f"{where}: checkpoint: is missing; give a folder or a hub name.")

@@ -25,6 +25,8 @@ _ABOVE = "must be a positive number, not {value}."
 _POSITIVE = "must be a number above 0, not {value}."
 _FROM_ZERO = "must be a number from 0, not {value}."
 _SHARE = "must lie between 0 and 1, not {value}."
+_NUMBERS = "numbers must be at least 1, not {value}."
+_WANTED = "must be at least 1, not {value}; null takes all."
 _ENOUGH = "must be at least {ge}, not {value}; convergence cannot be judged with less."
 
 
@@ -617,7 +619,7 @@ class ParaphraseConfig:
     exclude: list[str] = field(default_factory=list)
     least_words: int = 3
     near: float | None = number(None, gt=0, le=1)
-    wanted: int | None = number(None, ge=1, says="must be at least 1, not {value}; null takes all.")
+    wanted: int | None = number(None, ge=1, says=_WANTED)
     nli: str | None = None
     least: dict[str, float] = number(dict, ge=0, le=1, says=_SHARE)
     judge: str | None = None
@@ -771,10 +773,10 @@ class FeatureConfig:
 class GridConfig:
     """The numbers that a D-study combines; None for a range around those of the run."""
 
-    items: list[int] | None = number(None, ge=1, says="numbers must be at least 1, not {value}.")
-    wordings: list[int] | None = number(None, ge=1, says="numbers must be at least 1, not {value}.")
-    prefixes: list[int] | None = number(None, ge=1, says="numbers must be at least 1, not {value}.")
-    runs: list[int] | None = number(None, ge=1, says="numbers must be at least 1, not {value}.")
+    items: list[int] | None = number(None, ge=1, says=_NUMBERS)
+    wordings: list[int] | None = number(None, ge=1, says=_NUMBERS)
+    prefixes: list[int] | None = number(None, ge=1, says=_NUMBERS)
+    runs: list[int] | None = number(None, ge=1, says=_NUMBERS)
 
 
 @dataclass

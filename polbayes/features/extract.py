@@ -8,7 +8,7 @@ import numpy as np
 
 from polbayes.config.schema import FeatureConfig
 from polbayes.data.tables import text_of
-from polbayes.errors import UserError, unknown
+from polbayes.errors import unknown
 from polbayes.features.dependencies import DISTANCE, LEFT, RIGHT, dependencies, load_parser
 from polbayes.features.sentiment import NEGATIVE, POSITIVE, VADER, check_sentiment, sentiment
 from polbayes.features.words import (
@@ -101,8 +101,6 @@ def check_features(names: Iterable[str], config: FeatureConfig) -> None:
     for name in config.names or ():
         if name not in FEATURES:
             raise unknown("feature", name, FEATURES, where="features.names")
-    if config.batch_size < 1:
-        raise UserError(f"features.batch_size: must be at least 1, not {config.batch_size}.")
     sources = _sources([*names, *(config.names or ())])
     if _FREQUENCIES in sources:
         check_language(config.language)

@@ -77,6 +77,7 @@ def parse_analysis(
     UserError
         Naming what is unknown or does not fit.
     """
+    from polbayes.fit.posterior.d_study import check_precision
     from polbayes.fit.sampling.sample import check_sampler
 
     if not is_mixed(config):
@@ -92,7 +93,7 @@ def parse_analysis(
                 "sampler=nutpie."
             )
         check_sampler(sampler)
-        _check_conclusions(config)
+        check_precision(config.precision)
         return parse_spec(config)
     spec = parse_mixed(config, features)
     if sampler.backend == _EXACT:
@@ -102,14 +103,6 @@ def parse_analysis(
         sampler = replace(sampler, backend="nutpie")
     check_sampler(sampler)
     return spec
-
-
-def _check_conclusions(config: "AnalysisConfig") -> None:
-    from polbayes.fit.posterior.d_study import check_precision
-
-    if not config.rope > 0:
-        raise UserError(f"analysis.rope: must be a positive number, not {config.rope}.")
-    check_precision(config.precision)
 
 
 def check_analysis(spec: Spec | MixedSpec, design: "xr.Dataset") -> None:

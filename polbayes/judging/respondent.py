@@ -219,11 +219,6 @@ def _check(where: str, how: JudgeConfig) -> None:
         raise UserError(f"{where}.backend: a simulated respondent does not read; name another.")
     if how.probabilities not in WAYS:
         raise unknown("way", how.probabilities, WAYS, where=f"{where}.probabilities")
-    for key in ("votes", "attempts", "max_new_tokens"):
-        if getattr(how, key) < 1:
-            raise UserError(f"{where}.{key}: must be at least 1, not {getattr(how, key)}.")
-    if how.temperature is not None and not 0 <= how.temperature < float("inf"):
-        raise UserError(f"{where}.temperature: must be a number from 0, not {how.temperature}.")
     if how.probabilities == "votes" and how.temperature == 0 and how.votes > 1:
         raise UserError(
             f"{where}.temperature: at 0 all votes are the same; take a higher one, or "

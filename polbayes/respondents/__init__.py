@@ -65,8 +65,7 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
     Raises
     ------
     UserError
-        If backend or elicitation is unknown or they do not go together, or a number of the
-        elicitation is out of range.
+        If backend or elicitation is unknown or they do not go together.
     """
     where = f"respondents.{name}"
     if config.backend not in BACKENDS:
@@ -83,12 +82,6 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
         raise UserError(
             f"{where}.api: is for backend=chat_api, not {config.backend}; leave it out."
         )
-    least = {"batch_size": 1, "max_new_tokens": 1, "top_k": 0, "temperature": 0, "beams": 1}
-    for key, bound in {**least, "lexicon_size": 1, "top_tokens": 1}.items():
-        given = getattr(elicitation, key)
-        if given is not None and not given >= bound:
-            group = "judging" if elicitation.kind == JUDGING else "elicitation"
-            raise UserError(f"{group}.{key}: must be at least {bound}, not {given}.")
     if elicitation.kind == "open_ended":
         _check_decoding(where, config.backend, backend, elicitation)
     return backend
@@ -105,14 +98,6 @@ def _check_decoding(
         raise UserError(
             f"{where}: backend {name} cannot write answers by decoding={way}; "
             f"it offers {' and '.join(backend.decodings)}."
-        )
-    if not 0 < elicitation.top_p <= 1:
-        raise UserError(
-            f"elicitation.top_p: must be above 0 and at most 1, not {elicitation.top_p}."
-        )
-    if not 0 <= elicitation.penalty_alpha <= 1:
-        raise UserError(
-            f"elicitation.penalty_alpha: must be from 0 to 1, not {elicitation.penalty_alpha}."
         )
     if way == "contrastive" and elicitation.top_k < 1:
         raise UserError("elicitation.top_k: contrastive search needs at least 1 candidate.")

@@ -85,11 +85,9 @@ def plan_roleplay(config: RunConfig) -> RoleplayPlan:
     scenarios = load_scenarios(_some(roleplay.scenarios, (), "roleplay.scenarios"))
     twins = _some(roleplay.twins, TWINS, "roleplay.twins")
     wordings = _some(roleplay.wordings, WORDINGS, "roleplay.wordings")
-    for unit, temperature in roleplay.temperature.items():
+    for unit in roleplay.temperature:
         if unit not in UNITS:
             raise unknown("unit", unit, UNITS, where="roleplay.temperature")
-        if temperature is not None and not temperature >= 0:
-            raise UserError(f"roleplay.temperature.{unit}: must be at least 0, not {temperature}.")
     template = load_template(elicitation.template)
     names = config.models if config.models is not None else list(config.respondents)
     for name in names:

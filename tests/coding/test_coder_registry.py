@@ -47,9 +47,6 @@ def test_nominal_probabilities():
         ("lexical", {"kind": "nli"}, "coding.models.lexical: the name is taken"),
         ("none", {"kind": "nli"}, "coding.models.none: the name is taken"),
         ("my own", {"kind": "nli"}, "coding.models.my own: the name is taken or invalid"),
-        ("nli", {"threshold": 1.0}, "threshold: must be at least 0 and below 1, not 1.0"),
-        ("nli", {"threshold": float("nan")}, "threshold: must be at least 0 and below 1"),
-        ("nli", {"batch_size": 0}, "batch_size: must be at least 1, not 0"),
         ("nli", {"weights": {"lexical": 1.0}}, "weights: does not apply to kind nli, which takes"),
         (
             "ensemble",

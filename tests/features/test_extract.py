@@ -51,8 +51,6 @@ def test_unknown_names_are_refused():
         text_features(["a"], ["word_lenght"])
     with pytest.raises(UserError, match=r"features.names: unknown feature.*word_length"):
         check_features((), FeatureConfig(names=["words_length"]))
-    with pytest.raises(UserError, match=r"features.batch_size: must be at least 1"):
-        check_features((), FeatureConfig(batch_size=0))
 
 
 def test_what_is_measured_unasked():

@@ -148,13 +148,6 @@ def test_a_dimension_asked_of_one_model_alone(coded, bound, full_parts):
     assert cultural["estimate"].sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("rope", [0.0, -0.1, float("nan")])
-def test_the_margin_is_checked(rope):
-    config = AnalysisConfig(parts={"theta": "~ 0 + dimension"}, rope=rope)
-    with pytest.raises(UserError, match=r"analysis\.rope: must be a positive number"):
-        parse_analysis(config, SamplerConfig())
-
-
 def test_what_is_wanted_is_checked_with_the_spec():
     precision = PrecisionConfig(measure="dependabilty")
     config = AnalysisConfig(parts={"theta": "~ 0 + dimension"}, precision=precision)

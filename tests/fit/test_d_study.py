@@ -211,11 +211,7 @@ def test_predictions_agree_with_studies_that_are_done_again(gaps):
     [
         ({"measure": "dependable"}, "dependability"),
         ({"wanted": 1.5}, "between 0 and 1"),
-        ({"measure": "se_bias", "wanted": 0.0}, "positive"),
-        ({"cost": float("nan")}, "positive"),
-        ({"probability": 1.0}, "between 0 and 1"),
         ({"prefixes": "all"}, "random"),
-        ({"grid": GridConfig(items=[10, 0])}, "grid.items"),
     ],
 )
 def test_what_is_wanted_is_checked(settings, message):

@@ -223,7 +223,6 @@ def test_the_odds_of_an_answer_without_a_point():
     [
         ({"confusion": "nowhere.nc"}, "analysis.misclassification.confusion: nowhere.nc: no such"),
         ({"coder": "nli"}, "analysis.misclassification.coder: unknown coder 'nli'"),
-        ({"prior": 0.0}, "analysis.misclassification.prior: must be a positive number"),
     ],
 )
 def test_what_cannot_be_used_is_refused(validated, change, message):

@@ -189,9 +189,6 @@ def test_top_p_draws_from_the_likeliest_that_reach_it(causal_checkpoint):
         ({"decoding": "greedy", "runs": 3}, "causal", "the same answer every time; use 1, not 3"),
         ({"decoding": "beam", "beams": 2, "runs": 3}, "causal", "at most that many runs, not 3"),
         ({"decoding": "contrastive", "top_k": 0}, "causal", "at least 1 candidate"),
-        ({"decoding": "contrastive", "penalty_alpha": 1.5}, "causal", "from 0 to 1, not 1.5"),
-        ({"top_p": 0.0}, "causal", "above 0 and at most 1, not 0.0"),
-        ({"beams": 0}, "causal", "beams: must be at least 1"),
     ],
 )
 def test_what_cannot_be_is_said(given, backend, says):

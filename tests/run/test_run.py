@@ -271,7 +271,7 @@ def test_a_wording_that_was_changed_is_refused_though_its_name_is_not(tmp_path, 
     table.write_text(text.format("Such is life!"))
     code, said = called(tmp_path / "run", *more)
     assert code == 2
-    assert "item 'wvs-01', wording 'w_1', prefix 'baseline' was asked with another text" in said
+    assert "item 'wvs-01', wording 'w_1', prefix 'baseline' was asked with a different text" in said
 
 
 def test_two_processes_do_not_work_in_a_folder(tmp_path, called):

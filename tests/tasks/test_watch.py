@@ -6,7 +6,6 @@ import pytest
 from polbayes.cli import _main
 from polbayes.config.schema import RunConfig, WatchConfig
 from polbayes.data.dataset import write_dataset
-from polbayes.errors import UserError
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
@@ -111,5 +110,3 @@ def test_one_look(folder, capsys):
 def test_what_cannot_be_watched(tmp_path, folder, capsys):
     assert _main(["task=watch", f"run_dir={tmp_path / 'nowhere'}"]) == 2
     assert "nowhere holds no run that has asked anything" in capsys.readouterr().err
-    with pytest.raises(UserError, match=r"watch\.every: must be at least 0"):
-        watch(RunConfig(run_dir=str(folder), watch=WatchConfig(every=-1.0)))

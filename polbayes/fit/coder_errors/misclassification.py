@@ -182,9 +182,6 @@ def load_coder(
 
 
 def _file(settings: "MisclassificationConfig") -> Path:
-    for name, least in (("prior", 0.0), ("pooled", 0.0)):
-        if not getattr(settings, name) > least:
-            raise UserError(f"{WHERE}.{name}: must be a positive number.")
     path = Path(settings.confusion).expanduser()
     if not path.is_file():
         raise UserError(

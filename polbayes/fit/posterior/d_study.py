@@ -49,16 +49,6 @@ def check_precision(config: "PrecisionConfig") -> None:
         raise UserError(
             f"{where}.wanted: a {config.measure} lies between 0 and 1, not {config.wanted}."
         )
-    for key in ("wanted", "cost"):
-        value = getattr(config, key)
-        if not (np.isfinite(value) and value > 0):
-            raise UserError(f"{where}.{key}: must be a positive number, not {value}.")
-    if not 0 < config.probability < 1:
-        raise UserError(f"{where}.probability: must be between 0 and 1, not {config.probability}.")
-    for key in NUMBERS:
-        for value in getattr(config.grid, key) or ():
-            if value < 1:
-                raise UserError(f"{where}.grid.{key}: numbers must be at least 1, not {value}.")
 
 
 def precision(scores: Scores, measure: str, plans: Sequence[Plan | None]) -> dict[str, np.ndarray]:

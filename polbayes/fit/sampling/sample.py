@@ -23,23 +23,15 @@ BACKENDS = ("nutpie", "pymc", "advi")
 
 
 def check_sampler(config: "SamplerConfig") -> None:
-    """Refuse sampler settings that cannot work.
+    """Refuse a sampler that there is not.
 
     Raises
     ------
     UserError
-        If the backend is unknown or a number is out of range.
+        If the backend is unknown.
     """
     if config.backend not in BACKENDS:
         raise unknown("sampler", config.backend, BACKENDS, where="sampler.backend")
-    for name, least in (("chains", 2), ("tune", 50), ("draws", 50)):
-        if getattr(config, name) < least:
-            raise UserError(
-                f"sampler.{name}: must be at least {least}, not {getattr(config, name)}; "
-                "convergence cannot be judged with less."
-            )
-    if not 0.5 <= config.target_accept < 1:
-        raise UserError(f"sampler.target_accept: must be in [0.5, 1), not {config.target_accept}.")
 
 
 def sample(

@@ -61,13 +61,6 @@ def check_launcher(launcher: LauncherConfig) -> None:
 
     if launcher.kind not in ("local", *_ENGINES):
         raise unknown("kind", launcher.kind, ("local", *_ENGINES), where="launcher")
-    least = {"shards": 1, "workers": 1, "retries": 0, "cpus": 1, "gpus": 0, "minutes": 1}
-    for key, bound in least.items():
-        given = getattr(launcher, key)
-        if given is not None and given < bound:
-            raise UserError(f"launcher.{key}: must be at least {bound}, not {given}.")
-    if launcher.memory is not None and not launcher.memory > 0:
-        raise UserError(f"launcher.memory: must be above 0 GiB, not {launcher.memory}.")
     if launcher.kind == "local":
         return
     package, extra, _ = _ENGINES[launcher.kind]

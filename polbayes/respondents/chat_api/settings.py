@@ -1,6 +1,5 @@
 """What is declared of a server, checked; and the key, which comes from the environment alone."""
 
-import math
 import os
 import re
 from collections.abc import Mapping
@@ -35,7 +34,10 @@ def check_api(name: str, config: RespondentConfig) -> ApiConfig:
         raise UserError(f"{where}.chat: a chat_api respondent is asked by chat; leave it out.")
     api = api_of(config)
     _check_address(f"{where}.api", api)
-    _check_numbers(f"{where}.api", api)
+    if api.top_logprobs > _MOST_TOP:
+        raise UserError(
+            f"{where}.api.top_logprobs: must be at most {_MOST_TOP}, not {api.top_logprobs}."
+        )
     if api.limit_key not in LIMIT_KEYS:
         raise unknown("limit_key", api.limit_key, LIMIT_KEYS, where=f"{where}.api")
     for given in api.omit:
@@ -70,26 +72,6 @@ def _check_address(where: str, api: ApiConfig) -> None:
             f"{where}.key_variable: must be the name of an environment variable, such as "
             "OPENAI_API_KEY, and never the key itself."
         )
-
-
-def _check_numbers(where: str, api: ApiConfig) -> None:
-    least = {"concurrency": 1, "retries": 0, "top_logprobs": 1}
-    for key, bound in least.items():
-        if getattr(api, key) < bound:
-            raise UserError(f"{where}.{key}: must be at least {bound}, not {getattr(api, key)}.")
-    if api.top_logprobs > _MOST_TOP:
-        raise UserError(
-            f"{where}.top_logprobs: must be at most {_MOST_TOP}, not {api.top_logprobs}."
-        )
-    positive = ("timeout", "backoff", "requests_per_minute", "budget", "budget_tokens")
-    for key in positive:
-        value = getattr(api, key)
-        if value is not None and not (math.isfinite(value) and value > 0):
-            raise UserError(f"{where}.{key}: must be a number above 0, not {value}.")
-    for key in ("price_input", "price_output"):
-        value = getattr(api, key)
-        if value is not None and not (math.isfinite(value) and value >= 0):
-            raise UserError(f"{where}.{key}: must be a number from 0, not {value}.")
 
 
 def _check_prices(where: str, api: ApiConfig) -> None:

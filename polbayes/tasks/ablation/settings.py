@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from polbayes.config.ranges import check_ranges
 from polbayes.config.schema import ElicitationConfig, RunConfig
 from polbayes.errors import UserError, unknown
 from polbayes.instrument.prompts import Lexicon
@@ -58,6 +59,7 @@ def decodings(config: RunConfig) -> dict[str, ElicitationConfig]:
                 raise UserError(f"{where}.{key}: '{value}' is not a {_CALLED[wanted]}.")
         changed: dict[str, Any] = dict(keys)
         found[name] = replace(own, **changed)
+        check_ranges(found[name], where)
     return _own_first(found, own)
 
 
@@ -95,12 +97,8 @@ def readings(config: RunConfig, whole: Lexicon) -> list[Reading]:
     settings = config.ablation
     number = {s: whole.stance.count(s) for s in (-1, 0, 1)}
     most = max(number.values())
-    if settings.compositions < 0:
-        raise UserError(f"ablation.compositions: must be at least 0, not {settings.compositions}.")
     found = [Reading(most, 0, whole)]
     for size in sorted(set(settings.lexicon_sizes)):
-        if size < 1:
-            raise UserError(f"ablation.lexicon_sizes: must be at least 1, not {size}.")
         if size >= most:
             continue
         found.append(Reading(size, 0, whole.first(size)))

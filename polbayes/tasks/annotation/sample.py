@@ -21,8 +21,6 @@ def sample_answers(
     data: "xr.Dataset", *, strata: Sequence[str], per_stratum: int, seed: int
 ) -> "pd.DataFrame":
     """Draw answers without replacement, the same number from every stratum."""
-    if per_stratum < 1:
-        raise UserError(f"annotation.per_stratum: must be at least 1, not {per_stratum}.")
     texts, answered = _texts(data)
     written = np.array([bool(text.strip()) for text in texts.reshape(-1)]).reshape(texts.shape)
     eligible = answered & written

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from polbayes.config.schema import InspectConfig, RunConfig
 from polbayes.data.files import replacing
-from polbayes.errors import UserError, unknown
+from polbayes.errors import unknown
 from polbayes.probing.terminal import say
 from polbayes.tasks.inspection.answers import find
 from polbayes.tasks.inspection.layout import LAYOUTS, summary
@@ -49,6 +49,4 @@ def _layout(wanted: InspectConfig) -> str:
     layout = layout or "text"
     if layout not in LAYOUTS:
         raise unknown("format", layout, LAYOUTS, where="inspect")
-    if wanted.limit is not None and wanted.limit < 1:
-        raise UserError(f"inspect.limit: must be at least 1, not {wanted.limit}.")
     return layout

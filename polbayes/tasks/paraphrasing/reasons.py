@@ -9,7 +9,7 @@ import numpy as np
 
 from polbayes.coding.refusals import refusals
 from polbayes.coding.text import clean, sentences, words
-from polbayes.errors import UserError, unknown
+from polbayes.errors import unknown
 from polbayes.instrument.folding import folded
 from polbayes.tasks.paraphrasing.duplicates import duplicates, near_duplicates
 
@@ -100,8 +100,6 @@ def with_reasons(
     near: float | None = None,
 ) -> "pd.DataFrame":
     """Say of every candidate why it is no wording, as far as its text tells."""
-    if near is not None and not 0 < near <= 1:
-        raise UserError(f"paraphrase.near: must be above 0 and at most 1, not {near}.")
     columns = (candidates[name] for name in ("reason", "item", "kind", "text"))
     reasons = [
         given

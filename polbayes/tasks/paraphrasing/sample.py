@@ -36,13 +36,7 @@ def sampled(
     numpy.ndarray
         One truth value a candidate.
 
-    Raises
-    ------
-    UserError
-        If `wanted` is out of range.
     """
-    if wanted is not None and wanted < 1:
-        raise UserError(f"paraphrase.wanted: must be at least 1, not {wanted}; null takes all.")
     out = np.zeros(len(table), dtype=bool)
     places = table.reset_index(drop=True)[usable]
     for label, group in places.groupby(GROUP, sort=False):

@@ -91,7 +91,6 @@ def _check(config: RunConfig) -> None:
     settings = config.paraphrase
     check_reasons(settings.exclude)
     check_least(settings.least)
-    sampled(_nothing(), np.zeros(0, dtype=bool), wanted=settings.wanted, seed=config.seed)
     if settings.nli is not None:
         from polbayes.coding.registry import get_coder
 
@@ -101,17 +100,7 @@ def _check(config: RunConfig) -> None:
     asked = _generators(config) if settings.table is None else {}
     for name in {*asked, *([settings.judge] if settings.judge else [])}:
         check(name, config.respondents[name], elicitation_of(settings))
-    if settings.near is not None and not 0 < settings.near <= 1:
-        raise UserError(f"paraphrase.near: must be above 0 and at most 1, not {settings.near}.")
-    if settings.human.per_item < 0:
-        raise UserError("paraphrase.human.per_item: must not be negative; 0 is for no sheets.")
     check_annotators(settings.human.annotators, key="paraphrase.human.annotators")
-
-
-def _nothing() -> "pd.DataFrame":
-    import pandas as pd
-
-    return pd.DataFrame({"item": [], "set": [], "kind": []})
 
 
 def _generators(config: RunConfig) -> Mapping[str, RespondentConfig]:

@@ -16,21 +16,6 @@ BALANCED = "balanced"
 
 def check_settings(settings: TrainingConfig) -> None:
     """Refuse values that nothing can be trained with."""
-    for key in ("steps", "batch_size", "evaluate_every"):
-        _at_least(key, getattr(settings, key), 1)
-    for key in ("patience", "max_length"):
-        _at_least(key, getattr(settings, key), 1)
-    for key in ("warmup_steps", "weight_decay"):
-        _at_least(key, getattr(settings, key), 0)
-    for key in ("learning_rate", "epsilon", "max_gradient_norm", "epochs"):
-        value = getattr(settings, key)
-        if value is not None and not (math.isfinite(value) and value > 0):
-            raise UserError(f"{SECTION}.{key}: must be above 0, not {value}.")
-    for key in ("beta1", "beta2", "held_out", "validation"):
-        if not 0 <= getattr(settings, key) < 1:
-            raise UserError(
-                f"{SECTION}.{key}: must be at least 0 and below 1, not {getattr(settings, key)}."
-            )
     if settings.held_out + settings.validation >= 1:
         raise UserError(
             f"{SECTION}.held_out and {SECTION}.validation together leave nothing to train on; "
@@ -46,12 +31,6 @@ def check_settings(settings: TrainingConfig) -> None:
         raise unknown("dtype", settings.dtype, DTYPES, where=SECTION)
     if not settings.folder.strip() or Path(settings.folder).name in ("", ".."):
         raise UserError(f"{SECTION}.folder: is no folder of its own; name one, such as coder.")
-
-
-def _at_least(key: str, value: float | None, least: int) -> None:
-    # A comparison with a number that is none is false.
-    if value is not None and not (value >= least and math.isfinite(value)):
-        raise UserError(f"{SECTION}.{key}: must be at least {least}, not {value}.")
 
 
 def total_steps(settings: TrainingConfig, n: int) -> int:

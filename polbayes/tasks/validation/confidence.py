@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.errors import UserError
 from polbayes.measures.resampling import Bootstrap, generator, percentile_interval, share
 from polbayes.tasks.validation.coded import Coded
 
@@ -41,8 +40,6 @@ def curve_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> "pd.DataF
     """Compute the calibration curve."""
     import pandas as pd
 
-    if bins < 2:
-        raise UserError(f"validation.bins: must be at least 2, not {bins}.")
     sure, right = _sure_and_right(coded)
     at = bin_of(sure, bins)
     rows = []

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.errors import UserError
 from polbayes.measures.resampling import Bootstrap, wilson
 from polbayes.tasks.validation.coded import Coded
 from polbayes.tasks.validation.scores import confusion, macro_f1, macro_f1_interval
@@ -25,8 +24,6 @@ def threshold_table(
     rows = []
     total, k = len(coded.coded_as), len(coded.answers.classes.names)
     for threshold in sorted(set(THRESHOLDS if thresholds is None else thresholds)):
-        if not 0 <= threshold <= 1:
-            raise UserError(f"validation.thresholds: must lie between 0 and 1, not {threshold}.")
         kept = coded.is_coded & (np.nan_to_num(coded.confidence, nan=-1.0) >= threshold)
         counts = confusion(coded, kept)[:, :k]
         n, classes = int(kept.sum()), int((counts.sum(axis=1) > 0).sum())

@@ -98,8 +98,6 @@ def watch(
 ) -> None:
     """Show how far the asking of a run is until it is done, or once."""
     folder, every = Path(config.run_dir).expanduser(), config.watch.every
-    if not every >= 0:
-        raise UserError(f"watch.every: must be at least 0 seconds, not {every}.")
     if not (folder / DESIGN).is_file():
         if not (folder / "responses.nc").is_file():
             raise UserError(

@@ -67,9 +67,8 @@ def test_only_an_inference_coder_compares(nli):
         nli_config("sentiment", nli)
     with pytest.raises(UserError, match="unknown coder 'tny'; did you mean 'tiny'"):
         nli_config("tny", nli)
-    for least in ({"paraphrase": 1.2}, {"original": 0.5}):
-        with pytest.raises(UserError, match=r"paraphrase\.least"):
-            check_least(least)
+    with pytest.raises(UserError, match=r"paraphrase\.least"):
+        check_least({"original": 0.5})
 
 
 @pytest.mark.parametrize(

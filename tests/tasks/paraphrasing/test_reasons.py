@@ -87,11 +87,9 @@ def test_what_went_wrong_before_keeps_its_reason():
     ]
 
 
-def test_settings_out_of_range_are_refused():
+def test_unknown_reasons_are_refused():
     with pytest.raises(UserError, match="did you mean 'question'"):
         check_reasons(["questions"])
-    with pytest.raises(UserError, match=r"near: must be above 0 and at most 1, not 0"):
-        with_reasons(table(["x y z"]), {"q": ORIGINAL}, exclude=[], near=0.0)
 
 
 def test_hardly_a_published_paraphrase_is_taken_for_no_statement(shared_data):

@@ -10,22 +10,14 @@ from polbayes.tasks.training.settings import check_settings, total_steps
     ("given", "says"),
     [
         ({"group": "topic"}, r"training\.group: unknown group 'topic'"),
-        ({"steps": 0}, r"training\.steps: must be at least 1"),
-        ({"patience": 0}, r"training\.patience: must be at least 1"),
-        ({"learning_rate": -1.0}, r"training\.learning_rate: must be above 0"),
-        ({"learning_rate": float("nan")}, r"training\.learning_rate: must be above 0"),
-        ({"epochs": 0.0}, r"training\.epochs: must be above 0"),
-        ({"weight_decay": float("nan")}, r"training\.weight_decay: must be at least 0"),
         ({"held_out": 0.6, "validation": 0.5}, "leave nothing to train on"),
-        ({"held_out": -0.1}, r"training\.held_out: must be at least 0 and below 1"),
-        ({"beta1": 1.0}, r"training\.beta1: must be at least 0 and below 1"),
         ({"class_weights": "equal"}, "unknown class weights 'equal'"),
         ({"dtype": "float16"}, "training: unknown dtype 'float16'"),
         ({"folder": ".."}, r"training\.folder: is no folder of its own"),
         ({"folder": " "}, r"training\.folder: is no folder of its own"),
     ],
 )
-def test_values_out_of_range(given, says):
+def test_values_that_cannot_be_used(given, says):
     with pytest.raises(UserError, match=says):
         check_settings(TrainingConfig(**given))
 
