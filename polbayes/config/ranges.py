@@ -51,17 +51,7 @@ def number(
     lt: float | None = None,
     says: str | None = None,
 ) -> Any:
-    """Declare a field that holds a number within a range, None, or a list or mapping of such.
-
-    Parameters
-    ----------
-    default
-        A value, or a function that makes one.
-    ge, gt, le, lt
-        The number is at least, above, at most or below this; it is finite in any case.
-    says
-        The error in other words than usual, with ``{value}`` for what was given and ``{ge}``.
-    """
+    """Declare a field that holds a number within a range, None, or a list or mapping of such."""
     metadata = {_RANGE: _Range(ge, gt, le, lt, says)}
     if callable(default):
         return field(default_factory=default, metadata=metadata)

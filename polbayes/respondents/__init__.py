@@ -141,15 +141,15 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
 def open_respondent(
     name: str, config: RespondentConfig, *, elicitation: ElicitationConfig
 ) -> Respondent:
-    """Make a respondent ready to be asked.
+    """Make a respondent that `check` lets through ready to be asked.
 
     Raises
     ------
     UserError
-        If it cannot be had, or cannot be asked this way.
+        If it cannot be had.
     """
-    backend = check(name, config, elicitation)
-    return backend.open(name, config, load_template(elicitation.template), elicitation)
+    template = load_template(elicitation.template)
+    return BACKENDS[config.backend].open(name, config, template, elicitation)
 
 
 def check_ready(name: str, config: RespondentConfig) -> None:

@@ -5,7 +5,7 @@ import pytest
 from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import Template, surfaces
-from polbayes.respondents import answer_settings, check, describe, open_respondent
+from polbayes.respondents import answer_settings, check, describe
 
 SIMULATED = RespondentConfig(backend="simulated", checkpoint="planted:left")
 
@@ -27,7 +27,7 @@ def test_surfaces_are_cases_with_and_without_a_space():
 def test_unknown_backends_and_ways_of_asking_are_refused():
     elicitation = ElicitationConfig()
     with pytest.raises(UserError, match="unknown backend 'casual'; did you mean 'causal'"):
-        open_respondent("m", RespondentConfig(backend="casual"), elicitation=elicitation)
+        check("m", RespondentConfig(backend="casual"), elicitation)
     with pytest.raises(UserError, match="unknown backend"):
         describe("m", RespondentConfig(backend="x"), Template("t", "open_ended", {}))
     with pytest.raises(UserError, match="elicitation: unknown kind 'essay'"):

@@ -11,7 +11,7 @@ from polbayes.instrument.scenarios import STAGES, UNITS
 from polbayes.instrument.values import VALUES, WEIGHTS
 from polbayes.planted.phrases import bank, find, statement
 from polbayes.planted.roleplay import Actor, Judge, actors, judges
-from polbayes.respondents import describe, open_respondent
+from polbayes.respondents import check, describe, open_respondent
 from polbayes.respondents.base import Question
 from polbayes.respondents.planted import PlantedActor, PlantedJudge
 from polbayes.roleplay.parts import part
@@ -179,4 +179,4 @@ def test_there_is_no_such_one(backend, checkpoint, says):
 def test_an_actor_answers_no_questionnaire():
     config = RespondentConfig("planted_actor", "planted:liberal")
     with pytest.raises(UserError, match="cannot be asked by open_ended; it offers roleplay"):
-        open_respondent("x", config, elicitation=ElicitationConfig())
+        check("x", config, ElicitationConfig())

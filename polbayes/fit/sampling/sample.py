@@ -44,7 +44,7 @@ def sample(
     built
         The model.
     config
-        Backend, chains, draws and step-size target.
+        Backend, chains, draws and step-size target; see `check_sampler`.
     seed
         Fixes the draws.
 
@@ -56,9 +56,8 @@ def sample(
     Raises
     ------
     UserError
-        If a setting cannot work, or the backend is not installed.
+        If the backend is not installed.
     """
-    check_sampler(config)
     if config.backend == "advi":
         from polbayes.fit.sampling.approximate import approximate
 

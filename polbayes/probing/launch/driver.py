@@ -11,7 +11,7 @@ from typing import Literal
 
 from polbayes.config.schema import LauncherConfig
 from polbayes.errors import UserError
-from polbayes.probing.launch.engine import Engine, check_launcher, open_engine
+from polbayes.probing.launch.engine import Engine, open_engine
 from polbayes.probing.launch.live import Live
 from polbayes.probing.launch.merge import SHARDS, absorb, launch_path, stop_launch, tidy
 from polbayes.probing.launch.rounds import Round, first_round, next_round, shards_of
@@ -53,7 +53,6 @@ def ask_elsewhere(
     progress: bool | Literal["always"] = True,
 ) -> None:
     """Ask respondents in tasks of an engine, and merge what they answer into their journals."""
-    check_launcher(launcher)
     for work in works:
         absorb(work.path, work.settings, work.asking)
     with ExitStack() as stack:

@@ -50,13 +50,7 @@ _ENGINES: Mapping[str, tuple[str, str, Callable[[LauncherConfig, Path], Engine]]
 
 
 def check_launcher(launcher: LauncherConfig) -> None:
-    """Refuse a launcher that cannot be used here.
-
-    Raises
-    ------
-    UserError
-        Naming the key, or the package that is missing.
-    """
+    """Refuse a launcher that cannot be used here."""
     from importlib.util import find_spec
 
     if launcher.kind not in ("local", *_ENGINES):

@@ -18,7 +18,7 @@ from polbayes.respondents.chat_api.options import option_masses
 from polbayes.respondents.chat_api.queue import Asked, Outcome, Queue
 from polbayes.respondents.chat_api.reply import Reply
 from polbayes.respondents.chat_api.server import Server, StopError
-from polbayes.respondents.chat_api.settings import check_api, key_of
+from polbayes.respondents.chat_api.settings import api_of, check_api, key_of
 from polbayes.respondents.usage import Usage
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def open_chat_api(
 ) -> "ChatApiRespondent":
     """Make a respondent of a model behind a server."""
     info = describe(name, config, template)
-    return ChatApiRespondent(info, check_api(name, config), elicitation, key_of(name, config))
+    return ChatApiRespondent(info, api_of(config), elicitation, key_of(name, config))
 
 
 class ChatApiRespondent:

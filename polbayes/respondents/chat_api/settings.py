@@ -23,8 +23,8 @@ def api_of(config: RespondentConfig) -> ApiConfig:
     return config.api if config.api is not None else ApiConfig()
 
 
-def check_api(name: str, config: RespondentConfig) -> ApiConfig:
-    """Refuse a declaration that cannot be meant, and return it."""
+def check_api(name: str, config: RespondentConfig) -> None:
+    """Refuse a declaration that cannot be meant."""
     where = f"respondents.{name}"
     if not config.checkpoint:
         raise UserError(f"{where}.checkpoint: is empty; give the server's name for the model.")
@@ -47,7 +47,6 @@ def check_api(name: str, config: RespondentConfig) -> ApiConfig:
         if given in _OWN:
             raise UserError(f"{where}.api.extra_body.{given}: is set by other keys; leave it out.")
     _check_prices(f"{where}.api", api)
-    return api
 
 
 def _check_address(where: str, api: ApiConfig) -> None:

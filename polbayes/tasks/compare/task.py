@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from polbayes.fit.spec.spec import Spec
+
 _VERDICTS = ("good", "caution", "bad")
 
 
@@ -40,6 +42,7 @@ class _Job:
     keys: Mapping[str, str]
     runs: tuple[FinishedRun, ...]
     aligned: Aligned
+    spec: "Spec"
     command: str
 
 
@@ -64,8 +67,8 @@ def compare(config: RunConfig, *, command: Sequence[str]) -> None:
     if sentence:
         config = replace(config, analysis=analysis)
         aligned = replace(aligned, notes=(*aligned.notes, sentence))
-    _check_analysis(config, aligned)
-    job = _Job(config, folder, manifest, keys, runs, aligned, shlex.join(command))
+    spec = _analysis(config, aligned)
+    job = _Job(config, folder, manifest, keys, runs, aligned, spec, shlex.join(command))
     text = yaml.safe_dump(as_text(config), sort_keys=False, allow_unicode=True)
     write_text(folder / ".hydra" / "config.yaml", text)
     if not manifest.is_done("merge", keys["merge"]):
@@ -109,8 +112,8 @@ def _keys(config: RunConfig, files: Mapping[str, list[str]]) -> dict[str, str]:
     return keys
 
 
-def _check_analysis(config: RunConfig, aligned: Aligned) -> None:
-    """Refuse an analysis that these answers do not allow, before anything is written."""
+def _analysis(config: RunConfig, aligned: Aligned) -> "Spec":
+    """Return the spec, unless these answers do not allow it, before anything is written."""
     from polbayes.features import check_features
     from polbayes.fit.analysis import parse_analysis
     from polbayes.fit.spec.cells import gather_cells
@@ -126,6 +129,7 @@ def _check_analysis(config: RunConfig, aligned: Aligned) -> None:
     check_features((), config.features)
     if aligned.linked:
         bind(spec, gather_cells(aligned.data, spec))
+    return spec
 
 
 def _merge(job: _Job) -> None:
@@ -157,7 +161,6 @@ def _measure(job: _Job) -> None:
 
 def _fit(job: _Job) -> "xr.Dataset":
     """Fit the merged answers, or load what was fitted before."""
-    from polbayes.fit.analysis import parse_analysis
     from polbayes.fit.fit import load_posterior
     from polbayes.fit.sampling.draws_cache import DrawsCache
 
@@ -166,11 +169,10 @@ def _fit(job: _Job) -> "xr.Dataset":
         say("fit: loaded, not sampled again")
         return load_posterior(path)
     config = job.config
-    spec = parse_analysis(config.analysis, config.sampler)
     say("fit: sampling the posterior of all answers together")
     started = time.monotonic()
     cache = DrawsCache(job.folder / "draws.nc", job.keys["draws"])
-    outputs, about = fit_into(job.folder, spec, job.aligned.data, config, cache=cache)
+    outputs, about = fit_into(job.folder, job.spec, job.aligned.data, config, cache=cache)
     seconds = round(time.monotonic() - started, 1)
     job.manifest.finish("fit", job.keys["fit"], outputs, seconds=seconds, **about)
     return load_posterior(path)
