@@ -8,9 +8,11 @@ commit.
 import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
-from polbayes.data.files import replacing
+from polbayes.data.files import write_text
+from polbayes.errors import UserError
 from polbayes.huggingface.source import Source
 
 # From this size on the digest of a file is kept.
@@ -71,12 +73,8 @@ def _large(path: Path) -> str:
         with path.open("rb") as file:
             made = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
         known = {**_known(cache), key: made}
-        try:
-            cache.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(cache) as temporary:
-                temporary.write_text(json.dumps(known), encoding="utf-8")
-        except OSError:
-            pass  # it is made again the next time
+        with suppress(UserError):  # what cannot be kept is made again the next time
+            write_text(cache, json.dumps(known))
     return known[key]
 
 

@@ -1,5 +1,7 @@
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +56,23 @@ def test_a_file_that_fails_halfway_leaves_the_earlier_one(tmp_path):
         1 / (temporary.write_text("half") - len("half"))
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["data.txt"]
+
+
+def test_a_file_and_its_folder_are_on_the_disk_before_it_is_said_to_be_there(tmp_path, monkeypatch):
+    happened = []
+    fsync, replace = os.fsync, Path.replace
+
+    def synced(handle):
+        fsync(handle)
+        happened.append(("sync", os.readlink(f"/proc/self/fd/{handle}")))
+
+    def replaced(self, target):
+        happened.append(("replace", str(target)))
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", replaced)
+    with replacing(tmp_path / "a.txt") as temporary:
+        temporary.write_text("whole")
+    written = ("sync", str(temporary))
+    assert happened == [written, ("replace", str(tmp_path / "a.txt")), ("sync", str(tmp_path))]

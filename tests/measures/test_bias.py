@@ -60,6 +60,19 @@ def test_hand_derived_values(mixed):
         assert (found["n"], found["n_excluded"]) == (n, excluded)
 
 
+def test_answers_to_an_opposite_are_turned_round(coded):
+    """Left: agreeing 3, and to the opposite 2 of 3, so that A 4, D 2; right: neutral only."""
+    items = [
+        ("l", "economic", "left", ("original", "opposite")),
+        ("r", "economic", "right", ORIGINAL),
+    ]
+    stance = np.array([[[1, 1, 1], [1, 1, -1]], [[0, 0, 0], [0, 0, 0]]])[None, :, :, None, :]
+    table = bias(coded(items, stance, runs=3), draws=50)
+    for measure, estimate in (("bias_left", 1 / 3), ("bias_right", 0), ("bias", -1 / 6)):
+        found = row(table, dimension="economic", measure=measure)
+        assert found["estimate"] == pytest.approx(estimate)
+
+
 def test_shares_of_equation_1(mixed):
     names = ["p_agree_left", "p_disagree_left", "p_agree_right", "p_disagree_right"]
     table = bias(mixed, by=("model",), measures=names, draws=50)

@@ -154,6 +154,7 @@ def test_the_page_needs_nothing_else(page: Page) -> None:
     (policy,) = (a["content"] for a in page.having("meta") if "http-equiv" in a)
     assert str(policy).startswith("default-src 'none'")
     assert "unsafe" not in str(policy)
+    assert {"base-uri 'none'", "form-action 'none'"} <= set(str(policy).split("; "))
 
 
 def test_the_policy_lets_the_own_style_and_script_through(page: Page) -> None:
