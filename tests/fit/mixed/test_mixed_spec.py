@@ -2,6 +2,7 @@
 
 import pytest
 
+from polbayes.config.compose import compose
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.analysis import parse_analysis
@@ -109,8 +110,9 @@ def test_keys_of_mixed_models_are_refused_for_the_ideology_model(key):
 
 
 def test_samplers_are_checked_for_mixed_models_too():
-    config = AnalysisConfig(response="r_plus", family="gaussian", parts={"mu": "~ 1"})
+    asked = ["+experiment=pct_paraphrases", "analysis=mixed_r_plus", "sampler=exact"]
     with pytest.raises(UserError, match=r"sampler\.chains"):
-        parse_analysis(config, SamplerConfig(backend="exact", chains=1))
+        compose([*asked, "sampler.chains=1"])
+    config = AnalysisConfig(response="r_plus", family="gaussian", parts={"mu": "~ 1"})
     with pytest.raises(UserError, match="unknown sampler 'stan'"):
         parse_analysis(config, SamplerConfig(backend="stan"))
