@@ -187,6 +187,7 @@ def gradients(seed: int) -> None:
     from polbayes.fit.density import kernel
     from polbayes.fit.density.layout import lay_out
     from polbayes.fit.density.observed import answers_of
+    from polbayes.fit.families.kinds import ORDINAL
     from polbayes.fit.spec.cells import gather_cells
     from polbayes.fit.spec.spec import parse_spec
     from polbayes.fit.spec.terms import bind
@@ -198,7 +199,7 @@ def gradients(seed: int) -> None:
         layout = lay_out(bind(spec, cells), cells)
         effects = np.random.default_rng(seed).normal(0, 0.3, layout.blocks[-1].stop)
         at, answers = layout.answers, answers_of(spec, cells)
-        rest = (kernel.ORDINAL, answers, *at.arrays.values())
+        rest = (ORDINAL, answers, *at.arrays.values())
         calls.append((runs, len(answers), effects, rest))
     seconds: dict[int, list[float]] = {runs: [] for runs, *_ in calls}
     for _ in range(200):

@@ -15,7 +15,7 @@ _SETTINGS: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": Tru
 compiled = numba.njit(**_SETTINGS)
 
 
-def compiled_with(*modules: ModuleType) -> Callable[[Callable[..., Any]], Any]:
+def compiled_with(*modules: ModuleType, **settings: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function that calls compiled functions of other modules.
 
     Numba keeps what it compiled until the function's own file changes, whatever the function
@@ -25,11 +25,13 @@ def compiled_with(*modules: ModuleType) -> Callable[[Callable[..., Any]], Any]:
     ----------
     modules
         All modules whose compiled functions are called, directly or not.
+    settings
+        More settings of numba's.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
         function.__qualname__ += f"_{source_of(*modules):x}"
-        return numba.njit(**_SETTINGS)(function)
+        return numba.njit(**_SETTINGS, **settings)(function)
 
     return decorate
 

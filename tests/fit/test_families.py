@@ -6,7 +6,7 @@ from scipy import special, stats
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
-from polbayes.fit.density import kernel
+from polbayes.fit.density import kernel, scores
 from polbayes.fit.families import FAMILIES
 from polbayes.fit.families.base import Family, scored
 from polbayes.fit.families.logit_normal import LogitNormal
@@ -65,13 +65,13 @@ def test_its_density_and_slopes_enter_the_likelihood():
     expected = stats.t(DF, eta, np.exp(own)).logpdf(special.logit(y)) - np.log(y * (1 - y))
     expected[7] = 0.0
     np.testing.assert_allclose(found(eta, own), expected, rtol=1e-12)
-    cuts, slopes, ready, _ = kernel.workspace(none, none)
+    cuts, slopes, ready, _ = scores.workspace(none, none)
     step = 1e-6
     by_eta = (found(eta + step, own) - found(eta - step, own)) / (2 * step)
     by_own = (found(eta, own + step) - found(eta, own - step)) / (2 * step)
     for cell in range(50):
-        kernel.prepare(kind, own[cell], none, cuts, ready)
-        kernel.cell_logp(kind, eta[cell], ready, none, cuts, none, answers, cell, slopes)
+        scores.prepare(kind, own[cell], none, cuts, ready)
+        scores.cell_logp(kind, eta[cell], ready, none, cuts, none, answers, cell, slopes)
         np.testing.assert_allclose(slopes[:2], [by_eta[cell], by_own[cell]], rtol=1e-5, atol=1e-7)
 
 

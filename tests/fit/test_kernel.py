@@ -9,22 +9,18 @@ from scipy import special, stats
 from polbayes.fit.density.kernel import (
     ASKED,
     BELIEVED,
-    BETA,
-    BINOMIAL,
     DECISIVENESS,
     DISCRIMINATED,
     DISCRIMINATION,
     LOG_DISCRIMINATION,
-    LOGIT_NORMAL,
-    ORDINAL,
     OWN,
-    READ,
     evaluate,
     forward,
     pointwise,
 )
 from polbayes.fit.density.layout import Gathering
 from polbayes.fit.density.operation import LogLikelihood
+from polbayes.fit.families.kinds import BETA, BINOMIAL, LOGIT_NORMAL, ORDINAL, READ
 
 NONE = np.empty(0)
 ROLES = (ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN, DECISIVENESS)

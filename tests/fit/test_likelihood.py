@@ -4,9 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from polbayes.fit.density.kernel import BETA, LOGIT_NORMAL, ORDINAL, digamma, pointwise
+from polbayes.fit.density.kernel import pointwise
 from polbayes.fit.density.observed import validity_answers
+from polbayes.fit.density.scores import digamma
 from polbayes.fit.families import FAMILIES
+from polbayes.fit.families.kinds import BETA, LOGIT_NORMAL, ORDINAL
 from polbayes.fit.families.ordinal import cutpoints, ordinal_probabilities
 from polbayes.fit.spec.cells import Cells
 

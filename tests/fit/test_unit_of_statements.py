@@ -6,12 +6,13 @@ from scipy import special, stats
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
-from polbayes.fit.density.density import Density, kernel
+from polbayes.fit.density.density import Density
 from polbayes.fit.density.kernel import evaluate, shifted
 from polbayes.fit.density.layout import Gathering
 from polbayes.fit.density.model import build
 from polbayes.fit.density.prior_densities import priors_of
 from polbayes.fit.families.averages import mean_logistic
+from polbayes.fit.families.kinds import ORDINAL
 from polbayes.fit.fit import fit
 from polbayes.fit.sampling.imputation import draw_shifts
 from polbayes.fit.spec.spec import parse_spec
@@ -66,7 +67,7 @@ def one_cell(counts):
     answers = np.array([counts], float)
 
     def of(effects, gaps):
-        return evaluate(effects, gaps, NONE, kernel.ORDINAL, answers, *at.arrays.values())
+        return evaluate(effects, gaps, NONE, ORDINAL, answers, *at.arrays.values())
 
     return of
 

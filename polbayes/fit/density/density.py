@@ -14,7 +14,7 @@ import numpy as np
 
 from polbayes.fit.coder_errors import confusion
 from polbayes.fit.compilation import compiled_with
-from polbayes.fit.density import expansion, kernel, pairs, prior_densities
+from polbayes.fit.density import expansion, kernel, pairs, prior_densities, scores, shifts
 from polbayes.fit.density.coordinates import known_of, known_of_pairs, places_of, unit_of
 from polbayes.fit.density.layout import Block, Layout
 from polbayes.fit.density.mode import FIRST_TAIL, JITTER
@@ -24,7 +24,7 @@ from polbayes.fit.density.orientation import anchored
 from polbayes.fit.density.prior_densities import Scalars, correlation_prior, priors_of, scalars
 from polbayes.fit.families import kinds
 
-_compiled = compiled_with(confusion, expansion, prior_densities, kernel, pairs)
+_compiled = compiled_with(confusion, expansion, prior_densities, scores, shifts, kernel, pairs)
 
 
 @_compiled

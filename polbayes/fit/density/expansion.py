@@ -30,8 +30,8 @@ import math
 import numpy as np
 
 from polbayes.fit.compilation import compiled, compiled_with
-from polbayes.fit.density import kernel
-from polbayes.fit.density.kernel import digamma
+from polbayes.fit.density import scores
+from polbayes.fit.density.scores import digamma
 
 # The arguments of `expand` after what is sampled: first what the answers know, which differs
 # between data sets of one design, then where things are (`polbayes.fit.density.coordinates`).
@@ -152,7 +152,7 @@ def _by_group(values: np.ndarray, weight: np.ndarray, group: np.ndarray) -> np.n
     return sums
 
 
-@compiled_with(kernel)
+@compiled_with(scores)
 def pull_back(
     b: np.ndarray,
     sd: np.ndarray,

@@ -12,7 +12,7 @@ from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache
 
 from polbayes.fit.coder_errors import confusion
 from polbayes.fit.compilation import source_of
-from polbayes.fit.density import expansion, kernel
+from polbayes.fit.density import expansion, kernel, scores, shifts
 
 # PyTensor keeps what it compiled on disk, and would go on using it after an upgrade: the number of
 # the source is part of what it is kept under.
@@ -59,7 +59,7 @@ class LogLikelihood(Op):
 
 @register_funcify_default_op_cache_key(LogLikelihood)
 def _in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
-    return kernel.evaluate_arrays, source_of(kernel)
+    return kernel.evaluate_arrays, source_of(scores, shifts, kernel)
 
 
 class Effects(Op):

@@ -12,7 +12,7 @@ import numpy as np
 
 from polbayes.fit.coder_errors.confusion import expand
 from polbayes.fit.coder_errors.misclassification import Coder
-from polbayes.fit.density import kernel
+from polbayes.fit.density import kernel, scores
 from polbayes.fit.density.layout import Gathering
 from polbayes.fit.density.model import Built
 from polbayes.fit.density.observed import likelihood_parts
@@ -150,7 +150,7 @@ def _likelihood(
 
 def _constant(kind: int, answers: np.ndarray, built: Built) -> np.ndarray:
     if kind == kinds.READ:
-        return multinomial(answers[:, kernel.READINGS :])
+        return multinomial(answers[:, scores.READINGS :])
     return (
         multinomial(answers) if kind == kinds.BINOMIAL else built.spec.observation.constant(answers)
     )

@@ -12,17 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.fit.compilation import compiled, compiled_with
-from polbayes.fit.density import kernel
-from polbayes.fit.density.kernel import (
-    cell_logp,
-    few_answers,
-    lay_nodes,
-    likeliest_shift,
-    prepare,
-    workspace,
-)
+from polbayes.fit.density import kernel, scores, shifts
 from polbayes.fit.density.model import Built
 from polbayes.fit.density.observed import answers_of
+from polbayes.fit.density.scores import cell_logp, prepare, workspace
+from polbayes.fit.density.shifts import lay_nodes, likeliest_shift, most_answers
 from polbayes.fit.families.kinds import ORDINAL
 
 if TYPE_CHECKING:
@@ -60,7 +54,39 @@ def _inverted(
     return place[j - 1] + min(max(share, 0.0), 1.0) * step
 
 
-@compiled_with(kernel)
+@compiled
+def _like_at_nodes(
+    eta: float, ready: np.ndarray, answers: np.ndarray, table: np.ndarray, number: int
+) -> float:
+    """Write the likelihood of few answers at the nodes into a table, and return its sum.
+
+    See `polbayes.fit.density.shifts.score_shifted`, which does this for many cells; the last rows
+    of the table are its room.
+    """
+    size, shrunk, total = answers.shape[0] - 1, math.exp(-eta), 0.0
+    like, chance, rest = table[3], table[4], table[5]
+    like[:number] = table[1, :number]
+    for k in range(size):
+        below, above = int(answers[k]), int(answers[k + 1])
+        if below + above == 0:
+            continue
+        factor = shrunk * ready[2 * size - 1 + k]
+        for j in range(number):
+            x = factor * table[2, j]
+            rest[j] = 1.0 / (1.0 + x)
+            chance[j] = x * rest[j]
+        for _ in range(below):
+            for j in range(number):
+                like[j] *= chance[j]
+        for _ in range(above):
+            for j in range(number):
+                like[j] *= rest[j]
+    for j in range(number):
+        total += like[j]
+    return total
+
+
+@compiled_with(scores, shifts)
 def draw_shifts(
     eta: np.ndarray,
     own: np.ndarray,
@@ -84,11 +110,9 @@ def draw_shifts(
         ``[cell]`` the values of the distribution functions, in (0, 1).
     """
     none = np.empty(0)
-    cuts, slopes, ready, sums = workspace(gaps, none)
-    table, number, before = np.empty((4 + 2 * cuts.shape[0], _NODES)), 0, -1.0
-    most, far = 0.0, abs(cuts[0])
-    for cell in range(answers.shape[0]):
-        most = max(most, answers[cell].sum())
+    cuts, slopes, ready, _ = workspace(gaps, none)
+    table, number, before = np.empty((6, _NODES)), 0, -1.0
+    most, far = most_answers(answers), abs(cuts[0])
     z, density, place = np.empty(eta.shape[0]), np.empty(_MOST), np.empty(_MOST)
     for cell in range(eta.shape[0]):
         if cell == 0 or own[cell] != own[cell - 1]:
@@ -97,7 +121,7 @@ def draw_shifts(
         if s != before:
             number, before = lay_nodes(s, most, _FINER, table), s
         if number > 0 and abs(eta[cell]) + far * ready[0] + 6.0 * s < _FAR:
-            total = few_answers(eta[cell], ready, cuts, answers, cell, table, number, sums)
+            total = _like_at_nodes(eta[cell], ready, answers[cell], table, number)
             like = table[3]
             if like[0] + like[number - 1] < _CUT_OFF * total:
                 z[cell] = _inverted(uniform[cell], table[0], like, 0, number - 1)

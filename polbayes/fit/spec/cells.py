@@ -234,10 +234,11 @@ def _ordinal(
     if "validity" not in spec.parts:
         frame, point, usable = frame[usable], point[usable], usable[usable]
     # The factor with the most levels varies fastest, so that the terms without it stay the same
-    # from one cell to the next (`polbayes.fit.density.kernel.evaluate`).
+    # from one cell to the next (`polbayes.fit.density.kernel.evaluate`), and the model slowest, as
+    # cells with one decisiveness are worked on together (`polbayes.fit.density.shifts`).
     last = max(("variant", "prefix"), key=lambda name: frame[name].nunique())
-    first = ["table"] if coder else []
-    keys = [*first, *sorted((used_variables(spec) | {*_KEYS}) - {last}), last]
+    first = ["table", "model"] if coder else ["model"]
+    keys = [*first, *sorted((used_variables(spec) | {*_KEYS}) - {"model", last}), last]
     cell = frame.groupby(keys, sort=True, observed=True).ngroup().to_numpy()
     counts = np.zeros((cell.max() + 1, len(points)))
     np.add.at(counts, (cell[usable], point[usable].astype(int)), 1)

@@ -1,0 +1,572 @@
+"""Counts at ordered points with one normal effect of every cell integrated out.
+
+The likelihood of a cell is its mean over normal shifts of the predictor. As a model's decisiveness
+grows, that becomes the likelihood of a single answer, however many there are. Cells of few answers
+share their nodes with their neighbours, and a processor computes several at once
+(`_few_together`); what that does not do is computed cell by cell (`_shifted_ordinal`).
+"""
+
+import math
+
+import numpy as np
+
+from polbayes.fit.compilation import compiled_with
+from polbayes.fit.density import scores
+from polbayes.fit.density.scores import (
+    BY_CUTS,
+    BY_ETA,
+    BY_OWN,
+    BY_SPREAD,
+    FAR,
+    cell_logp,
+    prepare,
+    workspace,
+)
+from polbayes.fit.families.kinds import ORDINAL
+
+_compiled = compiled_with(scores)
+
+# An integrand is cut off where it has fallen to this share of its peak, as a logarithm.
+_NEGLIGIBLE = 14.0
+# It has fallen by that much at this distance from the peak, because the shifts are normal.
+_WIDEST = 7.0
+# Nodes of the trapezoidal rule are so many widths of the narrowest part of the integrand apart: its
+# error for a Gaussian of width 1 is some exp(-2 (pi / step)^2) of the integral, 1e-6 here.
+_STEP, _PEAK_STEP = 1.2, 1.0
+# Where cells have few answers and shifts are moderate, the nodes are the same for all cells of a
+# model: so far from 0, this many at most, and up to this number of answers (three bits of a count
+# are looked at). So many cells are worked on together, which fit into a processor's first cache.
+_REACH, _MOST_NODES, _FEW, _TOGETHER = 5.2, 65, 7.0, 64
+# Of the likelihood of a few answers each with a moderate spread the rules of Gauss and Hermite need
+# fewer nodes, with an error below 4e-6: number of nodes, and up to which spread. The numbers are
+# what a processor can take at once, or multiples of it.
+_MOST_FOR_GAUSS, _GAUSS = 4.0, ((4, 0.12), (8, 0.5), (12, 0.8))
+_GAUSS_SIZES = np.array([size for size, _ in _GAUSS])
+_GAUSS_SPREADS = np.array([spread for _, spread in _GAUSS])
+_GAUSS_RULES = np.zeros((len(_GAUSS), 2, _GAUSS[-1][0]))
+for _at, (_size, _) in enumerate(_GAUSS):
+    _GAUSS_RULES[_at, :, :_size] = np.polynomial.hermite_e.hermegauss(_size)
+_GAUSS_RULES[:, 1] /= _GAUSS_RULES[:, 1].sum(axis=1, keepdims=True)
+# A likelihood that is less, or whose nodes at the ends have more than this share of it, is computed
+# anew from its own peak.
+_LEAST_SUM, _CUT_OFF = 1e-200, 1e-5
+# Shifts wider than this are looked at where the likelihood of answers that agree changes alone: so
+# far beyond and within the edges of its interval, in such steps.
+_SHARP, _BEYOND, _EDGE_STEP = 10.0, 17.0, 0.85
+# Shifts that are further than this many standard deviations from 0, and spreads beyond that, do not
+# occur but in a sampler's first steps.
+_NOWHERE, _ENORMOUS = 1e6, 1e6
+# The edge of a single logistic function counts as a Gaussian with this curvature, that of several
+# answers as a sharper one.
+_EDGE, _EDGES = 1.0, 2.0
+
+
+@_compiled
+def _bend(
+    eta: float, ready: np.ndarray, cuts: np.ndarray, answers: np.ndarray, cell: int
+) -> tuple[float, float]:
+    """Return the slope of the ordinal log-likelihood by the predictor, and minus its bend."""
+    slope, bend = 0.0, 0.0
+    for k in range(cuts.shape[0]):
+        below = answers[cell, k]
+        both = below + answers[cell, k + 1]
+        if both > 0.0:
+            x = cuts[k] * ready[0] - eta
+            small = math.exp(-abs(x))
+            share = (1.0 if x > 0.0 else small) / (1.0 + small)
+            slope += both * share - below
+            bend += both * share * (1.0 - share)
+    return slope, bend
+
+
+@_compiled
+def likeliest_shift(
+    eta: float,
+    spread: float,
+    ready: np.ndarray,
+    cuts: np.ndarray,
+    answers: np.ndarray,
+    cell: int,
+) -> tuple[float, float]:
+    """Return roughly where the integrand over shifts is largest, and how it bends there.
+
+    Newton's method on a concave function, kept between bounds; what is found is a place to begin.
+    """
+    n = answers[cell].sum()
+    low, high, z, bend = -spread * n, spread * n, 0.0, 0.0  # slopes are between -n and n
+    for _ in range(60):
+        slope, bend = _bend(eta + spread * z, ready, cuts, answers, cell)
+        uphill, width = spread * slope - z, 1.0 + spread * spread * bend
+        if uphill > 0.0:
+            low = z
+        else:
+            high = z
+        step = uphill / width
+        if abs(step) * math.sqrt(width) < 0.1:
+            break
+        z += step
+        if not low < z < high:
+            z = 0.5 * (low + high)
+    return z, bend
+
+
+@_compiled
+def _apart(n: float, width: float, cuts: np.ndarray, answers: np.ndarray, cell: int) -> bool:
+    """Tell whether the edges of a point's interval are far enough apart to be looked at alone."""
+    for k in range(1, cuts.shape[0]):
+        if answers[cell, k] > 0.0:
+            return (cuts[k] - cuts[k - 1]) * width > 2.0 * (_BEYOND + math.log(n))
+    return True
+
+
+@_compiled
+def _unanimous(
+    eta: float,
+    spread: float,
+    n: float,
+    ready: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    answers: np.ndarray,
+    cell: int,
+    slopes: np.ndarray,
+    nodes: np.ndarray,
+) -> float:
+    """Score answers that are all the same, where shifts are wide, at the edges of their interval.
+
+    The likelihood L of the shifted predictor u is 0 or 1 but for two edges. With
+    z = (u - eta) / spread, integrating by parts,
+
+        E L = integral of Phi(-z) dL(u), or of -Phi(z) dL(u),
+
+    whose integrand is not 0 at the edges alone: the cost does not depend on the spread. All slopes
+    are integrals over the edges, too.
+    """
+    width, size, point = ready[0], cuts.shape[0], 0
+    while answers[cell, point] == 0.0:
+        point += 1
+    low, high = point - 1, point  # the cutpoints of the interval
+    bottom = cuts[low] * width if low >= 0 else -np.inf
+    top = cuts[high] * width if high < size else np.inf
+    number = int((2.0 * _BEYOND + math.log(n)) / _EDGE_STEP) + 1
+    # With a point at an end, the form is that without a boundary term; else that of small numbers.
+    upper = high == size or (low >= 0 and bottom + top > 2.0 * eta)
+    log_missing = ready[2 * low + 1] if low >= 0 and high < size else 0.0
+    total, tilted, of_low, of_high = 0.0, 0.0, 0.0, 0.0
+    for j in range(2 * number):
+        beyond = (j % number) * _EDGE_STEP - _BEYOND  # of an edge, and then into the interval
+        if (low if j < number else size - 1 - high) < 0:
+            continue
+        u = bottom + beyond if j < number else top - beyond
+        d_low, d_high, log_p = 0.0, 0.0, log_missing
+        if low >= 0:
+            x = -beyond if j < number else bottom - u
+            small = math.exp(-abs(x))
+            log_p -= max(x, 0.0) + math.log1p(small)
+            d_low = -(1.0 if x > 0.0 else small) / (1.0 + small)
+        if high < size:
+            x = top - u if j < number else beyond
+            small = math.exp(-abs(x))
+            log_p -= max(-x, 0.0) + math.log1p(small)
+            d_high = (small if x > 0.0 else 1.0) / (1.0 + small)
+        like = n * math.exp(n * log_p)
+        z = (u - eta) / spread
+        phi = math.exp(-0.5 * z * z)
+        tail = 0.5 * math.erfc((z if upper else -z) * math.sqrt(0.5))
+        slope = -like * (d_low + d_high)
+        total += slope * (tail if upper else -tail)
+        of_low += like * d_low * phi
+        of_high += like * d_high * phi
+        tilted += slope * phi * z
+    if not total > _LEAST_SUM:  # so far out that the peak will do
+        slopes[BY_ETA] = slopes[BY_OWN] = slopes[BY_SPREAD] = 0.0
+        start, _ = likeliest_shift(eta, spread, ready, cuts, answers, cell)
+        logp = cell_logp(
+            ORDINAL, eta + spread * start, ready, gaps, cuts, slopes, answers, cell, slopes
+        )
+        slopes[BY_SPREAD] = slopes[BY_ETA] * start
+        return logp - 0.5 * start * start
+    scale = 1.0 / (math.sqrt(2.0 * math.pi) * spread * total)
+    d_width = 0.0
+    slopes[BY_ETA] = -(of_low + of_high) * scale
+    slopes[BY_SPREAD] = tilted * scale
+    if low >= 0:
+        slopes[BY_CUTS + low] += of_low * scale * width
+        d_width += of_low * scale * cuts[low]
+    if high < size:
+        slopes[BY_CUTS + high] += of_high * scale * width
+        d_width += of_high * scale * cuts[high]
+    if low >= 0 and high < size:
+        d_distance = n * ready[2 * low + 2]
+        slopes[BY_CUTS + size + low] += d_distance * width
+        d_width += d_distance * gaps[low]
+    slopes[BY_OWN] = d_width * width
+    return math.log(total * _EDGE_STEP)
+
+
+@_compiled
+def _shifted_ordinal(
+    eta: float,
+    spread: float,
+    ready: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    answers: np.ndarray,
+    cell: int,
+    slopes: np.ndarray,
+    nodes: np.ndarray,
+) -> float:
+    """Score counts at ordered points, with a normal shift of the predictor integrated out.
+
+    log E p(counts | eta + spread z), z standard normal, by the trapezoidal rule from the peak
+    outwards. The integrand is log-concave, so that it only falls from there.
+
+    Parameters
+    ----------
+    nodes
+        ``[3 + 2 cuts]`` or more: room for sums over the nodes.
+    """
+    width, size = ready[0], cuts.shape[0]
+    n, kinds, fixed = 0.0, 0, 0.0
+    for k in range(size + 1):
+        n += answers[cell, k]
+        kinds += answers[cell, k] > 0.0
+        if 0 < k < size:
+            fixed += answers[cell, k] * ready[2 * k - 1]
+    slopes[BY_ETA] = slopes[BY_OWN] = slopes[BY_SPREAD] = 0.0
+    if n == 0.0:
+        return 0.0
+    start, bend = likeliest_shift(eta, spread, ready, cuts, answers, cell)
+    if spread > _SHARP and kinds == 1 and _apart(n, width, cuts, answers, cell):
+        return _unanimous(eta, spread, n, ready, gaps, cuts, answers, cell, slopes, nodes)
+    if not (abs(start) < _NOWHERE and spread < _ENORMOUS):
+        # The peak stands for the integral: a sampler's first steps may go anywhere.
+        logp = cell_logp(
+            ORDINAL, eta + spread * start, ready, gaps, cuts, slopes, answers, cell, slopes
+        )
+        slopes[BY_SPREAD] = slopes[BY_ETA] * start
+        return logp - 0.5 * start * start
+    edge = _EDGE if n == 1.0 else _EDGES
+    step = _STEP if kinds == 1 else _PEAK_STEP
+    step /= math.sqrt(1.0 + spread * spread * max(bend, edge))
+    nodes[:] = 0.0
+    whole, peak = 0.0, 0.0
+    for side in (-1.0, 1.0):
+        at = 0.0 if side < 0.0 else 1.0
+        while True:
+            z = start + side * at * step
+            shifted, value, slope = eta + spread * z, -0.5 * z * z, 0.0
+            for k in range(size):
+                below = answers[cell, k]
+                both = below + answers[cell, k + 1]
+                if both > 0.0:
+                    x = cuts[k] * width - shifted
+                    small = math.exp(-abs(x))
+                    value += below * x - both * (max(x, 0.0) + math.log1p(small))
+                    d_x = below - both * (1.0 if x > 0.0 else small) / (1.0 + small)
+                    nodes[3 + k] = d_x
+                    slope -= d_x
+            if at == 0.0:
+                peak = value
+            if at * step > _WIDEST or not value >= peak - _NEGLIGIBLE:  # or is no number
+                break
+            weight = math.exp(value - peak)
+            whole += weight
+            nodes[0] += weight * slope
+            nodes[1] += weight * slope * z
+            for k in range(size):
+                nodes[3 + size + k] += weight * nodes[3 + k]
+            at += 1.0
+    slopes[BY_ETA] = nodes[0] / whole
+    slopes[BY_SPREAD] = nodes[1] / whole
+    d_width = 0.0
+    for k in range(size):
+        d_x = nodes[3 + size + k] / whole
+        slopes[BY_CUTS + k] += d_x * width
+        d_width += d_x * cuts[k]
+        if k > 0 and answers[cell, k] > 0.0:
+            d_distance = answers[cell, k] * ready[2 * k]
+            slopes[BY_CUTS + size + k - 1] += d_distance * width
+            d_width += d_distance * gaps[k - 1]
+    slopes[BY_OWN] = d_width * width
+    return fixed + peak + math.log(whole * step) - 0.5 * math.log(2.0 * math.pi)
+
+
+@_compiled
+def lay_nodes(spread: float, most: float, finer: float, table: np.ndarray) -> int:
+    """Write nodes, their weights and exp(-spread * node) into a table, and return their number.
+
+    For the likelihood of at most so many answers, whose logarithm bends by a half each at most; so
+    many times finer than a sum needs, if that is more than once, and then at equal distances. No
+    nodes where they would be too many.
+    """
+    if finer == 1.0 and most <= _MOST_FOR_GAUSS:
+        for at in range(_GAUSS_SIZES.shape[0]):
+            if spread <= _GAUSS_SPREADS[at]:
+                for j in range(_GAUSS_SIZES[at]):
+                    z = _GAUSS_RULES[at, 0, j]
+                    table[0, j], table[1, j] = z, _GAUSS_RULES[at, 1, j]
+                    table[2, j] = math.exp(-spread * z)
+                return _GAUSS_SIZES[at]
+    step = _STEP / finer / math.sqrt(1.0 + spread * spread * max(0.5 * most, _EDGE))
+    half = math.ceil(_REACH / step)
+    if most > _FEW or 2 * half + 1 > table.shape[1]:
+        return 0
+    number, whole = 2 * half + 1, 0.0
+    for j in range(number):
+        z = (j - half) * step
+        table[0, j], table[1, j] = z, math.exp(-0.5 * z * z)
+        table[2, j] = math.exp(-spread * z)
+        whole += table[1, j]
+    for j in range(number):
+        table[1, j] /= whole
+    return number
+
+
+# Sums may be reordered, so that a processor adds up several cells at once.
+_reordered = compiled_with(scores, fastmath={"reassoc", "contract", "arcp", "nsz"})
+
+# Rows of the room for cells that are worked on together, ``[row, cell]``: the likelihood at a node,
+# and over the nodes the sums of it, of it times the node, and of its first and last value. Behind
+# them, for each cutpoint in turn, P(y <= k) at a node; and then the sums of likelihood times
+# P(y <= k); and of that times the node.
+_LIKE, _TOTAL, _TILTED, _ENDS, _FIRST = range(5)
+
+
+@_reordered
+def _few_together(
+    cells: int,
+    shrunk: np.ndarray,
+    ready: np.ndarray,
+    times: np.ndarray,
+    table: np.ndarray,
+    number: int,
+    most: float,
+    room: np.ndarray,
+) -> None:
+    """Add up the likelihood of few answers to each of several cells over the nodes of a table.
+
+    P(y <= k) at a node is v_k = x / (1 + x) with x = exp(cut_k - eta - spread z). Without the
+    factors that no node changes, the likelihood is the product of v_k^n_k (1 - v_k)^n_{k+1}, its
+    powers made from the bits of the counts.
+
+    Parameters
+    ----------
+    cells
+        How many.
+    shrunk
+        ``[cell]`` exp(-eta).
+    times
+        ``[point, cell]`` counts, none of them above `most`.
+    table, number
+        See `lay_nodes`.
+    room
+        Written to.
+    """
+    size = times.shape[0] - 1
+    edges = 1 + 2 * (size - 1)
+    like, total, tilted, ends = room[_LIKE], room[_TOTAL], room[_TILTED], room[_ENDS]
+    room[_TOTAL : _FIRST + 3 * size] = 0.0
+    for j in range(number):
+        z, weight, moved = table[0, j], table[1, j], table[2, j]
+        for c in range(cells):
+            like[c] = weight
+        for k in range(size):
+            factor = moved * ready[edges + k]
+            v, below, above = room[_FIRST + k], times[k], times[k + 1]
+            for c in range(cells):
+                x = shrunk[c] * factor
+                q = 1.0 / (1.0 + x)
+                p = x * q
+                v[c] = p
+                once = (p if below[c] & 1 else 1.0) * (q if above[c] & 1 else 1.0)
+                twice = (p * p if below[c] & 2 else 1.0) * (q * q if above[c] & 2 else 1.0)
+                like[c] *= once * twice
+            if most > 3.0:
+                for c in range(cells):
+                    p2, q2 = v[c] * v[c], (1.0 - v[c]) * (1.0 - v[c])
+                    like[c] *= (p2 * p2 if below[c] & 4 else 1.0) * (
+                        q2 * q2 if above[c] & 4 else 1.0
+                    )
+        for c in range(cells):
+            total[c] += like[c]
+            tilted[c] += like[c] * z
+        if j == 0 or j == number - 1:
+            for c in range(cells):
+                ends[c] += like[c]
+        for k in range(size):
+            v, plain, tilt = room[_FIRST + k], room[_FIRST + size + k], room[_FIRST + 2 * size + k]
+            for c in range(cells):
+                product = like[c] * v[c]
+                plain[c] += product
+                tilt[c] += product * z
+
+
+@_reordered
+def _slopes_together(
+    ready: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    counts: np.ndarray,
+    room: np.ndarray,
+    slope: np.ndarray,
+    slopes: np.ndarray,
+) -> None:
+    """Write the slopes of several cells, from what `_few_together` added up.
+
+    Parameters
+    ----------
+    counts
+        ``[point, cell]``.
+    slope
+        ``[3, cell]``, written to.
+    slopes
+        Those of all cells together are added to.
+    """
+    width, size, cells = ready[0], cuts.shape[0], slope.shape[1]
+    by_eta, by_own, by_spread = slope[BY_ETA], slope[BY_OWN], slope[BY_SPREAD]
+    share, tilted = room[_LIKE], room[_TILTED]
+    for c in range(cells):
+        share[c] = 1.0 / room[_TOTAL, c]
+        by_eta[c] = by_own[c] = by_spread[c] = 0.0
+    for k in range(size):
+        below, above = counts[k], counts[k + 1]
+        plain, tilt = room[_FIRST + size + k], room[_FIRST + 2 * size + k]
+        whole, middle, cut = 0.0, 0.0, cuts[k] * width
+        for c in range(cells):
+            both = below[c] + above[c]
+            d_x = below[c] - both * plain[c] * share[c]
+            by_eta[c] -= d_x
+            by_spread[c] -= (below[c] * tilted[c] - both * tilt[c]) * share[c]
+            by_own[c] += d_x * cut
+            whole += d_x
+        slopes[BY_CUTS + k] += whole * width
+        if k > 0:
+            distance = ready[2 * k] * width
+            for c in range(cells):
+                middle += below[c]
+                by_own[c] += below[c] * distance * gaps[k - 1]
+            slopes[BY_CUTS + size + k - 1] += middle * distance
+
+
+@_compiled
+def _alike(own: np.ndarray, spread: np.ndarray, first: int) -> int:
+    """Return how many cells from one on may be worked on together."""
+    stop = first + 1
+    last = min(own.shape[0], first + _TOGETHER)
+    while stop < last and own[stop] == own[first] and spread[stop] == spread[first]:
+        stop += 1
+    return stop - first
+
+
+@_compiled
+def _score_alone(
+    eta: float,
+    spread: float,
+    ready: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    answers: np.ndarray,
+    cell: int,
+    alone: np.ndarray,
+    nodes: np.ndarray,
+    slope: np.ndarray,
+    slopes: np.ndarray,
+) -> float:
+    """Score one cell from its own peak, and write its slopes to where those of all cells are."""
+    alone[:] = 0.0
+    if spread > 0.0:
+        logp = _shifted_ordinal(eta, spread, ready, gaps, cuts, answers, cell, alone, nodes)
+    else:
+        logp = cell_logp(ORDINAL, eta, ready, gaps, cuts, nodes, answers, cell, alone)
+        alone[BY_SPREAD] = 0.0
+    for k in range(BY_CUTS):
+        slope[k, cell] = alone[k]
+    for k in range(BY_CUTS, alone.shape[0]):
+        slopes[k] += alone[k]
+    return logp
+
+
+@_compiled
+def score_shifted(
+    eta: np.ndarray,
+    own: np.ndarray,
+    spread: np.ndarray,
+    gaps: np.ndarray,
+    cuts: np.ndarray,
+    answers: np.ndarray,
+    logp: np.ndarray,
+    slope: np.ndarray,
+    slopes: np.ndarray,
+) -> None:
+    """Score counts of all cells with normal shifts integrated out, by whichever way is the quicker.
+
+    Parameters
+    ----------
+    eta, own, spread
+        ``[cell]`` predictors, logarithms of widths, and standard deviations of the shifts.
+    gaps, cuts, answers, slopes
+        See `polbayes.fit.density.scores.cell_logp`.
+    logp
+        ``[cell]``, written to.
+    slope
+        ``[3, cell]`` slopes with respect to `eta`, `own` and `spread`, written to.
+    """
+    size, number, first = cuts.shape[0], 0, 0
+    _, alone, ready, nodes = workspace(gaps, np.empty(0))
+    table, room = np.empty((3, _MOST_NODES)), np.empty((_FIRST + 3 * size, _TOGETHER))
+    times = np.empty((size + 1, _TOGETHER), dtype=np.int64)
+    counts, shrunk = np.empty((size + 1, _TOGETHER)), np.empty(_TOGETHER)
+    late = np.empty(_TOGETHER, dtype=np.bool_)
+    most = most_answers(answers)
+    while first < eta.shape[0]:
+        cells, s = _alike(own, spread, first), spread[first]
+        if first == 0 or own[first] != own[first - 1]:
+            prepare(ORDINAL, own[first], gaps, cuts, ready)
+        if first == 0 or s != spread[first - 1]:
+            number = lay_nodes(s, most, 1.0, table) if s > 0.0 else 0
+        if number == 0:
+            for cell in range(first, first + cells):
+                logp[cell] = _score_alone(
+                    eta[cell], s, ready, gaps, cuts, answers, cell, alone, nodes, slope, slopes
+                )
+            first += cells
+            continue
+        for k in range(size + 1):
+            for c in range(cells):
+                counts[k, c] = answers[first + c, k]
+                times[k, c] = int(counts[k, c])
+        for c in range(cells):
+            shrunk[c] = math.exp(-eta[first + c])
+        _few_together(cells, shrunk, ready, times, table, number, most, room)
+        total, farthest = room[_TOTAL], FAR - s * _REACH - abs(cuts[0]) * ready[0]
+        trusted = _CUT_OFF if number > _GAUSS_SIZES[-1] else np.inf
+        for c in range(cells):
+            near = abs(eta[first + c]) <= farthest and room[_ENDS, c] <= trusted * total[c]
+            late[c] = not (near and total[c] > _LEAST_SUM)
+            for k in range(size + 1):
+                late[c] |= counts[k, c] != times[k, c]
+            if late[c]:  # it has no answers in what is done together
+                counts[:, c] = 0.0
+                room[:, c] = 1.0
+        _slopes_together(ready, gaps, cuts, counts, room, slope[:, first : first + cells], slopes)
+        for c in range(cells):
+            cell = first + c
+            if late[c]:
+                logp[cell] = _score_alone(
+                    eta[cell], s, ready, gaps, cuts, answers, cell, alone, nodes, slope, slopes
+                )
+                continue
+            logp[cell] = math.log(total[c])
+            for k in range(1, size):
+                logp[cell] += counts[k, c] * ready[2 * k - 1]
+        first += cells
+
+
+@_compiled
+def most_answers(answers: np.ndarray) -> float:
+    """Return how many answers the cell with the most answers has."""
+    most = 0.0
+    for cell in range(answers.shape[0]):
+        most = max(most, answers[cell].sum())
+    return most
