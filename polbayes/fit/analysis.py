@@ -22,32 +22,18 @@ _EXACT = "exact"
 
 @dataclass(frozen=True)
 class Fitted:
-    """What the fit of either kind of analysis comes to.
+    """What the fit of either kind of analysis comes to."""
 
-    Parameters
-    ----------
-    posterior, sample_stats
-        The draws, and the sampler's own statistics.
-    tables
-        Summaries by name.
-    diagnosis
-        Whether the draws can be used.
-    notes
-        Sentences that say what was left out, and how much.
-    equation, priors
-        The model as text.
-    from_cache
-        Whether the draws were there before.
-    """
-
+    # The draws, and the sampler's own statistics
     posterior: "xr.Dataset"
     sample_stats: "xr.Dataset"
-    tables: Mapping[str, "pd.DataFrame"]
-    diagnosis: "Diagnosis"
-    notes: tuple[str, ...]
+    tables: Mapping[str, "pd.DataFrame"]  # summaries by name
+    diagnosis: "Diagnosis"  # whether the draws can be used
+    notes: tuple[str, ...]  # sentences that say what was left out, and how much
+    # The model as text
     equation: str
     priors: tuple[str, ...]
-    from_cache: bool = False
+    from_cache: bool = False  # whether the draws were there before
 
     def save(self, path: Path) -> None:
         """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""

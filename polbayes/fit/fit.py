@@ -26,28 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model.
+    """A fitted model."""
 
-    Parameters
-    ----------
-    posterior
-        See `polbayes.fit.posterior.naming.name_posterior` and
-        `polbayes.fit.posterior.components.with_variances`.
-    sample_stats
-        The sampler's own statistics, ``[chain, draw]``.
-    built
-        The model, with the spec's parts bound to the data.
-    drawn
-        The draws of the model's own variables, and of the effects that were integrated out.
-    from_cache
-        Whether they were drawn before.
-    """
-
+    # See `polbayes.fit.posterior.naming.name_posterior` and
+    # `polbayes.fit.posterior.components.with_variances`
     posterior: "xr.Dataset"
-    sample_stats: "xr.Dataset"
-    built: Built
+    sample_stats: "xr.Dataset"  # the sampler's own statistics, [chain, draw]
+    built: Built  # the model, with the spec's parts bound to the data
+    # The draws of the model's own variables, and of the effects that were integrated out
     drawn: "xr.Dataset"
-    from_cache: bool = False
+    from_cache: bool = False  # whether they were drawn before
 
     @property
     def parts(self) -> Mapping[str, BoundPart]:

@@ -32,20 +32,13 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class RemlFit:
-    """A restricted maximum likelihood fit.
+    """A restricted maximum likelihood fit."""
 
-    Parameters
-    ----------
-    beta, se, df
-        ``[coefficient]`` estimates, standard errors and degrees of freedom.
-    sigma, tau
-        Standard deviations of the residual and of the intercepts; tau is 0 where the fit is
-        singular.
-    """
-
+    # [coefficient] estimates, standard errors and degrees of freedom
     beta: np.ndarray
     se: np.ndarray
     df: np.ndarray
+    # Standard deviations of the residual and of the intercepts; tau is 0 where the fit is singular
     sigma: float
     tau: float
 
@@ -144,23 +137,13 @@ def reml(x: np.ndarray, y: np.ndarray, group: np.ndarray, *, intercept: bool) ->
 
 @dataclass(frozen=True)
 class _At:
-    """What the likelihood is made of at some ratios of the standard deviations, with sigma 1.
+    """What the likelihood is made of at some ratios of the standard deviations, with sigma 1."""
 
-    Parameters
-    ----------
-    square
-        ``[point]`` weighted sum of squared residuals.
-    determinants
-        ``[point]`` log determinants of the covariance and of the coefficients' precision.
-    mean
-        ``[point, coefficient]`` estimates, of centred predictors.
-    variance
-        ``[point, coefficient]`` their sampling variances, of the predictors as they came.
-    """
-
-    square: np.ndarray
+    square: np.ndarray  # [point] weighted sum of squared residuals
+    # [point] log determinants of the covariance and of the coefficients' precision
     determinants: np.ndarray
-    mean: np.ndarray
+    mean: np.ndarray  # [point, coefficient] estimates, of centred predictors
+    # [point, coefficient] their sampling variances, of the predictors as they came
     variance: np.ndarray
 
 

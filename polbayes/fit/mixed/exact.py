@@ -32,48 +32,32 @@ _CHUNK = 2000
 
 @dataclass(frozen=True)
 class Sums:
-    """All that the posterior depends on.
+    """All that the posterior depends on."""
 
-    Parameters
-    ----------
-    rows
-        Number of rows.
-    xx, xy, yy
-        Sums of products of predictors ``[coefficient, coefficient]``, of predictors and the
-        response ``[coefficient]``, and of the squared response, after the means of the groups
-        were taken off.
-    group_rows, group_x, group_y
-        ``[group]`` rows, ``[group, coefficient]`` sums of predictors and ``[group]`` of the
-        response; no groups where there are no random intercepts.
-    precision, mean
-        ``[coefficient]`` of the normal priors; precision 0 is a flat prior.
-    """
-
-    rows: int
+    rows: int  # number of rows
+    # Sums of products of predictors [coefficient, coefficient], of predictors and the response
+    # [coefficient], and of the squared response, after the means of the groups were taken off
     xx: np.ndarray
     xy: np.ndarray
     yy: float
+    # [group] rows, [group, coefficient] sums of predictors and [group] of the response; no groups
+    # where there are no random intercepts
     group_rows: np.ndarray
     group_x: np.ndarray
     group_y: np.ndarray
+    # [coefficient] of the normal priors; precision 0 is a flat prior
     precision: np.ndarray
     mean: np.ndarray
 
 
 @dataclass(frozen=True)
 class Conditional:
-    """The posterior of the coefficients at some points of sigma and tau.
+    """The posterior of the coefficients at some points of sigma and tau."""
 
-    Parameters
-    ----------
-    log_density
-        ``[point]`` log of the marginal likelihood, coefficients and intercepts integrated out.
-    mean, root
-        ``[point, coefficient]`` mean, and ``[point, coefficient, coefficient]`` lower Cholesky
-        factor of the precision, of the coefficients.
-    """
-
+    # [point] log of the marginal likelihood, coefficients and intercepts integrated out
     log_density: np.ndarray
+    # [point, coefficient] mean, and [point, coefficient, coefficient] lower Cholesky factor of the
+    # precision, of the coefficients
     mean: np.ndarray
     root: np.ndarray
 

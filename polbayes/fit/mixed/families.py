@@ -11,44 +11,26 @@ LogDensity = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarr
 
 @dataclass(frozen=True)
 class MixedFamily:
-    """A family of Bambi's.
+    """A family of Bambi's."""
 
-    Parameters
-    ----------
-    link
-        The equation, with ``{response}``.
-    log_density
-        ``(y, n, eta, own) -> [row, draw]``: `y` and `n` are ``[row, 1]``, response and answers in
-        the row; `eta` is ``[row, draw]``; `own` is ``[draw]`` sigma or phi,
-        ``[draw, threshold]`` for an ordinal response, and empty otherwise.
-    responses
-        The responses that it fits; None for any column of numbers.
-    scale, bambi_scale
-        What the own parameter is called here and by Bambi; empty where there is none.
-    normal
-        Whether it is linear and normal, so that there are least squares and an exact posterior.
-    ordinal
-        Whether the response is a point of an ordered scale, with thresholds for an intercept.
-    whole
-        Whether the response is a whole number.
-    counted
-        Whether answers with the same predictors are added up.
-    inside
-        Whether the response must lie between 0 and 1, without the ends.
-    made_up
-        Responses that take turns where only the design is known.
-    """
-
-    link: str
+    link: str  # the equation, with {response}
+    # (y, n, eta, own) -> [row, draw]: `y` and `n` are [row, 1], response and answers in the row;
+    # `eta` is [row, draw]; `own` is [draw] sigma or phi, [draw, threshold] for an ordinal response,
+    # and empty otherwise
     log_density: LogDensity
+    # The responses that it fits; None for any column of numbers
     responses: tuple[str, ...] | None = None
+    # What the own parameter is called here and by Bambi; empty where there is none
     scale: str = ""
     bambi_scale: str = ""
+    # Whether it is linear and normal, so that there are least squares and an exact posterior
     normal: bool = False
+    # Whether the response is a point of an ordered scale, with thresholds for an intercept
     ordinal: bool = False
-    whole: bool = False
-    counted: bool = False
-    inside: bool = False
+    whole: bool = False  # whether the response is a whole number
+    counted: bool = False  # whether answers with the same predictors are added up
+    inside: bool = False  # whether the response must lie between 0 and 1, without the ends
+    # Responses that take turns where only the design is known
     made_up: tuple[float, ...] = (0.0, 1.0)
 
 

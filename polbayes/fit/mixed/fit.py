@@ -26,30 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MixedFit:
-    """A fitted mixed model.
+    """A fitted mixed model."""
 
-    Parameters
-    ----------
-    posterior
-        See `polbayes.fit.mixed.readout.name_posterior`; with the dimension `MixedSpec.by` where the
-        model was fitted for each of its levels.
-    sample_stats
-        The sampler's own statistics, ``[chain, draw]``, over all fits: a transition counts as
-        divergent if it was in any of them.
-    notes
-        Sentences that say what was left out, and how much.
-    equation, priors
-        The model as text.
-    from_cache
-        Whether the draws were there before.
-    """
-
+    # See `polbayes.fit.mixed.readout.name_posterior`; with the dimension `MixedSpec.by` where the
+    # model was fitted for each of its levels
     posterior: "xr.Dataset"
+    # The sampler's own statistics, [chain, draw], over all fits: a transition counts as divergent
+    # if it was in any of them
     sample_stats: "xr.Dataset"
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # sentences that say what was left out, and how much
+    # The model as text
     equation: str
     priors: tuple[str, ...]
-    from_cache: bool = False
+    from_cache: bool = False  # whether the draws were there before
 
 
 def checked_strata(

@@ -26,68 +26,33 @@ _CENTRED_FROM = 0.9
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Where one term's coefficients are.
+    """Where one term's coefficients are."""
 
-    Parameters
-    ----------
-    variable
-        Name of the variable in the PyMC model.
-    names
-        Names of the coefficients, in the order of the variable's entries.
-    """
-
-    variable: str
-    names: tuple[str, ...]
+    variable: str  # name of the variable in the PyMC model
+    names: tuple[str, ...]  # names of the coefficients, in the order of the variable's entries
 
 
 @dataclass(frozen=True)
 class GroupEffects:
-    """Where the effects of one group-specific term are.
+    """Where the effects of one group-specific term are."""
 
-    Parameters
-    ----------
-    variable
-        Name in the PyMC model; its standard deviations are ``{variable}_sigma``.
-    group
-        Name of the grouping factor.
-    terms
-        Names of what varies, e.g. ``("Intercept",)``.
-    levels
-        Levels of the factor, in the order of the variable's entries.
-    """
-
-    variable: str
-    group: str
-    terms: tuple[str, ...]
-    levels: tuple[str, ...]
+    variable: str  # name in the PyMC model; its standard deviations are {variable}_sigma
+    group: str  # name of the grouping factor
+    terms: tuple[str, ...]  # names of what varies, e.g. ("Intercept",)
+    levels: tuple[str, ...]  # levels of the factor, in the order of the variable's entries
 
 
 @dataclass(frozen=True)
 class MixedModel:
-    """A Bambi model that was built, and the names of what is in it.
+    """A Bambi model that was built, and the names of what is in it."""
 
-    Parameters
-    ----------
-    bambi
-        The Bambi model.
-    model
-        Its PyMC model, without what has an entry for every row.
-    common
-        The terms of the common part, the intercept aside.
-    intercept
-        Whether there is an intercept; in the PyMC model it belongs to centred predictors.
-    groups
-        The group-specific terms.
-    points
-        Labels of the points of an ordinal response that occur.
-    """
-
-    bambi: Any
-    model: "pm.Model"
-    common: tuple[Coefficients, ...]
+    bambi: Any  # the Bambi model
+    model: "pm.Model"  # its PyMC model, without what has an entry for every row
+    common: tuple[Coefficients, ...]  # the terms of the common part, the intercept aside
+    # Whether there is an intercept; in the PyMC model it belongs to centred predictors
     intercept: bool
-    groups: tuple[GroupEffects, ...]
-    points: tuple[str, ...]
+    groups: tuple[GroupEffects, ...]  # the group-specific terms
+    points: tuple[str, ...]  # labels of the points of an ordinal response that occur
 
     @property
     def mean(self) -> Any:

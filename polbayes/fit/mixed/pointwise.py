@@ -24,39 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pointwise:
-    """What the likelihood of every row depends on.
+    """What the likelihood of every row depends on."""
 
-    Parameters
-    ----------
-    family
-        Of the spec.
-    matrix
-        ``[row, coefficient]`` predictors, with a column of ones where there is an intercept.
-    coefficients
-        ``[draw, coefficient]``.
-    at
-        For every term of every group ``[row]`` the effect that enters.
-    times
-        And what it is multiplied with, ``[row]``.
-    effects
-        ``[draw, effect]``.
-    own
-        ``[draw]`` sigma or phi, or ``[draw, threshold]`` thresholds; empty for other families.
-    answers
-        ``[row]`` the response; for ordinal families the number of the point.
-    trials
-        ``[row]`` answers in the row.
-    """
-
-    family: MixedFamily
+    family: MixedFamily  # of the spec
+    # [row, coefficient] predictors, with a column of ones where there is an intercept
     matrix: np.ndarray
-    coefficients: np.ndarray
-    at: tuple[np.ndarray, ...]
-    times: tuple[np.ndarray, ...]
-    effects: np.ndarray
+    coefficients: np.ndarray  # [draw, coefficient]
+    at: tuple[np.ndarray, ...]  # for every term of every group [row] the effect that enters
+    times: tuple[np.ndarray, ...]  # and what it is multiplied with, [row]
+    effects: np.ndarray  # [draw, effect]
+    # [draw] sigma or phi, or [draw, threshold] thresholds; empty for other families
     own: np.ndarray
-    answers: np.ndarray
-    trials: np.ndarray
+    answers: np.ndarray  # [row] the response; for ordinal families the number of the point
+    trials: np.ndarray  # [row] answers in the row
 
     def log_likelihood(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return ``[row, draw]`` the log-likelihood of some of the rows."""

@@ -23,24 +23,15 @@ _SQUEEZE = 1000.0
 
 @dataclass(frozen=True)
 class Rows:
-    """What a mixed model is fitted to.
+    """What a mixed model is fitted to."""
 
-    Parameters
-    ----------
-    frame
-        One row an answer, or for family binomial one row a distinct combination of
-        predictors: the variables of the formula, that of `MixedSpec.by`, the response
-        (`RESPONSE`), for binomial its number of trials (`TRIALS`), and for the k-th
-        group-specific term the level, as ``polbayes_group{k}``.
-    points
-        Labels of the points of an ordinal response, from lowest to highest.
-    notes
-        Sentences that say what was left out, and how much.
-    """
-
+    # One row an answer, or for family binomial one row a distinct combination of predictors: the
+    # variables of the formula, that of `MixedSpec.by`, the response (`RESPONSE`), for binomial its
+    # number of trials (`TRIALS`), and for the k-th group-specific term the level, as
+    # polbayes_group{k}
     frame: "pd.DataFrame"
-    points: tuple[str, ...]
-    notes: tuple[str, ...]
+    points: tuple[str, ...]  # labels of the points of an ordinal response, from lowest to highest
+    notes: tuple[str, ...]  # sentences that say what was left out, and how much
 
 
 def group_column(number: int) -> str:

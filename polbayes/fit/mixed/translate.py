@@ -34,18 +34,10 @@ _Step = tuple[_Place, float, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class _Move:
-    """What a group-specific term shares with the common part.
+    """What a group-specific term shares with the common part."""
 
-    Parameters
-    ----------
-    effects
-        Variable with its effects, and the column of them where it has several.
-    steps
-        The coefficients that change with them.
-    """
-
-    effects: _Place
-    steps: tuple[_Step, ...]
+    effects: _Place  # variable with its effects, and the column of them where it has several
+    steps: tuple[_Step, ...]  # the coefficients that change with them
 
 
 def translate(model: MixedModel, drawn: "xr.Dataset", *, seed: int) -> "xr.Dataset":

@@ -29,17 +29,10 @@ DISCRIMINATION = "discrimination: item"
 
 @dataclass(frozen=True)
 class Plan:
-    """How many questions to ask of each model.
+    """How many questions to ask of each model."""
 
-    Parameters
-    ----------
-    items
-        Items on the dimension, or on all dimensions where these are measured together.
-    wordings, prefixes, runs
-        Wordings of each item, prefixes with each wording, answers to each of these.
-    """
-
-    items: float
+    items: float  # items on the dimension, or on all dimensions where these are measured together
+    # Wordings of each item, prefixes with each wording, answers to each of these
     wordings: float = 1.0
     prefixes: float = 1.0
     runs: float = 1.0
@@ -52,64 +45,33 @@ class Plan:
 
 @dataclass(frozen=True)
 class Source:
-    """A source of error in the scores, draw by draw.
+    """A source of error in the scores, draw by draw."""
 
-    Parameters
-    ----------
-    name
-        The term's.
-    facets
-        Which of ``item, variant, prefix, run`` its effects differ by.
-    relative
-        Whether its effects differ between models.
-    variance
-        ``[draw, measure]`` variance in one answer, averaged over models.
-    own
-        ``[draw, measure]`` variance in the scores of the design at hand, averaged likewise.
-    by_model
-        ``[draw, model, measure]`` the same for each model.
-    asked
-        Whether it adds to agreement, so that it cancels between statements keyed both ways.
-    planned
-        Whether more levels of the facets would average it out as they do for independent
-        effects; where this is not known every design is given what the one at hand has.
-    """
-
-    name: str
-    facets: frozenset[str]
-    relative: bool
-    variance: np.ndarray
+    name: str  # the term's
+    facets: frozenset[str]  # which of item, variant, prefix, run its effects differ by
+    relative: bool  # whether its effects differ between models
+    variance: np.ndarray  # [draw, measure] variance in one answer, averaged over models
+    # [draw, measure] variance in the scores of the design at hand, averaged likewise
     own: np.ndarray
-    by_model: np.ndarray
+    by_model: np.ndarray  # [draw, model, measure] the same for each model
+    # Whether it adds to agreement, so that it cancels between statements keyed both ways
     asked: bool = False
+    # Whether more levels of the facets would average it out as they do for independent effects;
+    # where this is not known every design is given what the one at hand has
     planned: bool = True
 
 
 @dataclass(frozen=True)
 class Scores:
-    """The variance of universe scores, and the sources of error beside it.
+    """The variance of universe scores, and the sources of error beside it."""
 
-    Parameters
-    ----------
-    measures
-        The dimensions and their mean.
-    universe
-        ``[draw, measure]`` variance of the models' universe scores.
-    sources
-        Of error.
-    gain
-        ``[draw, measure]`` change of a score with theta: the mean discrimination.
-    slope
-        ``[draw, model, measure]`` change of the expected answer on [-1, 1] with the predictor.
-    fixed_prefixes
-        Whether the prefixes are all that matter, and not a sample of prefixes.
-    """
-
-    measures: tuple[str, ...]
-    universe: np.ndarray
-    sources: tuple[Source, ...]
-    gain: np.ndarray
+    measures: tuple[str, ...]  # the dimensions and their mean
+    universe: np.ndarray  # [draw, measure] variance of the models' universe scores
+    sources: tuple[Source, ...]  # of error
+    gain: np.ndarray  # [draw, measure] change of a score with theta: the mean discrimination
+    # [draw, model, measure] change of the expected answer on [-1, 1] with the predictor
     slope: np.ndarray
+    # Whether the prefixes are all that matter, and not a sample of prefixes
     fixed_prefixes: bool = False
 
     def is_fixed(self, source: Source) -> bool:

@@ -40,20 +40,12 @@ LogLikelihood = Callable[["slice | np.ndarray"], np.ndarray]
 
 @dataclass(frozen=True)
 class Loo:
-    """What leaving out one cell at a time comes to.
+    """What leaving out one cell at a time comes to."""
 
-    Parameters
-    ----------
-    part
-        ``answers``, or ``validity`` for whether answers were usable.
-    cells
-        One row a cell: its variables, ``observed`` (what was answered, as text), ``n``
-        (answers), ``elpd`` (expected log predictive density), ``p_loo`` (by how much the cell's
-        own part in the posterior raises it), ``pareto_k`` and ``integrated`` (whether an effect
-        of this cell alone was integrated out).
-    """
-
-    part: str
+    part: str  # answers, or validity for whether answers were usable
+    # One row a cell: its variables, observed (what was answered, as text), n (answers), elpd
+    # (expected log predictive density), p_loo (by how much the cell's own part in the posterior
+    # raises it), pareto_k and integrated (whether an effect of this cell alone was integrated out)
     cells: "pd.DataFrame"
 
     @property

@@ -28,76 +28,39 @@ TOTAL = "total"
 
 @dataclass(frozen=True)
 class Term:
-    """A term of the predictor as a source of error in the models' scores.
+    """A term of the predictor as a source of error in the models' scores."""
 
-    Parameters
-    ----------
-    name
-        As its scales are called in the posterior, ``"part: factors"``.
-    facets
-        Which of item, variant and prefix its levels differ by.
-    planned
-        Whether it is known how more levels of the facets would average it out.
-    asked
-        Whether it adds to agreement, and not to leaning.
-    relative
-        Whether it differs between models, and so disturbs their comparison.
-    absorbed
-        Whether its mean over what was asked of a model is part of that model's theta.
-    scales
-        Positions of its standard deviations in the vector of scales.
-    left
-        ``[scale, model, dimension or total]`` what is left in a model's score of the variance
-        that belongs to each scale; NaN where a model was asked nothing.
-    single
-        ``[scale, dimension or total]`` the same for one answer.
-    """
-
-    name: str
-    facets: frozenset[str]
-    planned: bool
-    asked: bool
-    relative: bool
-    absorbed: bool
-    scales: np.ndarray
+    name: str  # as its scales are called in the posterior, "part: factors"
+    facets: frozenset[str]  # which of item, variant and prefix its levels differ by
+    planned: bool  # whether it is known how more levels of the facets would average it out
+    asked: bool  # whether it adds to agreement, and not to leaning
+    relative: bool  # whether it differs between models, and so disturbs their comparison
+    absorbed: bool  # whether its mean over what was asked of a model is part of that model's theta
+    scales: np.ndarray  # positions of its standard deviations in the vector of scales
+    # [scale, model, dimension or total] what is left in a model's score of the variance that
+    # belongs to each scale; NaN where a model was asked nothing
     left: np.ndarray
-    single: np.ndarray
+    single: np.ndarray  # [scale, dimension or total] the same for one answer
 
 
 @dataclass(frozen=True)
 class Study:
-    """What was asked of whom.
+    """What was asked of whom."""
 
-    Parameters
-    ----------
-    models, dimensions
-        Their labels; `dimensions` without the total.
-    items
-        Labels of the items of each dimension.
-    terms
-        All terms but those of theta.
-    left
-        By ``item``, ``wording``, ``prefix``, ``cell`` and ``answer``, ``[model, dimension or
-        total]`` what is left in a model's score of the variance of effects of each of these:
-        one over their number where they have the same weight.
-    balanced
-        Whether both keyings were asked of every model on every dimension.
-    levels
-        Numbers of ``items``, ``prefixes`` and, for the item with most of them, ``wordings``.
-    repeatable
-        Whether the same question can have different answers.
-    signed
-        Whether discriminations have either sign, and difficulties are not multiplied with them.
-    """
-
+    # Their labels; `dimensions` without the total
     models: tuple[str, ...]
     dimensions: tuple[str, ...]
-    items: Mapping[str, tuple[str, ...]]
-    terms: tuple[Term, ...]
+    items: Mapping[str, tuple[str, ...]]  # labels of the items of each dimension
+    terms: tuple[Term, ...]  # all terms but those of theta
+    # By item, wording, prefix, cell and answer, [model, dimension or total] what is left in a
+    # model's score of the variance of effects of each of these: one over their number where they
+    # have the same weight
     left: Mapping[str, np.ndarray]
-    balanced: bool
+    balanced: bool  # whether both keyings were asked of every model on every dimension
+    # Numbers of items, prefixes and, for the item with most of them, wordings
     levels: Mapping[str, int]
-    repeatable: bool
+    repeatable: bool  # whether the same question can have different answers
+    # Whether discriminations have either sign, and difficulties are not multiplied with them
     signed: bool
 
     @property
@@ -108,23 +71,15 @@ class Study:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weight of every cell in the score of its model on its dimension.
+    """The weight of every cell in the score of its model on its dimension."""
 
-    Parameters
-    ----------
-    models, dimensions
-        Labels in the order of the dataset.
-    model, dimension
-        ``[cell]`` numbers of the labels.
-    weight
-        ``[cell]``, adding up to 1 within each model and dimension; 0 where nothing usable
-        was answered.
-    """
-
+    # Labels in the order of the dataset
     models: tuple[str, ...]
     dimensions: tuple[str, ...]
+    # [cell] numbers of the labels
     model: np.ndarray
     dimension: np.ndarray
+    # [cell], adding up to 1 within each model and dimension; 0 where nothing usable was answered
     weight: np.ndarray
 
     @property

@@ -27,38 +27,20 @@ PARTS = ("answers", "validity")
 
 @dataclass(frozen=True)
 class Likelihood:
-    """One of a model's likelihoods at the cells that have something to say about it.
+    """One of a model's likelihoods at the cells that have something to say about it."""
 
-    Parameters
-    ----------
-    part
-        ``answers`` or ``validity``.
-    kind
-        Observation model (`polbayes.fit.density.kernel`).
-    at
-        ``[cell]`` rows of the model's cells.
-    answers
-        ``[cell, column]`` as the kernel takes them.
-    constant
-        ``[cell]`` what the kernel leaves out: the logarithm of the multinomial coefficient of
-        counts, or the Jacobian that turns a density of logit(y) into one of y.
-    gathering
-        Which effects enter each cell, without those that are integrated out.
-    own_scale
-        ``[cell, scale]`` what the squares of the scales are multiplied with to give the variance
-        of the effects that are integrated out.
-    coder
-        Who read the answers, where what was read may be wrong.
-    """
-
-    part: str
-    kind: int
-    at: np.ndarray
-    answers: np.ndarray
+    part: str  # answers or validity
+    kind: int  # observation model (`polbayes.fit.density.kernel`)
+    at: np.ndarray  # [cell] rows of the model's cells
+    answers: np.ndarray  # [cell, column] as the kernel takes them
+    # [cell] what the kernel leaves out: the logarithm of the multinomial coefficient of counts, or
+    # the Jacobian that turns a density of logit(y) into one of y
     constant: np.ndarray
-    gathering: Gathering
+    gathering: Gathering  # which effects enter each cell, without those that are integrated out
+    # [cell, scale] what the squares of the scales are multiplied with to give the variance of the
+    # effects that are integrated out
     own_scale: np.ndarray
-    coder: Coder | None = None
+    coder: Coder | None = None  # who read the answers, where what was read may be wrong
 
     @property
     def integrated(self) -> np.ndarray:
@@ -68,26 +50,14 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws as matrices.
+    """Draws as matrices."""
 
-    Parameters
-    ----------
-    effects
-        ``[draw, effect]``.
-    gaps
-        ``[draw, gap]`` distances of the cutpoints; no columns where there are none.
-    scales
-        ``[draw, scale]``.
-    readings
-        ``[draw, number]`` from which confusion matrices are made; no columns where there are none.
-    tails
-        ``[draw, tail]`` degrees of freedom of t distributions; no columns where there are none.
-    """
-
-    effects: np.ndarray
-    gaps: np.ndarray
-    scales: np.ndarray
+    effects: np.ndarray  # [draw, effect]
+    gaps: np.ndarray  # [draw, gap] distances of the cutpoints; no columns where there are none
+    scales: np.ndarray  # [draw, scale]
+    # [draw, number] from which confusion matrices are made; no columns where there are none
     readings: np.ndarray
+    # [draw, tail] degrees of freedom of t distributions; no columns where there are none
     tails: np.ndarray
 
 

@@ -28,59 +28,34 @@ _EXTREME = 0.05
 
 @dataclass(frozen=True)
 class Answers:
-    """One set of answers, observed or replicated, summed within cells.
+    """One set of answers, observed or replicated, summed within cells."""
 
-    Parameters
-    ----------
-    agree, disagree
-        ``[cell]`` answers that agree and that disagree; for answer probabilities R+ and 1 - R+, 0
-        where there is none.
-    extreme
-        ``[cell]`` answers that leave hardly any doubt; of answer probabilities only.
-    n
-        ``[cell]`` answers with a stance.
-    asked
-        ``[cell]`` answers, usable or not.
-    usable
-        ``[cell]`` usable answers; of answer probabilities that of all usable answers together.
-    same, pairs
-        ``[cell]`` pairs of answers to the same question that are the same, and all pairs.
-    """
-
+    # [cell] answers that agree and that disagree; for answer probabilities R+ and 1 - R+, 0 where
+    # there is none
     agree: np.ndarray
     disagree: np.ndarray
-    extreme: np.ndarray
-    n: np.ndarray
-    asked: np.ndarray
+    extreme: np.ndarray  # [cell] answers that leave hardly any doubt; of answer probabilities only
+    n: np.ndarray  # [cell] answers with a stance
+    asked: np.ndarray  # [cell] answers, usable or not
+    # [cell] usable answers; of answer probabilities that of all usable answers together
     usable: np.ndarray
+    # [cell] pairs of answers to the same question that are the same, and all pairs
     same: np.ndarray
     pairs: np.ndarray
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A share of answers in each of some groups of cells.
+    """A share of answers in each of some groups of cells."""
 
-    Parameters
-    ----------
-    name
-        Name in the tables.
-    what
-        ``agree``, ``neutral``, ``extreme`` or ``usable`` for a share of answers; ``repeated`` for
-        the share of pairs of answers to one question that are the same; ``wordings`` for how far
-        the wordings of an item are apart.
-    labels
-        ``[group]`` what the groups are.
-    index
-        ``[cell]`` group; for ``wordings`` the wording of an item by a model.
-    item, model
-        For ``wordings``, ``[wording]`` item and ``[item]`` group.
-    """
-
-    name: str
+    name: str  # name in the tables
+    # agree, neutral, extreme or usable for a share of answers; repeated for the share of pairs of
+    # answers to one question that are the same; wordings for how far the wordings of an item are
+    # apart
     what: str
-    labels: "pd.DataFrame"
-    index: np.ndarray
+    labels: "pd.DataFrame"  # [group] what the groups are
+    index: np.ndarray  # [cell] group; for wordings the wording of an item by a model
+    # For wordings, [wording] item and [item] group
     item: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
     model: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
 

@@ -21,24 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BoundCommon:
-    """The common part of a formula on given data.
+    """The common part of a formula on given data."""
 
-    Parameters
-    ----------
-    names
-        Columns of the design matrix, e.g. ``"dimension[economic]"``.
-    terms
-        For each column the term it belongs to.
-    matrix
-        ``[row, column]`` design matrix, one row for each distinct combination of predictors.
-    index
-        ``[cell]`` row of each cell.
-    """
-
-    names: tuple[str, ...]
-    terms: tuple[str, ...]
+    names: tuple[str, ...]  # columns of the design matrix, e.g. "dimension[economic]"
+    terms: tuple[str, ...]  # for each column the term it belongs to
+    # [row, column] design matrix, one row for each distinct combination of predictors
     matrix: np.ndarray
-    index: np.ndarray
+    index: np.ndarray  # [cell] row of each cell
 
 
 @dataclass(frozen=True)
