@@ -61,13 +61,7 @@ class Coder:
         return len(self.tables), len(self.points), len(self.edges) + 1
 
     def table_of(self, model: str) -> int:
-        """Return which confusion matrix is a model's.
-
-        Parameters
-        ----------
-        model
-            Its name.
-        """
+        """Return which confusion matrix is a model's."""
         return self.tables.index(model if model in self.tables else "")
 
     def confusion(self) -> np.ndarray:
@@ -99,19 +93,9 @@ class Readings:
     odds: np.ndarray
 
     def as_coded(self, p: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """Turn the probabilities of points into those of how an answer that is read is read.
+        """Turn ``[cell, point]`` probabilities into those of how an answer that is read is read.
 
-        Parameters
-        ----------
-        p
-            ``[cell, point]``.
-        numbers
-            One draw of the variables of `polbayes.fit.coder_errors.confusion`.
-
-        Returns
-        -------
-        numpy.ndarray
-            ``[cell, point]``; rows sum to 1.
+        `numbers` is one draw of the variables of `polbayes.fit.coder_errors.confusion`.
         """
         tables, points, bins = self.coder.sizes
         whole = confusion.expand(numbers, tables, points, bins)
@@ -247,15 +231,8 @@ def _exact_codes(data: "xr.Dataset") -> list[int]:
 def odds_of_none(counts: np.ndarray, table: np.ndarray) -> float:
     """Estimate how many answers without a point a model gave for every one with.
 
-    The likeliest mixture of the rows of a confusion matrix, by the EM algorithm (Dempster, Laird
-    and Rubin 1977).
-
-    Parameters
-    ----------
-    counts
-        ``[class]`` how often the model's answers were read as each point, and as none.
-    table
-        ``[point, class]`` the confusion matrix.
+    The likeliest mixture of the rows of a confusion matrix ``[point, class]``, given how often
+    answers were read as each ``[class]``, by EM (Dempster, Laird and Rubin 1977).
     """
     shares = np.full(len(table), 1 / len(table))
     for _ in range(_ROUNDS):

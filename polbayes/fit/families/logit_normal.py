@@ -9,15 +9,7 @@ from polbayes.fit.families.base import Moments, Numbers
 
 
 class LogitNormal(Numbers):
-    """logit(y) ~ Normal(eta, sigma).
-
-    Attributes
-    ----------
-    nodes, weights
-        ``[node]`` to average over the residual, at scale 1.
-    residual
-        Variance of the residual at scale 1.
-    """
+    """logit(y) ~ Normal(eta, sigma)."""
 
     name = "logit_normal"
     responses = ("r_plus",)
@@ -29,6 +21,7 @@ class LogitNormal(Numbers):
     sharp_link = "logit({response}) ~ Normal(κ · η, κ · σ)"
     validity = "logit(p_agree + p_disagree) ~ Normal(validity, τ)"
     texts: ClassVar = {"sigma": "σ = exp(sigma)", "validity_sigma": "τ = exp(validity_sigma)"}
+    # ``[node]`` to average over the residual, at scale 1, and its variance there.
     # The trapezoidal rule, which for wide residuals is far more exact than as many nodes of Gauss
     # and Hermite (error below 1e-7 to a standard deviation of 3, 3e-5 at 5).
     nodes = np.linspace(-5.25, 5.25, 31)

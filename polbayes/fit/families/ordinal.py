@@ -11,18 +11,11 @@ from polbayes.fit.families.base import Family, Moments
 
 
 def cutpoints(gaps: Sequence[Any] | np.ndarray, width: Any) -> list[Any]:
-    """Return the cutpoints. Their middle is 0, because the predictor has the intercept.
+    """Return the cutpoints from the K - 2 distances between neighbours and a factor of these.
 
-    With an even number of points the cutpoint in the middle is 0, so that agreeing and
-    disagreeing are equally likely at ``eta = 0``; with an odd number the two cutpoints
+    Their middle is 0, because the predictor has the intercept: with an even number of points
+    agreeing and disagreeing are equally likely at ``eta = 0``, with an odd number the cutpoints
     around the neutral point are equally far from 0. The width moves none of that.
-
-    Parameters
-    ----------
-    gaps
-        Distances between neighbouring cutpoints, K - 2 positive numbers.
-    width
-        ``[cell]`` factor by which the distances differ between cells, or 1.
     """
     raw = np.concatenate([[0.0], np.cumsum(gaps)])
     middle = (raw[(len(raw) - 1) // 2] + raw[len(raw) // 2]) / 2

@@ -97,17 +97,8 @@ def _note(fit: RemlFit, *, grouped: bool) -> str:
 def reml(x: np.ndarray, y: np.ndarray, group: np.ndarray, *, intercept: bool) -> RemlFit:
     """Fit a linear model with an intercept that varies by group, by REML.
 
-    Parameters
-    ----------
-    x
-        ``[row, coefficient]`` predictors, of full rank and fewer than rows; a column of ones
-        among them where `intercept` is true, the first.
-    y
-        ``[row]`` response.
-    group
-        ``[row]`` number of each row's group, from 0; empty where there are none.
-    intercept
-        Whether the first predictor is the intercept.
+    `x` is ``[row, coefficient]``, of full rank and with fewer columns than rows, the first of ones
+    where `intercept` is true; `group` is ``[row]``, from 0, empty where there are none.
     """
     # Centred, the sums keep their digits; `turn` and `centre` turn the intercept back.
     turn, centre = np.eye(x.shape[1]), np.zeros(x.shape[1])

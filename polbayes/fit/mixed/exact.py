@@ -63,13 +63,7 @@ class Conditional:
 
 
 def check_exact(spec: MixedSpec) -> None:
-    """Refuse a spec whose posterior cannot be drawn from exactly.
-
-    Raises
-    ------
-    UserError
-        Naming what is in the way.
-    """
+    """Refuse a spec whose posterior cannot be drawn from exactly."""
     groups = spec.formula.groups
     fits = spec.distribution.normal and len(groups) <= 1 and all(g.expr == "1" for g in groups)
     if not fits:
@@ -91,14 +85,10 @@ def check_exact(spec: MixedSpec) -> None:
 def draw(
     model: MixedModel, config: "SamplerConfig", *, seed: int
 ) -> tuple["xr.Dataset", "xr.Dataset"]:
-    """Draw from the posterior of a model that `check_exact` lets through.
+    """Draw from the posterior of a model that `check_exact` lets through: posterior and statistics.
 
-    Returns
-    -------
-    posterior, sample_stats : xarray.Dataset
-        As a sampler gives them, ``[chain, draw, ...]``. Draws come in pairs that mirror each
-        other at the posterior mean given sigma and tau, so that means of coefficients have
-        hardly any Monte Carlo error.
+    Draws come in pairs that mirror each other at the posterior mean given sigma and tau, so that
+    means of coefficients have hardly any Monte Carlo error.
     """
     import xarray as xr
 
@@ -181,14 +171,8 @@ def sums_of(
 ) -> Sums:
     """Add up predictors ``[row, coefficient]`` and response ``[row]``.
 
-    Parameters
-    ----------
-    x, y
-        The data.
-    group
-        ``[row]`` number of each row's group; empty where there are none.
-    precision, mean
-        ``[coefficient]`` of the normal priors.
+    `group` is ``[row]``, empty without groups; `precision` and `mean`, ``[coefficient]``, are those
+    of the normal priors.
     """
     groups = int(group.max()) + 1 if len(group) else 0
     rows = np.bincount(group, minlength=groups).astype(float)
@@ -204,13 +188,7 @@ def sums_of(
 def conditional(sums: Sums, log_sigma: np.ndarray, log_tau: np.ndarray) -> Conditional:
     """Return the posterior of the coefficients at points of sigma and tau.
 
-    Parameters
-    ----------
-    sums
-        The data. With flat priors the density is the restricted likelihood (REML), up to a
-        constant.
-    log_sigma, log_tau
-        ``[point]``.
+    With flat priors the density is the restricted likelihood (REML), up to a constant.
     """
     size = sums.xx.shape[0]
     sigma2, tau2 = np.exp(2 * log_sigma)[:, None], np.exp(2 * log_tau)[:, None]

@@ -44,13 +44,7 @@ class MixedFit:
 def checked_strata(
     data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True
 ) -> list[tuple[str, Rows]]:
-    """Gather the rows of a dataset and check that they identify a spec.
-
-    Raises
-    ------
-    UserError
-        If they do not, or the spec names something that is not there.
-    """
+    """Gather the rows of a dataset and check that they identify a spec."""
     split = strata(gather_rows(data, spec, answered=answered), spec)
     for name, rows in split:
         check_rows(rows, spec, stratum=name)

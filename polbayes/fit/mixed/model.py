@@ -67,20 +67,7 @@ class MixedModel:
 
 
 def build(rows: Rows, spec: MixedSpec) -> MixedModel:
-    """Build the Bambi model of a spec.
-
-    Parameters
-    ----------
-    rows
-        One stratum of `polbayes.fit.mixed.rows.strata`, checked.
-    spec
-        The spec.
-
-    Raises
-    ------
-    UserError
-        If the response never varies.
-    """
+    """Build the Bambi model of a spec for one stratum of rows, which were checked."""
     import bambi
 
     frame, points = _with_response(rows, spec)

@@ -14,23 +14,12 @@ _OWN = {"sigma": "sigma", "kappa": "phi"}
 
 
 def name_posterior(model: MixedModel, drawn: "xr.Dataset") -> "xr.Dataset":
-    """Give the posterior of a mixed model its public names.
+    """Give the posterior of a mixed model, ``[chain, draw, ...]``, its public names.
 
-    Parameters
-    ----------
-    model
-        The model that was sampled.
-    drawn
-        Draws of the variables of its PyMC model, ``[chain, draw, ...]``.
-
-    Returns
-    -------
-    xarray.Dataset
-        With dimensions ``chain, draw`` first: ``coefficient[term]``, on the link's scale and
-        for predictors as the formula has them; ``threshold[threshold_name]`` of an ordinal
-        response; ``group_sd[group_term]`` and ``group_effect[group_level]``, with coordinates
-        ``group``, ``varying`` and (effects) ``level``; ``sigma`` of a Gaussian and ``phi``, the
-        precision, of a beta response.
+    These are ``coefficient[term]``, on the link's scale and for predictors as the formula has them;
+    ``threshold[threshold_name]`` of an ordinal response; ``group_sd[group_term]`` and
+    ``group_effect[group_level]``, with coordinates ``group``, ``varying`` and (effects) ``level``;
+    ``sigma`` of a Gaussian and ``phi``, the precision, of a beta response.
     """
     import xarray as xr
 

@@ -71,11 +71,7 @@ class MixedSpec:
     def prior(self, *names: str) -> Prior | None:
         """Return the most specific of the user's priors, or None where there is none.
 
-        Parameters
-        ----------
-        names
-            Name of the term; that of the grouping factor and ``"sd"``; or, alone,
-            ``"sigma"`` or ``"phi"``.
+        `names` are that of a term; of a grouping factor and ``"sd"``; or of the own scale alone.
         """
         if names[0] in _SCALES:
             keys = [names[0]]

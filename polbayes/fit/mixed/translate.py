@@ -41,17 +41,7 @@ class _Move:
 
 
 def translate(model: MixedModel, drawn: "xr.Dataset", *, seed: int) -> "xr.Dataset":
-    """Draw anew what group-specific effects have in common with the coefficients.
-
-    Parameters
-    ----------
-    model
-        The model.
-    drawn
-        Draws of its variables, ``[chain, draw, ...]``, from any sampler.
-    seed
-        Fixes what is drawn.
-    """
+    """Draw anew what group-specific effects have in common with the coefficients."""
     rng = np.random.default_rng(seed)
     values = {str(n): v.to_numpy().copy() for n, v in drawn.data_vars.items()}
     for move in _moves(model, values):
@@ -113,10 +103,7 @@ def _moves(model: MixedModel, values: Mapping[str, np.ndarray]) -> Iterator[_Mov
 
 
 def _level(model: MixedModel) -> tuple[_Step, ...] | None:
-    """Return the step of what sets the level of all predictions, if there is such a thing.
-
-    None where its prior is not normal.
-    """
+    """Return the step of what sets the level of all predictions; None for a prior not normal."""
     if model.intercept:
         step = _step(_Place("Intercept"), 1.0, model.mean.intercept_term.prior)
     elif "threshold" in model.bambi.components:

@@ -16,16 +16,7 @@ _QUANTITIES = ("theta", "bias")
 
 
 def instrument_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.DataFrame"]:
-    """Summarise how the models lean on each instrument, where theta differs by instrument.
-
-    Parameters
-    ----------
-    posterior
-        As `polbayes.fit.posterior.naming.name_posterior` names it; with ``theta_instrument`` and
-        ``bias_instrument[model, dimension, instrument]``, or there are no tables.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-    """
+    """Summarise how the models lean on each instrument, where theta differs by instrument."""
     import pandas as pd
 
     from polbayes.fit.posterior.intervals import interval_table

@@ -16,22 +16,11 @@ if TYPE_CHECKING:
 def read_coefficients(built: "Built", drawn: "xr.Dataset") -> dict[str, Any]:
     """Read the coefficients of common terms, and the effects of groups of models, off the draws.
 
-    Parameters
-    ----------
-    built
-        The model that was sampled.
-    drawn
-        Its draws, ``[chain, draw, ...]``.
-
-    Returns
-    -------
-    dict
-        ``coefficient[term]`` with the coordinates ``coefficient_part`` and
-        ``coefficient_name`` along it: what each part's formula multiplies its columns with, on
-        the part's own scale. ``group_effect[group_level]`` with the coordinates ``part``,
-        ``group``, ``varying`` and ``group_name``: the effect of every level of a term whose
-        grouping factors are attributes of the models (a family), the models themselves not
-        among them. Each where the spec has any.
+    ``coefficient[term]``, with the coordinates ``coefficient_part`` and ``coefficient_name``, is
+    what each part's formula multiplies its columns with, on the part's own scale;
+    ``group_effect[group_level]``, with ``part``, ``group``, ``varying`` and ``group_name``, is the
+    effect of every level of a term whose grouping factors are attributes of the models (a family),
+    the models themselves not among them.
     """
     out: dict[str, Any] = {}
     if built.layout.coefficients:

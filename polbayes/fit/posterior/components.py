@@ -17,16 +17,12 @@ if TYPE_CHECKING:
 def with_variances(posterior: "xr.Dataset", built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
     """Add to a posterior what variance shares and reliability are computed from.
 
-    Returns
-    -------
-    xarray.Dataset
-        The posterior with further variables, all with ``chain, draw`` first:
-        ``effect_variance[component, model, dimension]``, the variance of the effects of each
-        term but theta's, as they are in the draw (Gelman 2005), among a model's answers on a
-        dimension; and ``answer_slope``, ``answer_variance`` and ``answer_noise[model,
-        dimension]``, `polbayes.fit.families.base.Moments` averaged over the model's answers,
-        slope and noise in the unit of the predictor; and ``repetition[model]``, the probability
-        that a model gives the same answer again, averaged likewise.
+    ``effect_variance[component, model, dimension]``, the variance of the effects of each term but
+    theta's, as they are in the draw (Gelman 2005), among a model's answers on a dimension;
+    ``answer_slope``, ``answer_variance`` and ``answer_noise[model, dimension]``,
+    `polbayes.fit.families.base.Moments` averaged over the model's answers, slope and noise in the
+    unit of the predictor; and ``repetition[model]``, the probability that a model gives the same
+    answer again, averaged likewise.
     """
     weights = weigh(built.cells)
     coords = {"model": list(weights.models), "dimension": list(weights.dimensions)}

@@ -22,17 +22,7 @@ LEFT, RIGHT, EQUAL, OPEN = "left", "right", "equal", "open"
 
 
 def contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.DataFrame":
-    """Compare every model with every other and with the centre.
-
-    Parameters
-    ----------
-    posterior
-        With ``theta``, ``lean`` and ``bias[model, dimension]`` and ``bias_total[model]``.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-    rope
-        Half the width of the region of practical equivalence on the bias scale.
-    """
+    """Compare every model with every other and with the centre, by lean, bias and theta."""
     import pandas as pd
 
     rows = []
@@ -53,16 +43,9 @@ def contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.Data
 
 
 def summary_of(draws: np.ndarray, *, level: float, rope: float) -> dict[str, float | str | None]:
-    """Summarise the draws of a difference, and decide whether it matters.
+    """Summarise the draws of a difference, negative being left, and decide whether it matters.
 
-    Parameters
-    ----------
-    draws
-        ``[draw]`` differences; negative is left.
-    level
-        Probability of the equal-tailed interval.
-    rope
-        Half the width of the region of practical equivalence; NaN for none.
+    `rope` is half the width of the region of practical equivalence; NaN for none.
     """
     if np.isnan(draws).any():
         numbers = ("estimate", "sd", "lower", "upper", "p_left")
@@ -114,13 +97,6 @@ def prefix_contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "
 
     The effect on the latent scale, a difference from the model's own average, is turned into
     one on the bias scale with the mean slope of the model's expected answers.
-
-    Parameters
-    ----------
-    posterior
-        With ``prefix_steer[model, prefix]`` and ``answer_slope[model, dimension]``.
-    level, rope
-        See `contrasts`.
     """
     import pandas as pd
 

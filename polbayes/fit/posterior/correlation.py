@@ -18,16 +18,7 @@ def correlations(
 ) -> "pd.DataFrame":
     """Summarise how leanings on one dimension go with those on another.
 
-    Parameters
-    ----------
-    posterior
-        With ``theta[model, dimension]`` and, where the spec has two correlated dimensions,
-        ``cor_theta_model``.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-    concentration
-        Parameter of the LKJ prior of the correlation; None where the spec has none between
-        the dimensions.
+    `concentration` is the parameter of the LKJ prior of the correlation; None where there is none.
     """
     import pandas as pd
 

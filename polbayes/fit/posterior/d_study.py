@@ -52,15 +52,10 @@ def check_precision(config: "PrecisionConfig") -> None:
 
 
 def precision(scores: Scores, measure: str, plans: Sequence[Plan | None]) -> dict[str, np.ndarray]:
-    """Return how precise the scores of some designs are.
+    """Return how precise the scores of some designs are: ``[draw, plan]`` by name of the measure.
 
     On the bias scale the expected answer is taken to follow the predictor linearly, with the
     mean slope of the models' answers.
-
-    Returns
-    -------
-    dict
-        ``[draw, plan]`` by name of the measure of precision.
     """
     at = scores.measures.index(measure)
     relative, absolute = (error(scores, measure, plans, relative=r) for r in (True, False))

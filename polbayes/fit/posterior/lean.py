@@ -39,22 +39,10 @@ _MIXED = 24
 
 
 def lean(built: Built, drawn: "xr.Dataset") -> Any:
-    """Return the posterior of the expected keyed stance on a new statement.
+    """Return ``[chain, draw, model, dimension]`` the expected keyed stance on a new statement.
 
-    It is averaged over prefixes like those asked, or over these where the spec has them fixed.
-
-    Parameters
-    ----------
-    built
-        The model.
-    drawn
-        Its draws, ``[chain, draw, ...]``.
-
-    Returns
-    -------
-    xarray.DataArray
-        ``[chain, draw, model, dimension]`` on [-1, 1], negative = left; NaN where a model was asked
-        nothing.
+    It is averaged over prefixes like those asked, or over these where the spec has them fixed; NaN
+    where a model was asked nothing.
     """
     import xarray as xr
 

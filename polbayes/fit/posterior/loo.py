@@ -127,17 +127,8 @@ def leave_one_out(
 ) -> list[Loo]:
     """Compute PSIS-LOO of every cell, for each likelihood of a model.
 
-    Parameters
-    ----------
-    built
-        The model.
-    drawn
-        Its draws, ``[chain, draw, ...]``.
-    integrate
-        Whether effects that enter one cell alone are integrated out first (Merkle, Furr and
-        Rabe-Hesketh 2019): leaving such a cell out leaves nothing that is known of its effect.
-    at_once
-        Log-likelihoods in memory at a time.
+    Where `integrate` is true, effects that enter one cell alone are integrated out first (Merkle,
+    Furr and Rabe-Hesketh 2019): leaving such a cell out leaves nothing that is known of its effect.
     """
     from polbayes.fit.posterior.pointwise import draws_of, likelihoods
 
@@ -164,23 +155,9 @@ def _of_part(part: "Likelihood", draws: "Draws", cells: Cells, *, chains: int, a
 def left_out(
     log_likelihood: LogLikelihood, size: int, *, chains: int, at_once: int = AT_ONCE
 ) -> dict[str, np.ndarray]:
-    """Leave out each of some independent observations, a few at a time.
+    """Leave out each of some independent observations, so many log-likelihoods at a time.
 
-    Parameters
-    ----------
-    log_likelihood
-        Gives ``[cell, draw]`` the log-likelihoods of some of the cells, chain after chain.
-    size
-        Number of cells.
-    chains
-        Number of chains.
-    at_once
-        Log-likelihoods in memory at a time.
-
-    Returns
-    -------
-    dict
-        ``elpd``, ``p_loo`` and ``pareto_k``, each ``[cell]``; see `Loo`.
+    Returns ``elpd``, ``p_loo`` and ``pareto_k``, each ``[cell]``; see `Loo`.
     """
     few = log_likelihood(np.unique(np.linspace(0, size - 1, _FOR_EFFICIENCY).astype(int)))
     efficiency, step = _efficiency(few, chains), max(at_once // few.shape[1], 1)
@@ -229,19 +206,9 @@ _CONSTANT = 1e-9
 def psis_loo(
     logp: np.ndarray, *, efficiency: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Leave out each of some independent observations.
+    """Return ``[cell]`` elpd, p_loo and Pareto k from ``[cell, draw]`` log-likelihoods; see `Loo`.
 
-    Parameters
-    ----------
-    logp
-        ``[cell, draw]`` log-likelihoods.
-    efficiency
-        Effective draws by draws, which sets how much of the tail is smoothed.
-
-    Returns
-    -------
-    elpd, p_loo, pareto_k : numpy.ndarray
-        ``[cell]``; see `Loo`.
+    `efficiency` is effective draws by draws, which sets how much of the tail is smoothed.
     """
     import arviz as az
 

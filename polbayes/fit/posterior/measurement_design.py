@@ -199,18 +199,10 @@ class _Score:
         scale: np.ndarray | None = None,
         scales: int = 1,
     ) -> np.ndarray:
-        """Return ``[scale, model, dimension or total]`` what is left.
+        """Return ``[scale, model, dimension or total]`` what is left of the variance of effects.
 
-        Parameters
-        ----------
-        effect
-            ``[cell]`` number of the effect that enters.
-        factor
-            ``[cell]`` what it is multiplied with.
-        scale
-            ``[effect]`` number of its scale; one for all when None.
-        scales
-            Number of scales.
+        `effect` is ``[cell]`` the number of the effect that enters, `factor` ``[cell]`` what it is
+        multiplied with, `scale` ``[effect]`` the number of its scale, one for all when None.
         """
         w = self.weights
         of = np.zeros(int(effect.max()) + 1, dtype=int) if scale is None else scale

@@ -28,34 +28,24 @@ if TYPE_CHECKING:
 
 
 def name_posterior(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
-    """Give the posterior its public names.
+    """Give the posterior, ``[chain, draw, ...]``, its public names; each where the spec has it.
 
-    Parameters
-    ----------
-    built
-        The model that was sampled.
-    drawn
-        Its draws, ``[chain, draw, ...]``, those of effects that were integrated out among them
-        (`polbayes.fit.sampling.imputation.with_integrated`).
+    ``theta[model, dimension]`` is the position on statements like those asked,
+    ``theta_asked[model, dimension]`` that on the statements asked; ``lean[model, dimension]``, on
+    [-1, 1], the expected keyed stance on a new statement (`polbayes.fit.posterior.lean`);
+    ``decisiveness[model]``, ``acquiescence[model]``, ``prefix_acquiescence`` and
+    ``prefix_steer[model, prefix]``, ``difficulty`` and ``discrimination[item]``,
+    ``wording[item, variant]``, ``wording_scale`` and ``prompt_scale[model]``,
+    ``prefix_scale[model, prefix_effect]``; ``bias[model, dimension]`` and ``bias_total[model]`` on
+    [-1, 1] (negative = left); where theta differs by instrument ``theta_instrument`` and
+    ``bias_instrument[model, dimension, instrument]``; ``validity[model]``, the probability of a
+    usable answer (of answer probabilities, that of all usable answers together);
+    ``scale[scale_name]``, ``nu[tail_name]`` (degrees of freedom), ``gap[middle_point]``;
+    ``confusion[coder_of, label, coded_as]``, how the coder reads answers with each stance or
+    ``none``; and what `polbayes.fit.posterior.coefficients.read_coefficients` names.
 
-    Returns
-    -------
-    xarray.Dataset
-        With dimensions ``chain, draw`` first: ``theta[model, dimension]``, the position on
-        statements like those asked; ``theta_asked[model, dimension]``, that on the statements
-        asked; ``lean[model, dimension]`` on [-1, 1], the expected keyed stance on a new statement
-        (`polbayes.fit.posterior.lean`); ``decisiveness[model]``, ``acquiescence[model]``,
-        ``prefix_acquiescence`` and ``prefix_steer[model, prefix]``,
-        ``difficulty`` and ``discrimination[item]``, ``wording[item, variant]``,
-        ``wording_scale[model]``, ``prompt_scale[model]``, ``prefix_scale[model, prefix_effect]``,
-        ``bias[model, dimension]`` and ``bias_total[model]`` on [-1, 1] (negative = left),
-        where theta differs by instrument ``theta_instrument`` and ``bias_instrument[model,
-        dimension, instrument]``, ``validity[model]``, the probability of a usable answer (of
-        answer probabilities, that of all usable answers together),
-        ``scale[scale_name]``, ``nu[tail_name]`` (degrees of freedom), ``gap[middle_point]``,
-        ``confusion[coder_of, label, coded_as]``, how the coder reads answers with each stance or
-        ``none``, and what `polbayes.fit.posterior.coefficients.read_coefficients` names; each where
-        the spec has it.
+    `drawn` holds the effects that were integrated out, too
+    (`polbayes.fit.sampling.imputation.with_integrated`).
     """
     reader = _Reader(built, drawn)
     out: dict[str, xr.DataArray] = {}
@@ -299,20 +289,10 @@ def _share_usable(built: Built, reader: _Reader) -> Any:
 def of_every_draw(
     built: Built, drawn: "xr.Dataset", function: Callable[..., np.ndarray]
 ) -> np.ndarray:
-    """Compute something of what answers follow, draw by draw.
+    """Return ``[draw, ...]`` something of what answers follow, computed draw by draw.
 
-    Parameters
-    ----------
-    built, drawn
-        The model and its draws.
-    function
-        Is given ``eta``, in which the decisiveness is a factor, and ``own``, both ``[cell]``; the
-        distances of the cutpoints; and the decisiveness, ``[cell]``.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``[draw, ...]``
+    The function is given ``eta``, in which the decisiveness is a factor, and ``own``, both
+    ``[cell]``; the distances of the cutpoints; and the decisiveness, ``[cell]``.
     """
     from polbayes.fit.density.kernel import forward, sharpness
 
@@ -327,19 +307,12 @@ def of_every_draw(
 
 
 def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
-    """Compute the posterior of the bias measure on [-1, 1].
+    """Compute the posterior of the bias measure on [-1, 1], by the names of `name_posterior`.
 
     Faulborn et al. (2025), Eq. 3: the mean of P(agree) - P(disagree) over statements of
     the right, less that over statements of the left, by two. Disagreeing with a statement
     of opposite meaning counts as agreeing. Every wording of an item has the same weight,
-    whatever was answered, so that the design is balanced.
-
-    Returns
-    -------
-    dict
-        ``bias[model, dimension]``, ``bias_total[model]`` and, where theta differs by
-        instrument, ``bias_instrument[model, dimension, instrument]``; NaN where a side has no
-        items.
+    whatever was answered, so that the design is balanced. NaN where a side has no items.
     """
     from scipy.sparse import csr_array
 

@@ -75,15 +75,7 @@ def draws_of(drawn: "xr.Dataset") -> Draws:
 
 
 def likelihoods(built: Built, *, integrate: bool = True) -> dict[str, Likelihood]:
-    """Return the likelihoods of a model by part.
-
-    Parameters
-    ----------
-    built
-        The model.
-    integrate
-        Whether effects that enter one cell alone are integrated out.
-    """
+    """Return the likelihoods of a model by part; see `leave_one_out` for `integrate`."""
     cells, out = built.cells, {}
     parts = likelihood_parts(built.layout, built.spec, cells)
     for part, (kind, answers, whole) in zip(PARTS, parts, strict=False):
@@ -166,17 +158,7 @@ def _without_own(gathering: Gathering, built: Built) -> tuple[Gathering, np.ndar
 
 
 def log_likelihood(part: Likelihood, draws: Draws, cells: slice | np.ndarray) -> np.ndarray:
-    """Return ``[cell, draw]`` the log-likelihood of some cells.
-
-    Parameters
-    ----------
-    part
-        The likelihood.
-    draws
-        The draws.
-    cells
-        Which of the likelihood's cells; the memory needed is proportional to their number.
-    """
+    """Return ``[cell, draw]`` the log-likelihood of some cells; memory grows with their number."""
     rows = np.arange(len(part.at))[cells]
     g, answers = part.gathering.at(rows), np.ascontiguousarray(part.answers[rows])
     spread = np.sqrt(draws.scales**2 @ part.own_scale[rows].T)

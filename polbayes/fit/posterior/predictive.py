@@ -218,18 +218,7 @@ def posterior_predictive(
 ) -> "pd.DataFrame":
     """Compare the observed answers with replicates from the posterior.
 
-    Parameters
-    ----------
-    built
-        The model.
-    drawn
-        Its draws, ``[chain, draw, ...]``.
-    level
-        Probability of the wider interval.
-    seed
-        Fixes the replicates.
-    most
-        Draws that are used, evenly spread.
+    `level` is the probability of the wider interval, `most` how many draws are used, evenly spread.
     """
     import pandas as pd
 

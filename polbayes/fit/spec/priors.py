@@ -79,15 +79,7 @@ class Prior:
 
 
 def log_density(prior: Prior, values: np.ndarray) -> np.ndarray:
-    """Return the log-density of values under a prior; 0 where the value is known.
-
-    Parameters
-    ----------
-    prior
-        Any but LKJ.
-    values
-        Of any shape, in the support.
-    """
+    """Return the log-density of values in the support of a prior, not LKJ; 0 for what is known."""
     from scipy import stats
 
     if prior.name == CONSTANT:

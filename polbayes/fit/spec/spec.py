@@ -137,26 +137,13 @@ class Spec:
         return "decisiveness" in self.parts
 
     def position(self, part: str) -> str:
-        """Return where a part enters the predictor.
-
-        Parameters
-        ----------
-        part
-            The part.
-        """
+        """Return where a part enters the predictor."""
         return (_SIGNED if self.signed else {}).get(part, POSITIONS[part])
 
     def prior(self, part: str, *names: str, scale: bool = False) -> Prior:
         """Return the most specific prior for a quantity of a part.
 
-        Parameters
-        ----------
-        part
-            The part.
-        names
-            Name of the term and, for group-specific ones, ``"sd"``, ``"cor"`` or ``"nu"``.
-        scale
-            Whether it must be positive.
+        `names` are that of the term and, for group-specific ones, ``"sd"``, ``"cor"`` or ``"nu"``.
         """
         kind = names[-1] if names[-1] in ("sd", "cor", "nu") else "common"
         for key in (".".join((part, *names)), f"{part}.{kind}", kind):
@@ -293,13 +280,7 @@ def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) ->
 
 
 def common_names(common: str, where: str = "analysis.parts") -> list[str]:
-    """Return the names of the common terms of a formula, as formulae has them.
-
-    Raises
-    ------
-    UserError
-        If the text is not a formula.
-    """
+    """Return the names of the common terms of a formula, as formulae has them."""
     from formulae import model_description
     from formulae.parser import ParseError
     from formulae.scanner import ScanError
