@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from polbayes.fit.posterior.intervals import interval_table
+from polbayes.fit.posterior.intervals import coverage_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,14 +46,7 @@ def summarise(posterior: "xr.Dataset", *, level: float) -> dict[str, "pd.DataFra
 
 def _table(values: "xr.DataArray", level: float) -> "pd.DataFrame":
     """Summarise a variable; quantities that a stratum does not have are left out."""
-    plain = values.drop_vars([c for c in values.coords if c not in values.dims])
-    single = plain.ndim == 2
-    table = interval_table(
-        plain.expand_dims(one=[0], axis=2) if single else plain, level, left=True
-    )
-    table = table.drop(columns=["one"] if single else []).rename(columns={"level": "coverage"})
-    table["p_positive"] = 1 - table.pop("p_left")
-    return table.dropna(subset="estimate")
+    return coverage_table(values, level).dropna(subset="estimate")
 
 
 def _with_pieces(

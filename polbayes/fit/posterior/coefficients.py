@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polbayes.fit.posterior.intervals import coverage_table
 from polbayes.fit.spec.centring import attributes_of
 
 if TYPE_CHECKING:
@@ -79,11 +80,7 @@ def coefficient_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.D
 def _table(values: "xr.DataArray", names: dict[str, str], level: float) -> "pd.DataFrame":
     import pandas as pd
 
-    from polbayes.fit.posterior.intervals import interval_table
-
-    plain = values.drop_vars([c for c in values.coords if c not in values.dims])
-    table = interval_table(plain, level, left=True).rename(columns={"level": "coverage"})
-    table["p_positive"] = 1 - table.pop("p_left")
+    table = coverage_table(values, level)
     about = pd.DataFrame({new: values[old].values for old, new in names.items()})
     numbers = ["estimate", "sd", "lower", "upper", "p_positive", "coverage"]
     return pd.concat([about, table[numbers]], axis=1)

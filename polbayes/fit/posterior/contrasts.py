@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polbayes.fit.posterior.intervals import summary
+
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
@@ -52,19 +54,16 @@ def summary_of(draws: np.ndarray, *, level: float, rope: float) -> dict[str, flo
         regions = ("rope", "p_inside", "p_left_of_rope", "p_right_of_rope")
         absent = dict.fromkeys((*numbers, *regions), np.nan)
         return {**absent, "decision": None, "level": level}
-    lower, upper = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2))
+    found = summary(draws, level)
     region = not np.isnan(rope)
     return {
-        "estimate": float(draws.mean()),
-        "sd": float(draws.std(ddof=1)),
-        "lower": float(lower),
-        "upper": float(upper),
+        **found,
         "p_left": float((draws < 0).mean()),
         "rope": rope,
         "p_inside": float((np.abs(draws) <= rope).mean()) if region else np.nan,
         "p_left_of_rope": float((draws < -rope).mean()) if region else np.nan,
         "p_right_of_rope": float((draws > rope).mean()) if region else np.nan,
-        "decision": decide(float(lower), float(upper), rope) if region else None,
+        "decision": decide(found["lower"], found["upper"], rope) if region else None,
         "level": level,
     }
 

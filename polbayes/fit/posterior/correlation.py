@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polbayes.fit.posterior.intervals import flat, summary, tails
+
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
@@ -22,8 +24,7 @@ def correlations(
     """
     import pandas as pd
 
-    theta = posterior["theta"].transpose("chain", "draw", "model", "dimension").to_numpy()
-    theta = theta.reshape(-1, *theta.shape[2:])
+    theta = flat(posterior["theta"].transpose("chain", "draw", "model", "dimension"))
     names = [str(d) for d in posterior["dimension"].values]
     rows = []
     for one, two in combinations(range(len(names)), 2):
@@ -48,21 +49,13 @@ def _pearson(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _summary(draws: np.ndarray, level: float) -> dict[str, float]:
-    lower, upper = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2))
-    return {
-        "estimate": float(draws.mean()),
-        "sd": float(draws.std(ddof=1)),
-        "lower": float(lower),
-        "upper": float(upper),
-        "level": level,
-        "p_positive": float((draws > 0).mean()),
-    }
+    above = float((draws > 0).mean())
+    return {**summary(draws, level), "level": level, "p_positive": above}
 
 
 def _prior(concentration: float, level: float) -> dict[str, float]:
     """Return the interval of a correlation under LKJ(eta): on (-1, 1), Beta(eta, eta)."""
     from scipy.stats import beta
 
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    lower, upper = 2 * beta.ppf(tails, concentration, concentration) - 1
+    lower, upper = 2 * beta.ppf(tails(level), concentration, concentration) - 1
     return {"prior_lower": float(lower), "prior_upper": float(upper)}

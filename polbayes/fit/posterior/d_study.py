@@ -15,6 +15,7 @@ from polbayes.fit.posterior.generalizability import (
     error,
     own_plan,
 )
+from polbayes.fit.posterior.intervals import summary, tails
 from polbayes.fit.posterior.measurement_design import Study, average
 
 if TYPE_CHECKING:
@@ -81,10 +82,12 @@ def reliability(scores: Scores, study: Study, *, level: float) -> "pd.DataFrame"
         if np.isnan(scores.universe[:, at]).any():
             continue
         plan = own_plan(study, dimension)
-        about = {"n_models": len(study.models)} | {n: getattr(plan, n) for n in NUMBERS}
+        about = {"level": level, "n_models": len(study.models)} | {
+            n: getattr(plan, n) for n in NUMBERS
+        }
         for name, draws in precision(scores, dimension, [None]).items():
             place = {"dimension": dimension, "measure": name, "model": None}
-            rows.append(place | _interval(draws[:, 0], level) | about)
+            rows.append(place | summary(draws[:, 0], level) | about)
         by_model = sum(s.by_model for s in scores.sources if not scores.is_fixed(s))
         for k, model in enumerate(study.models):
             root = np.sqrt(np.asarray(by_model)[:, k, at])
@@ -95,7 +98,7 @@ def reliability(scores: Scores, study: Study, *, level: float) -> "pd.DataFrame"
             for name, draws in own.items():
                 if np.isfinite(draws).all():
                     place = {"dimension": dimension, "measure": name, "model": model}
-                    rows.append(place | _interval(draws, level) | about)
+                    rows.append(place | summary(draws, level) | about)
     return pd.DataFrame(rows).assign(balanced=study.balanced)
 
 
@@ -122,7 +125,7 @@ def d_study(
         found = precision(thinned, dimension, [Plan(*numbers) for numbers in plans])
         for name, draws in found.items():
             table[name] = draws.mean(axis=0)
-            bounds = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2), axis=0)
+            bounds = np.quantile(draws, tails(level), axis=0)
             table[f"{name}_lower"], table[f"{name}_upper"] = bounds
         draws, upwards = found[config.measure], config.measure in COEFFICIENTS
         good = draws >= config.wanted if upwards else draws <= config.wanted
@@ -173,14 +176,3 @@ def _plans(own: dict[str, int], grid: "GridConfig", known: Iterable[str]) -> lis
         for number in (max(1, own[name] // 2), 2 * own[name], 4 * own[name]):
             found.add(tuple((own | {name: number}).values()))
     return sorted(found)
-
-
-def _interval(draws: np.ndarray, level: float) -> dict[str, float]:
-    lower, upper = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2))
-    return {
-        "estimate": float(draws.mean()),
-        "sd": float(draws.std(ddof=1)),
-        "lower": float(lower),
-        "upper": float(upper),
-        "level": level,
-    }

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polbayes.fit.posterior.intervals import flat
 from polbayes.fit.posterior.measurement_design import Study, Term, average, spread
 
 if TYPE_CHECKING:
@@ -153,24 +154,20 @@ def scores_of(
     """
     if len(study.models) < 2:
         return None
-    theta = _flat(posterior["theta"].transpose("chain", "draw", "model", "dimension"))
+    theta = flat(posterior["theta"].transpose("chain", "draw", "model", "dimension"))
     centre, steepness, gain = _discriminations(posterior, study, len(theta))
-    level = theta * centre[:, None]
-    whole = [level, level.mean(axis=-1, keepdims=True)] if _several(study) else [level]
-    universe = spread(np.concatenate(whole, axis=-1), axis=1)
+    universe = spread(_with_total(theta * centre[:, None]), axis=1)
     sources = [_of_term(term, posterior) for term in study.terms]
-    squares = spread(theta, axis=1)
-    squares = np.column_stack([squares, squares.mean(axis=1)]) if _several(study) else squares
+    squares = _with_total(spread(theta, axis=1))
     if "discrimination" in posterior:
         if not study.signed:
             sources = [_steeper(s, gain, steepness) if _difficulty(s) else s for s in sources]
-        middle = average(theta, axis=1) ** 2
-        middle = np.column_stack([middle, middle.mean(axis=1)]) if _several(study) else middle
+        middle = _with_total(average(theta, axis=1) ** 2)
         sources += [
             _of_items(study, steepness * squares, relative=True),
             _of_items(study, steepness * middle, relative=False),
         ]
-    slope = _with_total(_flat(posterior["answer_slope"]))
+    slope = _with_total(flat(posterior["answer_slope"]))
     sources.append(_repetition(posterior, study, slope, latent=latent))
     for term, source in zip(study.terms, sources, strict=False):
         if term.absorbed and not (fixed_prefixes and source.facets == {"prefix"}):
@@ -185,15 +182,6 @@ def scores_of(
     )
 
 
-def _flat(values: "xr.DataArray") -> np.ndarray:
-    array = values.to_numpy()
-    return array.reshape(-1, *array.shape[2:])
-
-
-def _several(study: Study) -> bool:
-    return len(study.dimensions) > 1
-
-
 def _with_total(values: np.ndarray) -> np.ndarray:
     """Add the mean over the last axis, the dimensions, as a further entry."""
     if values.shape[-1] == 1:
@@ -202,9 +190,9 @@ def _with_total(values: np.ndarray) -> np.ndarray:
 
 
 def _of_term(term: Term, posterior: "xr.Dataset") -> Source:
-    squares = _flat(posterior["scale"])[:, term.scales] ** 2
+    squares = flat(posterior["scale"])[:, term.scales] ** 2
     if "nu" in posterior and term.name in posterior["nu"]["tail_name"].values:
-        nu = _flat(posterior["nu"].sel(tail_name=term.name))[:, None]
+        nu = flat(posterior["nu"].sel(tail_name=term.name))[:, None]
         with np.errstate(divide="ignore"):
             squares = squares * np.where(nu > 2, nu / np.maximum(nu - 2, 0.0), np.inf)
     by_model = np.einsum("ds,smk->dmk", squares, term.left)
@@ -232,7 +220,7 @@ def _discriminations(
         ones = np.ones((draws, len(study.dimensions)))
         return ones, np.zeros((draws, len(study.measures))), np.ones((draws, len(study.measures)))
     values = [
-        _flat(posterior["discrimination"].sel(item=list(study.items[d]))) for d in study.dimensions
+        flat(posterior["discrimination"].sel(item=list(study.items[d]))) for d in study.dimensions
     ]
     centre = np.stack([v.mean(axis=1) for v in values], axis=1)
     unequal = np.stack([v.var(axis=1) for v in values], axis=1)
@@ -261,12 +249,12 @@ def _repetition(
     posterior: "xr.Dataset", study: Study, slope: np.ndarray, *, latent: bool
 ) -> Source:
     """Return what differs between answers to the same question."""
-    noise = _flat(posterior["answer_noise" if latent else "answer_variance"])
+    noise = flat(posterior["answer_noise" if latent else "answer_variance"])
     steepness = np.ones_like(slope) if latent else slope**2
     single = _with_total(average(noise, axis=1))
     dimensions = len(study.dimensions)
     kept = noise * study.left["answer"][:, :dimensions]
-    if _several(study):
+    if dimensions > 1:
         whole = kept.sum(axis=-1, keepdims=True) / dimensions**2
         kept = np.concatenate([kept, whole], axis=-1)
     mean = average(steepness, axis=1)

@@ -6,16 +6,16 @@ and within a wording every prefix. Whatever adds to agreement alone then cancels
 of every other effect in the score is its variance times a number that depends on the design.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.fit.density.layout import Block, entries, lay_out
+from polbayes.fit.density.layout import Block, Layout, entries, lay_out
 from polbayes.fit.spec.cells import Cells, levels
-from polbayes.fit.spec.spec import POSITIONS
-from polbayes.fit.spec.terms import BoundPart
+from polbayes.fit.spec.spec import IN_UNITS, POSITIONS
+from polbayes.fit.spec.terms import BoundGroup, BoundPart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,17 +83,29 @@ class Weights:
     weight: np.ndarray
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of models and dimensions."""
+        return len(self.models), len(self.dimensions)
+
+    @property
+    def size(self) -> int:
+        """Number of combinations of model and dimension."""
+        return len(self.models) * len(self.dimensions)
+
+    @property
     def group(self) -> np.ndarray:
         """``[cell]`` number of the combination of model and dimension."""
         return self.model * len(self.dimensions) + self.dimension
 
+    @property
+    def asked(self) -> np.ndarray:
+        """``[model and dimension]`` whether anything usable was answered."""
+        return np.bincount(self.group, self.weight, minlength=self.size) > 0
+
     def mean(self, values: np.ndarray) -> np.ndarray:
         """Average ``[cell]`` values into ``[model, dimension]``; NaN where there is no cell."""
-        shape = len(self.models), len(self.dimensions)
-        size = shape[0] * shape[1]
-        total = np.bincount(self.group, self.weight * values, minlength=size)
-        asked = np.bincount(self.group, self.weight, minlength=size) > 0
-        return np.where(asked, total, np.nan).reshape(shape)
+        total = np.bincount(self.group, self.weight * values, minlength=self.size)
+        return np.where(self.asked, total, np.nan).reshape(self.shape)
 
 
 def average(values: np.ndarray, axis: int) -> np.ndarray:
@@ -163,11 +175,8 @@ def measurement_design(parts: Mapping[str, BoundPart], cells: Cells) -> Study:
             for d, rows in zip(weights.dimensions, inside, strict=True)
         },
         terms=tuple(
-            _term(block, weights, cells, score)
-            for block in lay_out(parts, cells).blocks
-            if block.group is not None
-            and block.part != "theta"
-            and POSITIONS[block.part] in ("asked", "believed")
+            _term(block, group, weights, cells, score)
+            for block, group in terms_of(lay_out(parts, cells))
         ),
         left=left,
         balanced=bool((np.abs(keyed[np.isfinite(keyed)]) < 1e-9).all()),
@@ -186,9 +195,9 @@ class _Score:
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
-        count = len(weights.dimensions)
-        asked = ~np.isnan(weights.mean(np.ones(len(weights.weight))))
-        self.asked = asked if count == 1 else np.column_stack([asked, asked.all(axis=1)])
+        asked = weights.asked.reshape(weights.shape)
+        single = len(weights.dimensions) == 1
+        self.asked = asked if single else np.column_stack([asked, asked.all(axis=1)])
         self.share = asked.sum(axis=1)
 
     def left(
@@ -206,9 +215,9 @@ class _Score:
         """
         w = self.weights
         of = np.zeros(int(effect.max()) + 1, dtype=int) if scale is None else scale
-        models, dimensions = len(w.models), len(w.dimensions)
+        models, dimensions = w.shape
         by_dimension = _squares(
-            w.group, effect, w.weight * factor, scale=of, shape=(scales, models * dimensions)
+            w.group, effect, w.weight * factor, scale=of, shape=(scales, w.size)
         )
         found = [by_dimension.reshape(scales, models, dimensions)]
         if dimensions > 1:
@@ -233,9 +242,15 @@ def _squares(
     return np.bincount(place, squares, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def _term(block: Block, weights: Weights, cells: Cells, score: _Score) -> Term:
-    group, frame = block.group, cells.frame
-    assert group is not None
+def terms_of(layout: Layout) -> Iterator[tuple[Block, BoundGroup]]:
+    """Yield the group-specific terms of the predictor but those of theta."""
+    for block in layout.blocks:
+        if block.group is not None and block.part in IN_UNITS - {"theta"}:
+            yield block, block.group
+
+
+def _term(block: Block, group: BoundGroup, weights: Weights, cells: Cells, score: _Score) -> Term:
+    frame = cells.frame
     first, count = block.scales
     factors = set(group.term.factors)
     of_model = {
@@ -261,14 +276,12 @@ def _term(block: Block, weights: Weights, cells: Cells, score: _Score) -> Term:
         absorbed=not asked and relative and group.centred_in is not None,
         scales=first + np.arange(count),
         left=np.asarray(left),
-        single=_single(block, weights),
+        single=_single(block, group, weights),
     )
 
 
-def _single(block: Block, weights: Weights) -> np.ndarray:
+def _single(block: Block, group: BoundGroup, weights: Weights) -> np.ndarray:
     """Return ``[scale, dimension or total]`` the share of each scale's variance in one answer."""
-    group = block.group
-    assert group is not None
     first, count = block.scales
     found = np.zeros((count, len(weights.dimensions)))
     mean = np.zeros_like(found)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.fit.density.model import Built
+from polbayes.fit.posterior.intervals import two_intervals
 from polbayes.fit.posterior.pointwise import Draws, draws_of
 from polbayes.fit.spec.cells import Cells, levels
 
@@ -283,13 +284,11 @@ def _kurtosis(values: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 def _intervals(rows: np.ndarray, level: float) -> dict[str, np.ndarray]:
     """Return median and equal-tailed intervals of ``[draw, group]`` values."""
-    inner, outer = ((0.25, 0.75), ((1 - level) / 2, (1 + level) / 2))
     out = {}
     with np.errstate(invalid="ignore"):
         missing = np.isnan(rows).any(axis=0)
     filled = np.where(missing, 0.0, rows)
-    names = ("estimate", "lower", "upper", "lower_50", "upper_50")
-    for name, at in zip(names, (0.5, *outer, *inner), strict=True):
+    for name, at in two_intervals(level).items():
         out[name] = np.where(missing, np.nan, np.quantile(filled, at, axis=0))
     return out
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.fit.density.model import Built
+from polbayes.fit.posterior.intervals import two_intervals
 from polbayes.fit.posterior.naming import bias_measure
 from polbayes.fit.posterior.pointwise import draws_of
 from polbayes.fit.posterior.predictive import REPLICATES, replicated, statistics
@@ -76,13 +77,13 @@ def prior_predictive(
 def _summary(values: Mapping[str, np.ndarray], level: float) -> "pd.DataFrame":
     import pandas as pd
 
-    probabilities = (0.5, (1 - level) / 2, (1 + level) / 2, 0.25, 0.75)
-    names = ("estimate", "lower", "upper", "lower_50", "upper_50")
+    wanted = two_intervals(level)
     summaries = []
     for quantity, drawn in values.items():
         there = drawn[np.isfinite(drawn)]
         if len(there):  # a dimension without items on one side has no bias
-            quantiles = dict(zip(names, np.quantile(there, probabilities), strict=True))
+            found = np.quantile(there, list(wanted.values()))
+            quantiles = dict(zip(wanted, found, strict=True))
             summaries.append({"quantity": quantity, **quantiles})
     return pd.DataFrame(summaries).assign(level=level)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.fit.posterior.generalizability import DISCRIMINATION, REPETITION
+from polbayes.fit.posterior.intervals import flat, summary
 from polbayes.fit.posterior.measurement_design import Study, average, spread
 
 if TYPE_CHECKING:
@@ -32,14 +33,9 @@ def variance_shares(posterior: "xr.Dataset", study: Study, *, level: float) -> "
     return pd.concat(frames, ignore_index=True)[[*columns, "level", "variance"]]
 
 
-def _draws(values: "xr.DataArray") -> np.ndarray:
-    array = values.to_numpy()
-    return array.reshape(-1, *array.shape[2:])
-
-
 def _of_all(posterior: "xr.Dataset", study: Study) -> dict[str, np.ndarray]:
     """Return ``[draw, dimension]`` variances by component."""
-    theta = _draws(posterior["theta"])
+    theta = flat(posterior["theta"])
     out: dict[str, np.ndarray] = {}
     leaning = spread(theta, axis=1) if len(study.models) > 1 else None
     centre, unequal = _discriminations(posterior, study)
@@ -56,7 +52,7 @@ def _of_all(posterior: "xr.Dataset", study: Study) -> dict[str, np.ndarray]:
         out["difficulty: item"] = _items(posterior, study, average(theta, axis=1))
         if leaning is not None:
             out[DISCRIMINATION] = unequal * leaning
-    out[REPETITION] = average(_draws(posterior["answer_noise"]), axis=1)
+    out[REPETITION] = average(flat(posterior["answer_noise"]), axis=1)
     return out
 
 
@@ -70,15 +66,15 @@ def _of_one(posterior: "xr.Dataset", study: Study, model: int) -> dict[str, np.n
         for name in list(out):
             if name.startswith("difficulty:"):
                 del out[name]
-        theta = _draws(posterior["theta"])[:, model]
+        theta = flat(posterior["theta"])[:, model]
         out["difficulty: item"] = _items(posterior, study, theta)
-    out[REPETITION] = _draws(posterior["answer_noise"])[:, model]
+    out[REPETITION] = flat(posterior["answer_noise"])[:, model]
     return out
 
 
 def _effects(posterior: "xr.Dataset", at: int) -> np.ndarray:
     """Return ``[draw, model, dimension]`` the variances of a term's effects."""
-    return _draws(posterior["effect_variance"].isel(component=at))
+    return flat(posterior["effect_variance"].isel(component=at))
 
 
 def _constant(study: Study, at: int) -> bool:
@@ -92,7 +88,7 @@ def _discriminations(
     if "discrimination" not in posterior:
         return 1.0, None
     values = [
-        _draws(posterior["discrimination"].sel(item=list(study.items[d]))) for d in study.dimensions
+        flat(posterior["discrimination"].sel(item=list(study.items[d]))) for d in study.dimensions
     ]
     centre = np.stack([v.mean(axis=1) for v in values], axis=1)
     unequal = np.stack([v.var(axis=1, ddof=min(1, v.shape[1] - 1)) for v in values], axis=1)
@@ -104,10 +100,10 @@ def _items(posterior: "xr.Dataset", study: Study, theta: np.ndarray) -> np.ndarr
     out = []
     for k, dimension in enumerate(study.dimensions):
         items = list(study.items[dimension])
-        factor = _draws(posterior["discrimination"].sel(item=items))
+        factor = flat(posterior["discrimination"].sel(item=items))
         values = factor * theta[:, k, None]
         if "difficulty" in posterior:
-            difficulty = _draws(posterior["difficulty"].sel(item=items))
+            difficulty = flat(posterior["difficulty"].sel(item=items))
             values = values - (difficulty if study.signed else factor * difficulty)
         out.append(values.var(axis=1, ddof=min(1, len(items) - 1)))
     return np.stack(out, axis=1)
@@ -116,7 +112,6 @@ def _items(posterior: "xr.Dataset", study: Study, theta: np.ndarray) -> np.ndarr
 def _table(variances: dict[str, np.ndarray], study: Study, level: float) -> "pd.DataFrame":
     import pandas as pd
 
-    low, high = (1 - level) / 2, (1 + level) / 2
     values = np.stack(list(variances.values()), axis=-1)
     if len(study.dimensions) > 1:
         values = np.concatenate([values, average(values, axis=1)[:, None]], axis=1)
@@ -127,17 +122,6 @@ def _table(variances: dict[str, np.ndarray], study: Study, level: float) -> "pd.
             share = shares[:, d, k]
             if np.isnan(share).any():
                 continue
-            lower, upper = np.quantile(share, (low, high))
-            rows.append(
-                {
-                    "dimension": dimension,
-                    "component": name,
-                    "estimate": share.mean(),
-                    "sd": share.std(ddof=1),
-                    "lower": lower,
-                    "upper": upper,
-                    "level": level,
-                    "variance": values[:, d, k].mean(),
-                }
-            )
-    return pd.DataFrame(rows)
+            about = {"dimension": dimension, "component": name}
+            rows.append(about | summary(share, level) | {"variance": values[:, d, k].mean()})
+    return pd.DataFrame(rows).assign(level=level)
