@@ -8,6 +8,7 @@ import numpy as np
 from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE
 from polbayes.errors import UserError, unknown
 from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.spec.answers import selected
 from polbayes.fit.spec.cells import used_variables
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.
         if name not in frame:
             known = (set(map(str, frame.columns)) | numeric | set(FEATURES)) - {"status"}
             raise unknown("variable", name, known, where="analysis")
-    frame = _selected(frame, spec)
+    frame = selected(frame, spec.select)
     if answered:
         frame = frame.assign(**{RESPONSE: _response(frame, spec, numeric)})
     elif spec.response not in _SOURCES and not _is_number(frame, spec.response):
@@ -71,18 +72,6 @@ def _with_features(frame: "pd.DataFrame", names: set[str], spec: MixedSpec) -> "
     check_features(wanted, spec.features)
     table = text_features(frame["statement"], wanted, spec.features)
     return frame.join(table.set_index("statement"), on="statement")
-
-
-def _selected(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
-    for name, values in spec.select.items():
-        known = frame[name].unique().tolist()
-        for value in values:
-            if value not in known:
-                raise unknown("value", value, map(str, known), where=f"analysis.select.{name}")
-        frame = frame[frame[name].isin(values)]
-    if frame.empty:
-        raise UserError("analysis.select: the selection leaves no cell of the data.")
-    return frame
 
 
 def _with_missing(frame: "pd.DataFrame") -> "pd.DataFrame":

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.data.dataset import ANSWERED
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE, column_frame
 from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.spec import answers
 from polbayes.fit.spec.cells import used_variables
 
 if TYPE_CHECKING:
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 TRIALS = "polbayes_trials"
-_STANCES = ("disagree", "neutral", "agree")
-# As for the ideology model, see `polbayes.fit.spec.cells`.
-_SQUEEZE = 1000.0
 
 
 @dataclass(frozen=True)
@@ -68,22 +65,10 @@ def gather_rows(data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True) -
 
 def _usable(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.DataFrame":
     """Leave out, and count, what was not asked and what has no response."""
-    came = frame["status"].isin(ANSWERED)
-    if not came.all():
-        notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
-    frame = frame[came]
+    frame = answers.came_back(frame, notes)
     usable = frame[RESPONSE].notna()
-    lost = (~usable).groupby(frame["model"]).agg(["sum", "mean"])
-    for model, row in lost[lost["sum"] > 0].iterrows():
-        notes.append(
-            f"{model}: {int(row['sum']):,} answers ({row['mean']:.1%}) have no {spec.response} and "
-            "are left out."
-        )
-    if not usable.any():
-        raise UserError(
-            f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
-            "measures/validity.csv shows what came back instead."
-        )
+    why = f"have no {spec.response} and are left out"
+    answers.note_unusable(usable, frame["model"], notes, response=spec.response, why=why)
     return frame[usable]
 
 
@@ -113,15 +98,15 @@ def _inside(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.Dat
     ends = int(((values == 0) | (values == 1)).sum())
     if ends:
         notes.append(f"{ends:,} answers of exactly 0 or 1 are moved inside by 0.0005.")
-    return frame.assign(**{RESPONSE: (values * (_SQUEEZE - 1) + 0.5) / _SQUEEZE})
+    return frame.assign(**{RESPONSE: answers.squeezed(values)})
 
 
 def _points(data: "xr.Dataset", spec: MixedSpec) -> tuple[str, ...]:
     if not spec.distribution.ordinal:
         return ()
     if spec.response == "rating" and "rating" in data:
-        return tuple(str(data["rating"].attrs["rating_points"]).split("; "))
-    return _STANCES
+        return answers.rating_points(data)
+    return answers.STANCE_POINTS
 
 
 def strata(rows: Rows, spec: MixedSpec) -> list[tuple[str, Rows]]:

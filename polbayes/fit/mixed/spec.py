@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from polbayes.config.schema import FeatureConfig
 from polbayes.errors import UserError, unknown
 from polbayes.fit.mixed.families import FAMILIES, MixedFamily
+from polbayes.fit.spec.answers import selection
 from polbayes.fit.spec.formula import Formula, GroupTerm, parse_formula
 from polbayes.fit.spec.priors import Prior, flatten, parse_prior
 from polbayes.fit.spec.spec import common_names
@@ -118,16 +119,12 @@ def parse_mixed(config: "AnalysisConfig", features: FeatureConfig | None = None)
     formula = _formula(str(config.parts[PART]), config.family)
     priors = flatten(config.priors)
     _check_priors(priors, formula, config.family)
-    select = {
-        str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
-        for name, value in config.select.items()
-    }
     return MixedSpec(
         response=config.response,
         family=config.family,
         formula=formula,
         priors=priors,
-        select=select,
+        select=selection(config.select),
         by=config.by,
         table=config.table,
         features=features or FeatureConfig(),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.data.dataset import ANSWERED, NOT_ASKED, STANCE
+from polbayes.data.dataset import NOT_ASKED, STANCE
 from polbayes.errors import UserError, unknown
 from polbayes.fit.coder_errors.misclassification import (
     Coder,
@@ -19,6 +19,7 @@ from polbayes.fit.coder_errors.misclassification import (
     odds_by_model,
     readings,
 )
+from polbayes.fit.spec import answers
 from polbayes.fit.spec.spec import Spec
 from polbayes.instrument.covariates import check_given
 from polbayes.instrument.questionnaires import DIMENSIONS
@@ -31,13 +32,8 @@ if TYPE_CHECKING:
 
 _KEYS = ("model", "item", "variant", "prefix", "dimension", "direction", "keying")
 _MASS = "mass"
-_STANCE_POINTS = ("disagree", "neutral", "agree")
-# The squeeze towards the middle by which answers of exactly 0 or 1 get a finite logit:
-# (y (n - 1) + 1/2) / n with n = 1000 (Smithson & Verkuilen 2006 use the sample size as n;
-# a fixed n keeps the data of one model from changing those of another).
-_SQUEEZE = 1000.0
-
-
+# Why an answer cannot be used.
+_NO_STANCE = "express no stance that the model can use"
 # Ways of decoding (an attribute of models) of which several runs are one answer.
 ONE_ANSWER = ("greedy", "beam", "contrastive", "cached")
 
@@ -158,14 +154,7 @@ def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
     for name in used_variables(spec) | set(spec.select):
         if name not in available:
             raise unknown("variable", name, available, where="analysis")
-    for name, values in spec.select.items():
-        known = set(frame[name].unique().tolist())
-        for value in values:
-            if value not in known:
-                raise unknown("value", value, known, where=f"analysis.select.{name}")
-        frame = frame[frame[name].isin(values)]
-    if frame.empty:
-        raise UserError("analysis.select: the selection leaves no cell of the data.")
+    frame = answers.selected(frame, spec.select)
     check_given(data, sorted(used_variables(spec)), sorted(set(frame["model"])))
     return frame.reset_index(drop=True)
 
@@ -191,26 +180,13 @@ def used_variables(spec: "Spec | MixedSpec") -> set[str]:
 
 
 def _drop_unusable(frame: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
-    notes = []
-    came = frame["status"].isin(ANSWERED)
-    if not came.all():
-        notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
+    notes: list[str] = []
+    items = ", ".join(sorted(frame.loc[frame["keying"] == 0, "item"].unique()))
+    frame = answers.came_back(frame, notes)
     scored = frame["keying"] != 0
-    if not scored.all():
-        items = ", ".join(sorted(frame.loc[~scored, "item"].unique()))
-        notes.append(
-            f"{(~scored & came).sum():,} answers to unscored items ({items}) are left out."
-        )
-    return frame[came & scored], notes
-
-
-def _note_unanswered(usable: "pd.Series", models: "pd.Series", notes: list[str]) -> None:
-    lost = (~usable).groupby(models).agg(["sum", "mean"])
-    for model, row in lost[lost["sum"] > 0].iterrows():
-        notes.append(
-            f"{model}: {int(row['sum']):,} answers ({row['mean']:.1%}) express no stance that "
-            "the model can use."
-        )
+    if items:
+        notes.append(f"{(~scored).sum():,} answers to unscored items ({items}) are left out.")
+    return frame[scored], notes
 
 
 def _ordinal(
@@ -224,12 +200,7 @@ def _ordinal(
     position = {code: k for k, code in enumerate(codes)}
     point = frame[spec.response].map(position)
     usable = point.notna()
-    _note_unanswered(usable, frame["model"], notes)
-    if not usable.any():
-        raise UserError(
-            f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
-            "measures/validity.csv shows what came back instead."
-        )
+    answers.note_unusable(usable, frame["model"], notes, response=spec.response, why=_NO_STANCE)
     odds = odds_by_model(frame, coder) if coder else {}
     if "validity" not in spec.parts:
         frame, point, usable = frame[usable], point[usable], usable[usable]
@@ -332,8 +303,8 @@ def _points(spec: Spec, data: "xr.Dataset") -> tuple[tuple[int, ...], tuple[str,
     if spec.response == "agree":
         return (STANCE["disagree"], STANCE["agree"]), ("disagree", "agree")
     if spec.response == "stance":
-        return tuple(STANCE[p] for p in _STANCE_POINTS), _STANCE_POINTS
-    labels = tuple(str(data["rating"].attrs["rating_points"]).split("; "))
+        return tuple(STANCE[p] for p in answers.STANCE_POINTS), answers.STANCE_POINTS
+    labels = answers.rating_points(data)
     return tuple(range(len(labels))), labels
 
 
@@ -347,35 +318,24 @@ def _order(data: "xr.Dataset") -> dict[str, list[str]]:
 
 def _continuous(frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset") -> Cells:
     value = frame[spec.response].to_numpy(dtype=float)
-    usable = np.isfinite(value)
-    _note_unanswered(frame[spec.response].notna(), frame["model"], notes)
-    if not usable.any():
-        raise UserError(
-            f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
-            "measures/validity.csv shows what came back instead."
-        )
+    usable, there = np.isfinite(value), frame[spec.response].notna()
+    answers.note_unusable(there, frame["model"], notes, response=spec.response, why=_NO_STANCE)
     kept, mass = usable, np.empty(0)
     if _has_mass(spec):
         mass = frame[_MASS].to_numpy(dtype=float)
         kept = np.isfinite(mass)
-        mass = _squeezed(np.clip(mass[kept], 0.0, 1.0))
+        mass = answers.squeezed(np.clip(mass[kept], 0.0, 1.0))
     keys = sorted(used_variables(spec) | {*_KEYS})
     return Cells(
         frame=frame.loc[kept, keys].reset_index(drop=True),
         counts=np.empty((0, 0)),
-        value=_squeezed(np.where(usable, value, np.nan)[kept]),
+        value=answers.squeezed(np.where(usable, value, np.nan)[kept]),
         asked=np.ones(int(kept.sum())),
         mass=mass,
         points=(),
         notes=tuple(notes),
         order=_order(data),
     )
-
-
-def _squeezed(value: np.ndarray) -> np.ndarray:
-    """Move numbers in [0, 1] off its ends."""
-    squeezed: np.ndarray = (value * (_SQUEEZE - 1) + 0.5) / _SQUEEZE
-    return squeezed
 
 
 def _has_mass(spec: Spec) -> bool:

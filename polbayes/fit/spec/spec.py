@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from polbayes.errors import UserError, unknown
 from polbayes.fit.families import FAMILIES
 from polbayes.fit.families.base import Family
+from polbayes.fit.spec.answers import selection
 from polbayes.fit.spec.formula import Formula, parse_formula
 from polbayes.fit.spec.priors import Prior, flatten, parse_prior
 
@@ -140,7 +141,7 @@ class Spec:
         """Return where a part enters the predictor."""
         return (_SIGNED if self.signed else {}).get(part, POSITIONS[part])
 
-    def prior(self, part: str, *names: str, scale: bool = False) -> Prior:
+    def prior(self, part: str, *names: str) -> Prior:
         """Return the most specific prior for a quantity of a part.
 
         `names` are that of the term and, for group-specific ones, ``"sd"``, ``"cor"`` or ``"nu"``.
@@ -148,19 +149,25 @@ class Spec:
         kind = names[-1] if names[-1] in ("sd", "cor", "nu") else "common"
         for key in (".".join((part, *names)), f"{part}.{kind}", kind):
             if key in self.priors:
-                return parse_prior(
-                    self.priors[key],
-                    where=f"analysis.priors.{key}",
-                    scale=scale or kind in ("sd", "nu"),
-                    correlation=kind == "cor",
-                    constant=kind in ("sd", "nu"),
-                )
+                return _parsed(key, self.priors[key])
         raise AssertionError(f"no default prior for {part}.{names}")
 
     @property
     def cutpoint_prior(self) -> Prior:
         """Prior of the distance between neighbouring cutpoints."""
-        return parse_prior(self.priors["cutpoints"], where="analysis.priors.cutpoints", scale=True)
+        return _parsed("cutpoints", self.priors["cutpoints"])
+
+
+def _parsed(key: str, text: str) -> Prior:
+    """Parse a prior, whose key ends in what it is of."""
+    kind = key.split(".")[-1]
+    return parse_prior(
+        text,
+        where=f"analysis.priors.{key}",
+        scale=kind in ("sd", "nu", "cutpoints"),
+        correlation=kind == "cor",
+        constant=kind in ("sd", "nu"),
+    )
 
 
 def parse_spec(config: "AnalysisConfig") -> Spec:
@@ -194,15 +201,7 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         )
     _check_prior_keys(given, parts)
     for key, text in given.items():
-        kind = key.split(".")[-1]
-        scale, correlation = kind in ("sd", "nu", "cutpoints"), kind == "cor"
-        where = f"analysis.priors.{key}"
-        of_effects = kind in ("sd", "nu")
-        parse_prior(text, where=where, scale=scale, correlation=correlation, constant=of_effects)
-    select = {
-        str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
-        for name, value in config.select.items()
-    }
+        _parsed(key, text)
     defaults = _DEFAULT_PRIORS | (_SIGNED_PRIORS if config.anchor else {})
     defaults |= _UNIT_DEFAULTS if "decisiveness" in parts else {}
     anchors = {str(dimension): str(model) for dimension, model in config.anchor.items()}
@@ -217,7 +216,7 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         family=family.name,
         parts=parts,
         priors={**defaults, **given},
-        select=select,
+        select=selection(config.select),
         anchors=anchors,
         misclassification=errors,
         fixed_prefixes=config.precision.prefixes == "fixed",
