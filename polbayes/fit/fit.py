@@ -79,13 +79,7 @@ def save_posterior(posterior: "xr.Dataset", sample_stats: "xr.Dataset", path: Pa
 
 
 def load_posterior(path: Path) -> "xr.Dataset":
-    """Load the posterior group of a ``posterior.nc`` into memory.
-
-    Raises
-    ------
-    UserError
-        If the file is missing or damaged.
-    """
+    """Load the posterior group of a ``posterior.nc`` into memory."""
     import xarray as xr
 
     if not path.is_file():

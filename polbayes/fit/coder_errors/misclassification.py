@@ -33,27 +33,15 @@ _MOST_ODDS = 1e3
 
 @dataclass(frozen=True)
 class Coder:
-    """A validated coder.
+    """A validated coder."""
 
-    Parameters
-    ----------
-    prior
-        ``[number]`` shapes of the gamma variables of `polbayes.fit.coder_errors.confusion`.
-    tables
-        Whose each confusion matrix is: names of models, or ``""`` for all that are not named.
-    points
-        Labels of the points that are latent.
-    edges
-        ``[bin - 1]`` confidences at which the next bin begins.
-    others
-        Whether the validation has answers without a point.
-    """
-
+    # [number] shapes of the gamma variables of `polbayes.fit.coder_errors.confusion`
     prior: np.ndarray
+    # Whose each confusion matrix is: names of models, or "" for all that are not named
     tables: tuple[str, ...]
-    points: tuple[str, ...]
-    edges: tuple[float, ...]
-    others: bool
+    points: tuple[str, ...]  # labels of the points that are latent
+    edges: tuple[float, ...]  # [bin - 1] confidences at which the next bin begins
+    others: bool  # whether the validation has answers without a point
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -73,24 +61,14 @@ class Coder:
 
 @dataclass(frozen=True)
 class Readings:
-    """What a coder made of the answers, in the cells that are fitted.
+    """What a coder made of the answers, in the cells that are fitted."""
 
-    Parameters
-    ----------
-    coder
-        Who read them.
-    counts
-        ``[cell, reading]``, the classes in the order of the points, each in bins of confidence.
-    table
-        ``[cell]`` whose confusion matrix holds; the last is that of answers read without error.
-    odds
-        ``[cell]`` of an answer without a point.
-    """
-
-    coder: Coder
+    coder: Coder  # who read them
+    # [cell, reading], the classes in the order of the points, each in bins of confidence
     counts: np.ndarray
+    # [cell] whose confusion matrix holds; the last is that of answers read without error
     table: np.ndarray
-    odds: np.ndarray
+    odds: np.ndarray  # [cell] of an answer without a point
 
     def as_coded(self, p: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """Turn ``[cell, point]`` probabilities into those of how an answer that is read is read.

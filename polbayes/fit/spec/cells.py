@@ -40,44 +40,24 @@ ONE_ANSWER = ("greedy", "beam", "contrastive", "cached")
 
 @dataclass(frozen=True)
 class Cells:
-    """Distinct cells, with what was answered in each.
+    """Distinct cells, with what was answered in each."""
 
-    Parameters
-    ----------
-    frame
-        One row a cell: the variables of the spec, and ``keying`` (-1 or +1).
-    counts
-        ``[cell, point]`` answers at each point from strongest disagreement to strongest
-        agreement; empty for continuous answers.
-    value
-        ``[cell]`` answers in (0, 1), NaN where there is none; empty for ordinal ones.
-    mass
-        ``[cell]`` probability of all usable answers together, in (0, 1), of answers that are
-        numbers; empty where it is not modelled.
-    asked
-        ``[cell]`` times the cell was asked and something came back, usable or not.
-    points
-        Labels of the points.
-    notes
-        Sentences that say what was left out, and how much.
-    order
-        Labels of every dimension in the order of the dataset.
-    read
-        What a coder that may err made of the answers; None where what is counted is true.
-    copies
-        Models whose runs are all the same, in every cell, where there are several, or whose
-        decoding gives one answer.
-    """
-
-    frame: "pd.DataFrame"
+    frame: "pd.DataFrame"  # one row a cell: the variables of the spec, and keying (-1 or +1)
+    # [cell, point] answers at each point from strongest disagreement to strongest agreement; empty
+    # for continuous answers
     counts: np.ndarray
-    value: np.ndarray
-    asked: np.ndarray
-    points: tuple[str, ...]
-    notes: tuple[str, ...]
-    order: Mapping[str, list[str]]
+    value: np.ndarray  # [cell] answers in (0, 1), NaN where there is none; empty for ordinal ones
+    asked: np.ndarray  # [cell] times the cell was asked and something came back, usable or not
+    points: tuple[str, ...]  # labels of the points
+    notes: tuple[str, ...]  # sentences that say what was left out, and how much
+    order: Mapping[str, list[str]]  # labels of every dimension in the order of the dataset
+    # What a coder that may err made of the answers; None where what is counted is true
     read: Readings | None = None
+    # [cell] probability of all usable answers together, in (0, 1), of answers that are numbers;
+    # empty where it is not modelled
     mass: np.ndarray = field(default_factory=lambda: np.empty(0))
+    # Models whose runs are all the same, in every cell, where there are several, or whose decoding
+    # gives one answer
     copies: tuple[str, ...] = ()
 
     @property
@@ -98,20 +78,7 @@ class Cells:
 
 
 def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
-    """Gather the cells of a coded dataset that a spec is fitted to.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset.
-    spec
-        Says which response is modelled, which variables are used and what is selected.
-
-    Raises
-    ------
-    UserError
-        If a variable is unknown, the response is not in the data, or nothing usable is left.
-    """
+    """Gather the cells of a coded dataset that a spec is fitted to."""
     coder = check_coder(data, spec)
     data = data if coder is None else readings(data, coder)
     frame = cell_frame(data, spec)
@@ -254,11 +221,10 @@ def _first_of_copies(
 def _with_copies(cells: Cells, spec: Spec, known: tuple[str, ...]) -> Cells:
     """Find the models whose runs are all the same, and count these runs once.
 
-    To `known`, of which there is one run each already, come those that the data show.
-
-    A model that always repeats itself gives one opinion, and not as many as there are runs. Where
-    there is one cell a statement, and its quirk is integrated out, the likelihood says so itself,
-    and learns how decided the model is.
+    To `known`, of which there is one run each already, come those that the data show. A model that
+    always repeats itself gives one opinion, and not as many as there are runs. Where there is one
+    cell a statement, and its quirk is integrated out, the likelihood says so itself, and learns how
+    decided the model is.
     """
     if not spec.sampled_items:
         return cells
@@ -356,19 +322,8 @@ def _with_mass(data: "xr.Dataset") -> "xr.Dataset":
 def levels(frame: "pd.DataFrame", names: Iterable[str]) -> tuple[np.ndarray, "pd.DataFrame"]:
     """Find the combinations of some variables that occur, and give each a number.
 
-    Parameters
-    ----------
-    frame
-        One row a cell.
-    names
-        Variables to combine.
-
-    Returns
-    -------
-    index : numpy.ndarray
-        ``[cell]`` number of the cell's combination.
-    table : pandas.DataFrame
-        ``[level, variable]`` the combinations, sorted.
+    Returns ``[cell]`` the number of the cell's combination, and ``[level, variable]`` the
+    combinations, sorted.
     """
     columns = list(names)
     index = frame.groupby(columns, sort=True, observed=True).ngroup().to_numpy()

@@ -30,27 +30,13 @@ DISTRIBUTIONS = ("gaussian", "student")
 
 @dataclass(frozen=True)
 class GroupTerm:
-    """Effects that vary over the levels of a grouping factor.
+    """Effects that vary over the levels of a grouping factor."""
 
-    Parameters
-    ----------
-    expr
-        What varies, as a formula without a response: ``"1"``, ``"0 + dimension"``.
-    factors
-        Variables whose combinations are the levels.
-    by
-        Variable with a standard deviation for each of its levels, or None.
-    correlated
-        Whether the coefficients of `expr` are correlated (``|``) or not (``||``).
-    dist
-        One of `DISTRIBUTIONS`.
-    """
-
-    expr: str
-    factors: tuple[str, ...]
-    by: str | None = None
-    correlated: bool = True
-    dist: str = DISTRIBUTIONS[0]
+    expr: str  # what varies, as a formula without a response: "1", "0 + dimension"
+    factors: tuple[str, ...]  # variables whose combinations are the levels
+    by: str | None = None  # variable with a standard deviation for each of its levels, or None
+    correlated: bool = True  # whether the coefficients of `expr` are correlated (|) or not (||)
+    dist: str = DISTRIBUTIONS[0]  # one of `DISTRIBUTIONS`
 
     @property
     def heavy(self) -> bool:
@@ -72,44 +58,18 @@ class GroupTerm:
 
 @dataclass(frozen=True)
 class Formula:
-    """One part's formula.
+    """One part's formula."""
 
-    Parameters
-    ----------
-    text
-        As it was written.
-    common
-        The common ("fixed") part as formula text, ``"0"`` where there is none.
-    groups
-        The group-specific ("random") terms.
-    """
-
-    text: str
-    common: str
-    groups: tuple[GroupTerm, ...]
+    text: str  # as it was written
+    common: str  # the common ("fixed") part as formula text, "0" where there is none
+    groups: tuple[GroupTerm, ...]  # the group-specific ("random") terms
 
 
 def parse_formula(text: str, *, where: str) -> Formula:
-    """Parse a one-sided formula.
+    """Parse a one-sided formula, `where` being its key, for messages.
 
-    Parameters
-    ----------
-    text
-        The formula; the leading ``~`` may be left out.
-    where
-        Key of the formula, for messages.
-
-    Returns
-    -------
-    Formula
-        Its parts. As in R, the common part has an intercept unless it says ``0 +``;
-        a formula of group-specific terms alone has none, because its mean belongs to
-        another part.
-
-    Raises
-    ------
-    UserError
-        If the text is not a formula, with the place where it stops being one.
+    As in R, the common part has an intercept unless it says ``0 +``; a formula of group-specific
+    terms alone has none, because its mean belongs to another part.
     """
     body = text.strip().removeprefix("~").strip()
     if not body:

@@ -33,19 +33,11 @@ _CALL = re.compile(r"(?P<name>\w+)\s*\(\s*(?P<args>[^()]*)\)")
 
 @dataclass(frozen=True)
 class Prior:
-    """A distribution with numbers for arguments.
+    """A distribution with numbers for arguments."""
 
-    Parameters
-    ----------
-    name
-        As in `_DISTRIBUTIONS`; ``LKJ(eta)`` is for correlations only, and ``Constant(value)`` for
-        scales only.
-    values
-        Its arguments, in order.
-    """
-
+    # As in `_DISTRIBUTIONS`; LKJ(eta) is for correlations only, and Constant(value) for scales only
     name: str
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # its arguments, in order
 
     @property
     def positive(self) -> bool:
@@ -127,26 +119,10 @@ def parse_prior(
     correlation: bool | None = None,
     constant: bool = False,
 ) -> Prior:
-    """Parse one prior.
+    """Parse a prior such as ``"Normal(0, 1)"``, `where` being its key, for messages.
 
-    Parameters
-    ----------
-    text
-        E.g. ``"Normal(0, 1)"``.
-    where
-        Its key, for messages.
-    scale
-        Whether it is for a standard deviation, and so must be positive.
-    correlation
-        Whether it is for correlations, and so must be LKJ, or must not; None for either.
-    constant
-        Whether it may be known, and not estimated.
-
-    Raises
-    ------
-    UserError
-        If the name is unknown, an argument is missing or not a number, or the support
-        does not fit.
+    That of a `scale` must be positive, that of a `correlation` LKJ or, if False, not; a `constant`
+    may be known, and not estimated.
     """
     match = _CALL.fullmatch(str(text).strip())
     if not match:

@@ -32,41 +32,20 @@ class BoundCommon:
 
 @dataclass(frozen=True)
 class BoundGroup:
-    """A group-specific term on given data.
+    """A group-specific term on given data."""
 
-    Parameters
-    ----------
-    term
-        As declared.
-    levels
-        ``[level, factor]`` the combinations of the grouping factors that occur.
-    index
-        ``[cell]`` level of each cell.
-    columns
-        Names of the coefficients that vary.
-    matrix
-        ``[cell, column]`` what multiplies them; None for a varying intercept.
-    centred_in
-        ``[level]`` group within which the effects sum to zero; None where they do not.
-    scale_of
-        ``[level]`` standard deviation that a level has (all 0 without ``by``).
-    scales
-        Labels of the standard deviations when there is one for each level of ``by``.
-    answers
-        ``[level]`` number of answers that inform a level.
-    integrated
-        Whether the effects, one for every cell, are integrated out of the likelihood.
-    """
-
-    term: GroupTerm
-    levels: "pd.DataFrame"
-    index: np.ndarray
-    columns: tuple[str, ...]
-    matrix: np.ndarray | None
+    term: GroupTerm  # as declared
+    levels: "pd.DataFrame"  # [level, factor] the combinations of the grouping factors that occur
+    index: np.ndarray  # [cell] level of each cell
+    columns: tuple[str, ...]  # names of the coefficients that vary
+    matrix: np.ndarray | None  # [cell, column] what multiplies them; None for a varying intercept
+    # [level] group within which the effects sum to zero; None where they do not
     centred_in: np.ndarray | None
-    scale_of: np.ndarray
+    scale_of: np.ndarray  # [level] standard deviation that a level has (all 0 without by)
+    # Labels of the standard deviations when there is one for each level of by
     scales: tuple[str, ...]
-    answers: np.ndarray
+    answers: np.ndarray  # [level] number of answers that inform a level
+    # Whether the effects, one for every cell, are integrated out of the likelihood
     integrated: bool = False
 
     @property
@@ -77,36 +56,20 @@ class BoundGroup:
 
 @dataclass(frozen=True)
 class BoundPart:
-    """One part of the predictor on given data.
+    """One part of the predictor on given data."""
 
-    Parameters
-    ----------
-    name
-        Of the part.
-    common, groups
-        Its terms.
-    signed
-        Whether it holds discriminations of either sign.
-    widens
-        Whether it also multiplies the family's own parameter (decisiveness, which multiplies
-        cutpoints and residuals as it does the predictor).
-    """
-
-    name: str
+    name: str  # of the part
+    # Its terms
     common: BoundCommon | None
     groups: tuple[BoundGroup, ...]
-    signed: bool = False
+    signed: bool = False  # whether it holds discriminations of either sign
+    # Whether it also multiplies the family's own parameter (decisiveness, which multiplies
+    # cutpoints and residuals as it does the predictor)
     widens: bool = False
 
 
 def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
-    """Bind every part of a spec to the cells.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify a term, naming the part, the term and the way out.
-    """
+    """Bind every part of a spec to the cells, or say which term the data cannot identify."""
     _check_keying(spec, cells.frame)
     _check_anchors(spec, cells.frame)
     parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
@@ -223,10 +186,7 @@ def _bind_group(
 
 
 def _unrepeated(part: str, group: BoundGroup, cells: Cells) -> bool:
-    """Tell whether a term cannot be told from repetition, because nothing was asked twice.
-
-    Where no prompt has two answers, what a single prompt does is what decisiveness leaves open.
-    """
+    """Tell whether a term is what decisiveness leaves open, because nothing was asked twice."""
     return part != "quirk" and group.integrated and bool(cells.answered.max() <= 1)
 
 
