@@ -8,18 +8,15 @@ are Satterthwaite's (1946) for the variance of a coefficient, as lmerTest comput
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.exact import Sums, conditional, sums_of
 from polbayes.fit.mixed.identify import design_matrix
 from polbayes.fit.mixed.rows import Rows, group_column
 from polbayes.fit.mixed.spec import PART, MixedSpec
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Where log(tau / sigma) is looked for.
 _RATIOS = np.arange(-10, 15, 0.1)
@@ -50,9 +47,8 @@ def has_classical(spec: MixedSpec) -> bool:
     return spec.distribution.normal and simple and spec.formula.common != "0"
 
 
-def classical_table(rows: Rows, spec: MixedSpec, *, level: float) -> "pd.DataFrame":
+def classical_table(rows: Rows, spec: MixedSpec, *, level: float) -> pd.DataFrame:
     """Fit a spec by REML and test its coefficients."""
-    import pandas as pd
     from scipy import stats
 
     names, matrix = design_matrix(rows.frame, spec.formula.common, f"analysis.parts.{PART}")

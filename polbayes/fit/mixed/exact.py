@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE
@@ -19,8 +20,6 @@ from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.spec import priors
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from polbayes.config.schema import SamplerConfig
 
 BACKEND = "exact"
@@ -82,16 +81,12 @@ def check_exact(spec: MixedSpec) -> None:
             )
 
 
-def draw(
-    model: MixedModel, config: "SamplerConfig", *, seed: int
-) -> tuple["xr.Dataset", "xr.Dataset"]:
+def draw(model: MixedModel, config: "SamplerConfig", *, seed: int) -> tuple[xr.Dataset, xr.Dataset]:
     """Draw from the posterior of a model that `check_exact` lets through: posterior and statistics.
 
     Draws come in pairs that mirror each other at the posterior mean given sigma and tau, so that
     means of coefficients have hardly any Monte Carlo error.
     """
-    import xarray as xr
-
     rng = np.random.default_rng(seed)
     chains, draws = config.chains, config.draws
     pairs = -(-chains * draws // 2)

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import xarray as xr
+
 from polbayes.errors import UserError
 from polbayes.fit.mixed.classical import classical_table, has_classical
 from polbayes.fit.mixed.exact import BACKEND, check_exact, draw
@@ -17,9 +20,6 @@ from polbayes.fit.mixed.translate import translate
 from polbayes.fit.sampling.draws_cache import load_draws, save_draws
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
     from polbayes.config.schema import SamplerConfig
     from polbayes.fit.sampling.draws_cache import DrawsCache
 
@@ -30,10 +30,10 @@ class MixedFit:
 
     # See `polbayes.fit.mixed.readout.name_posterior`; with the dimension `MixedSpec.by` where the
     # model was fitted for each of its levels
-    posterior: "xr.Dataset"
+    posterior: xr.Dataset
     # The sampler's own statistics, [chain, draw], over all fits: a transition counts as divergent
     # if it was in any of them
-    sample_stats: "xr.Dataset"
+    sample_stats: xr.Dataset
     notes: tuple[str, ...]  # sentences that say what was left out, and how much
     # The model as text
     equation: str
@@ -42,7 +42,7 @@ class MixedFit:
 
 
 def checked_strata(
-    data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True
+    data: xr.Dataset, spec: MixedSpec, *, answered: bool = True
 ) -> list[tuple[str, Rows]]:
     """Gather the rows of a dataset and check that they identify a spec."""
     split = strata(gather_rows(data, spec, answered=answered), spec)
@@ -51,7 +51,7 @@ def checked_strata(
     return split
 
 
-def explain(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> tuple[str, list[str]]:
+def explain(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> tuple[str, list[str]]:
     """Return the equation and the priors of a spec for a dataset or a design."""
     split = checked_strata(data, spec, answered=answered)
     return _texts(build(split[0][1], spec), spec, strata=len(split), answered=answered)
@@ -66,7 +66,7 @@ def _texts(
 
 
 def fit_mixed(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     spec: MixedSpec,
     config: "SamplerConfig",
     *,
@@ -100,7 +100,7 @@ def _posterior(
     spec: MixedSpec,
     config: "SamplerConfig",
     seed: int,
-) -> tuple["xr.Dataset", "xr.Dataset"]:
+) -> tuple[xr.Dataset, xr.Dataset]:
     """Return posterior and statistics of all strata, the first of which is built already."""
     posteriors, stats = {}, []
     for number, (name, rows) in enumerate(split):
@@ -111,10 +111,8 @@ def _posterior(
     return posteriors[""] if spec.by is None else stack(posteriors, spec.by), _joined(stats)
 
 
-def fit_classical(data: "xr.Dataset", spec: MixedSpec, *, level: float) -> "pd.DataFrame | None":
+def fit_classical(data: xr.Dataset, spec: MixedSpec, *, level: float) -> pd.DataFrame | None:
     """Fit a mixed model by REML, beside the posterior (`polbayes.fit.mixed.classical`)."""
-    import pandas as pd
-
     if not has_classical(spec):
         return None
     tables = []
@@ -128,7 +126,7 @@ def fit_classical(data: "xr.Dataset", spec: MixedSpec, *, level: float) -> "pd.D
 
 def _sample(
     model: MixedModel, spec: MixedSpec, config: "SamplerConfig", seed: int
-) -> tuple["xr.Dataset", "xr.Dataset"]:
+) -> tuple[xr.Dataset, xr.Dataset]:
     if config.backend == BACKEND:
         check_exact(spec)
         return draw(model, config, seed=seed)
@@ -139,7 +137,7 @@ def _sample(
     return translate(model, drawn, seed=seed), stats
 
 
-def _joined(stats: list["xr.Dataset"]) -> "xr.Dataset":
+def _joined(stats: list[xr.Dataset]) -> xr.Dataset:
     """Put the statistics of several fits together: a draw is divergent if it is in any."""
     if len(stats) == 1:
         return stats[0]

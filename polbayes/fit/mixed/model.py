@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE
@@ -15,7 +16,6 @@ from polbayes.fit.spec.formula import NAMESPACE
 from polbayes.fit.spec.priors import Prior
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pymc as pm
 
 # Where the means of the levels of every grouping factor have this reliability, the data know the
@@ -87,10 +87,8 @@ def build(rows: Rows, spec: MixedSpec) -> MixedModel:
     return _named(model, spec, points)
 
 
-def _with_response(rows: Rows, spec: MixedSpec) -> tuple["pd.DataFrame", tuple[str, ...]]:
+def _with_response(rows: Rows, spec: MixedSpec) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Give the response the type that Bambi knows its family by."""
-    import pandas as pd
-
     # Bambi knows texts by their old type.
     texts = [n for n, t in rows.frame.dtypes.items() if isinstance(t, pd.StringDtype)]
     frame = rows.frame.astype(dict.fromkeys(texts, object))
@@ -118,7 +116,7 @@ def _bambi_formula(spec: MixedSpec) -> str:
     return f"{left} ~ {' + '.join([spec.formula.common, *groups])}"
 
 
-def _informed(frame: "pd.DataFrame", spec: MixedSpec) -> bool:
+def _informed(frame: pd.DataFrame, spec: MixedSpec) -> bool:
     """Tell whether the means of the levels of every grouping factor are reliable.
 
     The reliability of a mean of n answers is B / (B + W / n), where B is the variance between

@@ -4,9 +4,11 @@ Computed from the posterior under its public names, so that a saved fit is enoug
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.fit.mixed.columns import RESPONSE
@@ -16,10 +18,6 @@ from polbayes.fit.mixed.model import build
 from polbayes.fit.mixed.rows import TRIALS, Rows
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.posterior.loo import AT_ONCE, Loo, left_out
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Pointwise:
         return self.family.log_density(y, n, eta, self.own)
 
 
-def pointwise(rows: Rows, spec: MixedSpec, posterior: "xr.Dataset") -> Pointwise:
+def pointwise(rows: Rows, spec: MixedSpec, posterior: xr.Dataset) -> Pointwise:
     """Lay out what the likelihood of every row depends on."""
     model = build(rows, spec)
     draws = posterior.stack(sample=("chain", "draw")).transpose("sample", ...)
@@ -78,7 +76,7 @@ def pointwise(rows: Rows, spec: MixedSpec, posterior: "xr.Dataset") -> Pointwise
     )
 
 
-def _own(draws: "xr.Dataset", count: int) -> np.ndarray:
+def _own(draws: xr.Dataset, count: int) -> np.ndarray:
     for name in ("sigma", "phi", "threshold"):
         if name in draws:
             values: np.ndarray = draws[name].values
@@ -95,11 +93,9 @@ def _answers(rows: Rows, spec: MixedSpec) -> np.ndarray:
 
 
 def leave_out_rows(
-    data: "xr.Dataset", spec: MixedSpec, posterior: "xr.Dataset", *, at_once: int = AT_ONCE
+    data: xr.Dataset, spec: MixedSpec, posterior: xr.Dataset, *, at_once: int = AT_ONCE
 ) -> Loo:
     """Compute PSIS-LOO of every row of a mixed model."""
-    import pandas as pd
-
     parts = []
     for name, rows in checked_strata(data, spec):
         own = posterior if spec.by is None else posterior.sel({spec.by: name})
@@ -110,18 +106,14 @@ def leave_out_rows(
     return Loo("answers", pd.concat(parts, ignore_index=True).assign(integrated=False))
 
 
-def rows_to_leave_out(data: "xr.Dataset", spec: MixedSpec) -> "pd.DataFrame":
+def rows_to_leave_out(data: xr.Dataset, spec: MixedSpec) -> pd.DataFrame:
     """Return the rows of `leave_out_rows`, without what leaving them out comes to."""
-    import pandas as pd
-
     parts = [_labelled(rows) for _, rows in checked_strata(data, spec)]
     return pd.concat(parts, ignore_index=True)
 
 
-def _labelled(rows: Rows) -> "pd.DataFrame":
+def _labelled(rows: Rows) -> pd.DataFrame:
     """Return what tells a row from others, what was observed in it, and how many answers it has."""
-    import pandas as pd
-
     frame = rows.frame
     labels: dict[str, Any] = {
         name: frame[name].astype(str) if name in frame else "" for name in CELL_DIMS

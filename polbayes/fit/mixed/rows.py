@@ -1,19 +1,16 @@
 """From a dataset to the rows that a mixed model is fitted to."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE, column_frame
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.spec import answers
 from polbayes.fit.spec.cells import used_variables
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 TRIALS = "polbayes_trials"
 
@@ -26,7 +23,7 @@ class Rows:
     # variables of the formula, that of `MixedSpec.by`, the response (`RESPONSE`), for binomial its
     # number of trials (`TRIALS`), and for the k-th group-specific term the level, as
     # polbayes_group{k}
-    frame: "pd.DataFrame"
+    frame: pd.DataFrame
     points: tuple[str, ...]  # labels of the points of an ordinal response, from lowest to highest
     notes: tuple[str, ...]  # sentences that say what was left out, and how much
 
@@ -36,7 +33,7 @@ def group_column(number: int) -> str:
     return f"polbayes_group{number}"
 
 
-def gather_rows(data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True) -> Rows:
+def gather_rows(data: xr.Dataset, spec: MixedSpec, *, answered: bool = True) -> Rows:
     """Gather the rows of a dataset that a spec is fitted to."""
     frame = column_frame(data, spec, answered=answered)
     notes: list[str] = []
@@ -63,7 +60,7 @@ def gather_rows(data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True) -
     return Rows(_occurring(frame), _points(data, spec), tuple(notes))
 
 
-def _usable(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.DataFrame":
+def _usable(frame: pd.DataFrame, spec: MixedSpec, notes: list[str]) -> pd.DataFrame:
     """Leave out, and count, what was not asked and what has no response."""
     frame = answers.came_back(frame, notes)
     usable = frame[RESPONSE].notna()
@@ -72,11 +69,11 @@ def _usable(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.Dat
     return frame[usable]
 
 
-def _made_up(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
+def _made_up(frame: pd.DataFrame, spec: MixedSpec) -> pd.DataFrame:
     return frame.assign(**{RESPONSE: np.resize(spec.distribution.made_up, len(frame))})
 
 
-def _counted(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
+def _counted(frame: pd.DataFrame, spec: MixedSpec) -> pd.DataFrame:
     """Add up answers whose predictors are the same."""
     keys = [c for c in frame.columns if c in used_variables(spec) or c == spec.by]
     keys += [group_column(k) for k in range(len(spec.formula.groups))]
@@ -87,7 +84,7 @@ def _counted(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
     return counted.reset_index()
 
 
-def _inside(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.DataFrame":
+def _inside(frame: pd.DataFrame, spec: MixedSpec, notes: list[str]) -> pd.DataFrame:
     """Squeeze answers off 0 and 1, where a beta distribution has no density."""
     values = frame[RESPONSE]
     if not values.between(0, 1).all():
@@ -101,7 +98,7 @@ def _inside(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.Dat
     return frame.assign(**{RESPONSE: answers.squeezed(values)})
 
 
-def _points(data: "xr.Dataset", spec: MixedSpec) -> tuple[str, ...]:
+def _points(data: xr.Dataset, spec: MixedSpec) -> tuple[str, ...]:
     if not spec.distribution.ordinal:
         return ()
     if spec.response == "rating" and "rating" in data:
@@ -126,7 +123,7 @@ def strata(rows: Rows, spec: MixedSpec) -> list[tuple[str, Rows]]:
     ]
 
 
-def _occurring(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _occurring(frame: pd.DataFrame) -> pd.DataFrame:
     """Drop the levels that do not occur, and number the rows anew."""
     kept = {
         name: frame[name].cat.remove_unused_categories()

@@ -10,14 +10,12 @@ the posterior as it is.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.fit.mixed.model import MixedModel
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class _Move:
     steps: tuple[_Step, ...]  # the coefficients that change with them
 
 
-def translate(model: MixedModel, drawn: "xr.Dataset", *, seed: int) -> "xr.Dataset":
+def translate(model: MixedModel, drawn: xr.Dataset, *, seed: int) -> xr.Dataset:
     """Draw anew what group-specific effects have in common with the coefficients."""
     rng = np.random.default_rng(seed)
     values = {str(n): v.to_numpy().copy() for n, v in drawn.data_vars.items()}

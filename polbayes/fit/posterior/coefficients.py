@@ -3,18 +3,17 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.fit.posterior.intervals import coverage_table
 from polbayes.fit.spec.centring import attributes_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
     from polbayes.fit.density.model import Built
 
 
-def read_coefficients(built: "Built", drawn: "xr.Dataset") -> dict[str, Any]:
+def read_coefficients(built: "Built", drawn: xr.Dataset) -> dict[str, Any]:
     """Read the coefficients of common terms, and the effects of groups of models, off the draws.
 
     ``coefficient[term]``, with the coordinates ``coefficient_part`` and ``coefficient_name``, is
@@ -58,14 +57,12 @@ def _group_levels(built: "Built") -> tuple[list[tuple[str, str, str, str]], list
 
 
 def _array(values: np.ndarray, dim: str, labels: list[str], beside: dict[str, Any]) -> Any:
-    import xarray as xr
-
     coords: dict[str, Any] = {dim: np.array(labels, dtype=object)}
     coords |= {name: (dim, np.array(texts, dtype=object)) for name, texts in beside.items()}
     return xr.DataArray(values, dims=("chain", "draw", dim), coords=coords)
 
 
-def coefficient_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.DataFrame"]:
+def coefficient_tables(posterior: xr.Dataset, level: float) -> dict[str, pd.DataFrame]:
     """Summarise what `read_coefficients` reads off."""
     tables = {}
     if "coefficient" in posterior:
@@ -77,9 +74,7 @@ def coefficient_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.D
     return tables
 
 
-def _table(values: "xr.DataArray", names: dict[str, str], level: float) -> "pd.DataFrame":
-    import pandas as pd
-
+def _table(values: xr.DataArray, names: dict[str, str], level: float) -> pd.DataFrame:
     table = coverage_table(values, level)
     about = pd.DataFrame({new: values[old].values for old, new in names.items()})
     numbers = ["estimate", "sd", "lower", "upper", "p_positive", "coverage"]

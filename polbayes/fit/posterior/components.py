@@ -1,8 +1,9 @@
 """Variances of the effects in every draw, and how answers follow the latent scale."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.fit.density.layout import Block, entries
 from polbayes.fit.density.model import Built
@@ -10,11 +11,8 @@ from polbayes.fit.posterior.measurement_design import Weights, average, terms_of
 from polbayes.fit.posterior.naming import of_every_draw
 from polbayes.fit.spec.terms import BoundGroup
 
-if TYPE_CHECKING:
-    import xarray as xr
 
-
-def with_variances(posterior: "xr.Dataset", built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
+def with_variances(posterior: xr.Dataset, built: Built, drawn: xr.Dataset) -> xr.Dataset:
     """Add to a posterior what variance shares and reliability are computed from.
 
     ``effect_variance[component, model, dimension]``, the variance of the effects of each term but
@@ -45,7 +43,7 @@ def with_variances(posterior: "xr.Dataset", built: Built, drawn: "xr.Dataset") -
     return new.assign(variables)
 
 
-def _realised(block: Block, group: BoundGroup, drawn: "xr.Dataset", weights: Weights) -> np.ndarray:
+def _realised(block: Block, group: BoundGroup, drawn: xr.Dataset, weights: Weights) -> np.ndarray:
     """Return ``[chain, draw, model, dimension]`` the mean square of a term's effects.
 
     The divisor is the number of effects that are free, as in a variance about a mean.
@@ -60,7 +58,7 @@ def _realised(block: Block, group: BoundGroup, drawn: "xr.Dataset", weights: Wei
     return total.reshape(*square.shape[:2], *weights.shape)
 
 
-def _answers(built: Built, drawn: "xr.Dataset", weights: Weights) -> dict[str, np.ndarray]:
+def _answers(built: Built, drawn: xr.Dataset, weights: Weights) -> dict[str, np.ndarray]:
     """Average the moments of answers: ``[chain, draw, model, dimension]`` each."""
     from scipy.sparse import csr_array
 

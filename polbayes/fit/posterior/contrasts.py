@@ -9,24 +9,19 @@ intervals are, so that the decision does not depend on the scale the bias is wri
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.fit.posterior.intervals import summary
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 MODEL, CENTRE = "model", "centre"
 LEFT, RIGHT, EQUAL, OPEN = "left", "right", "equal", "open"
 
 
-def contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.DataFrame":
+def contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFrame:
     """Compare every model with every other and with the centre, by lean, bias and theta."""
-    import pandas as pd
-
     rows = []
     for measure, dimension, values in _measured(posterior):
         names = [str(model) for model in values["model"].values]
@@ -77,7 +72,7 @@ def decide(lower: float, upper: float, rope: float) -> str:
     return EQUAL if lower >= -rope and upper <= rope else OPEN
 
 
-def _measured(posterior: "xr.Dataset") -> Iterator[tuple[str, str, "xr.DataArray"]]:
+def _measured(posterior: xr.Dataset) -> Iterator[tuple[str, str, xr.DataArray]]:
     from polbayes.fit.posterior.summary import positions
 
     lean = positions(posterior, "lean")
@@ -91,14 +86,12 @@ def _measured(posterior: "xr.Dataset") -> Iterator[tuple[str, str, "xr.DataArray
         yield "theta", str(dimension), theta.sel(dimension=dimension)
 
 
-def prefix_contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.DataFrame":
+def prefix_contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFrame:
     """Say whether a prefix moves a model's leaning by a distance that matters.
 
     The effect on the latent scale, a difference from the model's own average, is turned into
     one on the bias scale with the mean slope of the model's expected answers.
     """
-    import pandas as pd
-
     slope = posterior["answer_slope"].mean("dimension")
     effect = (posterior["prefix_steer"] * slope).transpose("chain", "draw", "model", "prefix")
     rows = []

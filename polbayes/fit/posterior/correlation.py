@@ -1,29 +1,24 @@
 """The correlation of the dimensions over models."""
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.fit.posterior.intervals import flat, summary, tails
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 POPULATION, MODELS = "population", "models"
 _NAME = "cor_theta_model"
 
 
 def correlations(
-    posterior: "xr.Dataset", *, level: float, concentration: float | None = None
-) -> "pd.DataFrame":
+    posterior: xr.Dataset, *, level: float, concentration: float | None = None
+) -> pd.DataFrame:
     """Summarise how leanings on one dimension go with those on another.
 
     `concentration` is the parameter of the LKJ prior of the correlation; None where there is none.
     """
-    import pandas as pd
-
     theta = flat(posterior["theta"].transpose("chain", "draw", "model", "dimension"))
     names = [str(d) for d in posterior["dimension"].values]
     rows = []

@@ -5,6 +5,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError, unknown
 from polbayes.fit.posterior.generalizability import (
@@ -19,8 +20,6 @@ from polbayes.fit.posterior.intervals import summary, tails
 from polbayes.fit.posterior.measurement_design import Study, average
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from polbayes.config.schema import GridConfig, PrecisionConfig
 
 COEFFICIENTS = ("dependability", "generalizability")
@@ -73,10 +72,8 @@ def precision(scores: Scores, measure: str, plans: Sequence[Plan | None]) -> dic
     }
 
 
-def reliability(scores: Scores, study: Study, *, level: float) -> "pd.DataFrame":
+def reliability(scores: Scores, study: Study, *, level: float) -> pd.DataFrame:
     """Summarise how precise the design at hand is."""
-    import pandas as pd
-
     rows = []
     for at, dimension in enumerate(scores.measures):
         if np.isnan(scores.universe[:, at]).any():
@@ -104,10 +101,8 @@ def reliability(scores: Scores, study: Study, *, level: float) -> "pd.DataFrame"
 
 def d_study(
     scores: Scores, study: Study, config: "PrecisionConfig", *, level: float
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute the precision and the cost of many designs."""
-    import pandas as pd
-
     thinned = scores.thinned(_MOST_DRAWS)
     tables = []
     for at, dimension in enumerate(scores.measures):
@@ -158,7 +153,7 @@ def varied(scores: Scores, study: Study) -> tuple[str, ...]:
     return tuple(n for n in known if study.levels[n] > 1) + (("runs",) if study.repeatable else ())
 
 
-def _with_cheapest(table: "pd.DataFrame", probability: float) -> "pd.DataFrame":
+def _with_cheapest(table: pd.DataFrame, probability: float) -> pd.DataFrame:
     """Mark the first of the designs, in order of their cost, that is good enough."""
     good = table["p_reached"] >= probability
     best = table["p_reached"].where(good & (table["questions"] == table["questions"][good].min()))

@@ -13,15 +13,12 @@ The first is about comparing models with one another, the second about where eac
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.fit.posterior.intervals import flat
 from polbayes.fit.posterior.measurement_design import Study, Term, average, spread
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 RUN = "run"
 REPETITION = "repetition"
@@ -143,7 +140,7 @@ def coefficient(universe: np.ndarray, error_variance: np.ndarray) -> np.ndarray:
 
 
 def scores_of(
-    posterior: "xr.Dataset", study: Study, *, latent: bool, fixed_prefixes: bool = False
+    posterior: xr.Dataset, study: Study, *, latent: bool, fixed_prefixes: bool = False
 ) -> Scores | None:
     """Read the variances off a posterior.
 
@@ -189,7 +186,7 @@ def _with_total(values: np.ndarray) -> np.ndarray:
     return np.concatenate([values, values.mean(axis=-1, keepdims=True)], axis=-1)
 
 
-def _of_term(term: Term, posterior: "xr.Dataset") -> Source:
+def _of_term(term: Term, posterior: xr.Dataset) -> Source:
     squares = flat(posterior["scale"])[:, term.scales] ** 2
     if "nu" in posterior and term.name in posterior["nu"]["tail_name"].values:
         nu = flat(posterior["nu"].sel(tail_name=term.name))[:, None]
@@ -213,7 +210,7 @@ def _difficulty(source: Source) -> bool:
 
 
 def _discriminations(
-    posterior: "xr.Dataset", study: Study, draws: int
+    posterior: xr.Dataset, study: Study, draws: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return means by dimension, and variances and means by measure, of the discriminations."""
     if "discrimination" not in posterior:
@@ -245,9 +242,7 @@ def _of_items(study: Study, variance: np.ndarray, *, relative: bool) -> Source:
     return Source(DISCRIMINATION, frozenset({"item"}), relative, variance, own, by_model)
 
 
-def _repetition(
-    posterior: "xr.Dataset", study: Study, slope: np.ndarray, *, latent: bool
-) -> Source:
+def _repetition(posterior: xr.Dataset, study: Study, slope: np.ndarray, *, latent: bool) -> Source:
     """Return what differs between answers to the same question."""
     noise = flat(posterior["answer_noise" if latent else "answer_variance"])
     steepness = np.ones_like(slope) if latent else slope**2

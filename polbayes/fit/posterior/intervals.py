@@ -1,12 +1,8 @@
 """Summaries of draws, and tables of them: estimates with equal-tailed intervals."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
+import pandas as pd
+import xarray as xr
 
 
 def tails(level: float) -> tuple[float, float]:
@@ -20,7 +16,7 @@ def two_intervals(level: float) -> dict[str, float]:
     return {"estimate": 0.5, "lower": low, "upper": high, "lower_50": 0.25, "upper_50": 0.75}
 
 
-def flat(values: "xr.DataArray") -> np.ndarray:
+def flat(values: xr.DataArray) -> np.ndarray:
     """Return ``[chain, draw, ...]`` values as ``[chain and draw, ...]``."""
     array = values.to_numpy()
     return array.reshape(-1, *array.shape[2:])
@@ -37,7 +33,7 @@ def summary(draws: np.ndarray, level: float) -> dict[str, float]:
     }
 
 
-def interval_table(values: "xr.DataArray", level: float, *, left: bool = False) -> "pd.DataFrame":
+def interval_table(values: xr.DataArray, level: float, *, left: bool = False) -> pd.DataFrame:
     """Summarise one variable: mean, standard deviation and equal-tailed interval.
 
     Parameters
@@ -54,8 +50,6 @@ def interval_table(values: "xr.DataArray", level: float, *, left: bool = False) 
     pandas.DataFrame
         One row for each combination of the other dimensions; without any, one row.
     """
-    import pandas as pd
-
     draws = values.to_numpy().reshape(-1, int(np.prod(values.shape[2:])))
     there = ~np.isnan(draws).all(axis=0)
     names = ("estimate", "sd", "lower", "upper")
@@ -72,7 +66,7 @@ def interval_table(values: "xr.DataArray", level: float, *, left: bool = False) 
     return pd.DataFrame(columns, index=index).reset_index(drop=not dims).assign(level=level)
 
 
-def coverage_table(values: "xr.DataArray", level: float) -> "pd.DataFrame":
+def coverage_table(values: xr.DataArray, level: float) -> pd.DataFrame:
     """Summarise as `interval_table` does, with ``p_positive`` and the level as ``coverage``."""
     plain = values.drop_vars([c for c in values.coords if c not in values.dims])
     table = interval_table(plain, level, left=True).rename(columns={"level": "coverage"})

@@ -17,9 +17,10 @@ and lean is half of the net agreement with a statement keyed right less that wit
 import math
 from collections.abc import Callable, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.fit.density import kernel
 from polbayes.fit.density.layout import Block, Gathering, entries
@@ -28,9 +29,6 @@ from polbayes.fit.posterior.measurement_design import ANEW
 from polbayes.fit.posterior.pointwise import draws_of
 from polbayes.fit.spec.cells import levels
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 # Nodes and weights of Gauss and Hermite for what differs by item on a logarithmic scale.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -38,14 +36,12 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _MIXED = 24
 
 
-def lean(built: Built, drawn: "xr.Dataset") -> Any:
+def lean(built: Built, drawn: xr.Dataset) -> Any:
     """Return ``[chain, draw, model, dimension]`` the expected keyed stance on a new statement.
 
     It is averaged over prefixes like those asked, or over these where the spec has them fixed; NaN
     where a model was asked nothing.
     """
-    import xarray as xr
-
     frame = built.cells.frame
     names = ["model", "dimension", *(["prefix"] if built.spec.fixed_prefixes else [])]
     group, table = levels(frame, names)

@@ -10,13 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.fit.spec.cells import Cells
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
     from polbayes.fit.density.model import Built
     from polbayes.fit.posterior.pointwise import Draws, Likelihood
 
@@ -46,7 +45,7 @@ class Loo:
     # One row a cell: its variables, observed (what was answered, as text), n (answers), elpd
     # (expected log predictive density), p_loo (by how much the cell's own part in the posterior
     # raises it), pareto_k and integrated (whether an effect of this cell alone was integrated out)
-    cells: "pd.DataFrame"
+    cells: pd.DataFrame
 
     @property
     def elpd(self) -> float:
@@ -123,7 +122,7 @@ def _se(values: np.ndarray) -> float:
 
 
 def leave_one_out(
-    built: "Built", drawn: "xr.Dataset", *, integrate: bool = True, at_once: int = AT_ONCE
+    built: "Built", drawn: xr.Dataset, *, integrate: bool = True, at_once: int = AT_ONCE
 ) -> list[Loo]:
     """Compute PSIS-LOO of every cell, for each likelihood of a model.
 
@@ -230,10 +229,8 @@ def _log_sum(logs: np.ndarray) -> np.ndarray:
     return total
 
 
-def loo_tables(found: Iterable[Loo]) -> dict[str, "pd.DataFrame"]:
+def loo_tables(found: Iterable[Loo]) -> dict[str, pd.DataFrame]:
     """Return the tables ``loo`` (one row a part) and ``loo_cells`` (one row a part and cell)."""
-    import pandas as pd
-
     found = list(found)
     cells = [loo.cells.assign(part=loo.part) for loo in found]
     return {
@@ -242,7 +239,7 @@ def loo_tables(found: Iterable[Loo]) -> dict[str, "pd.DataFrame"]:
     }
 
 
-def from_table(cells: "pd.DataFrame") -> list[Loo]:
+def from_table(cells: pd.DataFrame) -> list[Loo]:
     """Read the results back from the table ``loo_cells``."""
     return [
         Loo(str(part), rows.drop(columns="part").reset_index(drop=True))

@@ -8,17 +8,14 @@ of every other effect in the score is its variance times a number that depends o
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.fit.density.layout import Block, Layout, entries, lay_out
 from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.spec import IN_UNITS, POSITIONS
 from polbayes.fit.spec.terms import BoundGroup, BoundPart
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FACETS = ("item", "variant", "prefix")
 # What a new statement, or asking it again, has anew beside the facets that a study plans.
@@ -137,7 +134,7 @@ def weigh(cells: Cells) -> Weights:
     return Weights(tuple(labels["model"]), tuple(labels["dimension"]), model, dimension, weight)
 
 
-def _shares(frame: "pd.DataFrame") -> np.ndarray:
+def _shares(frame: pd.DataFrame) -> np.ndarray:
     """Divide 1 among the keyings of every model and dimension, these among items, and so on."""
     share = np.ones(len(frame))
     names = ["model", "dimension"]

@@ -7,9 +7,10 @@ each is the value of a part of the predictor, averaged over the cells that a nam
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.fit.coder_errors.misclassification import Coder
 from polbayes.fit.density.kernel import DECISIVENESS
@@ -23,11 +24,8 @@ from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.centring import part_variables
 from polbayes.fit.spec.spec import POSITIONS
 
-if TYPE_CHECKING:
-    import xarray as xr
 
-
-def name_posterior(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
+def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     """Give the posterior, ``[chain, draw, ...]``, its public names; each where the spec has it.
 
     ``theta[model, dimension]`` is the position on statements like those asked,
@@ -111,8 +109,6 @@ def _on_these(built: Built, reader: "_Reader", theta: Any) -> Any:
             .expand_dims(dimension=[d])
             for d in dims
         ]
-        import xarray as xr
-
         out = out - xr.concat(means, dim="dimension")
     return out.transpose(*theta.dims)
 
@@ -120,14 +116,12 @@ def _on_these(built: Built, reader: "_Reader", theta: Any) -> Any:
 class _Reader:
     """Reads values of parts off the draws."""
 
-    def __init__(self, built: Built, drawn: "xr.Dataset") -> None:
+    def __init__(self, built: Built, drawn: xr.Dataset) -> None:
         self.built = built
         self.drawn = drawn
         self.effects = drawn["effects"].to_numpy()
 
     def array(self, values: np.ndarray, dims: Sequence[str], coords: dict[str, Any]) -> Any:
-        import xarray as xr
-
         return xr.DataArray(values, dims=("chain", "draw", *dims), coords=coords)
 
     def part(self, name: str, dims: tuple[str, ...]) -> Any:
@@ -155,9 +149,7 @@ class _Reader:
         full[(slice(None), slice(None), *at)] = values
         return self.array(full, dims, coords)
 
-    def dataset(self, variables: dict[str, Any]) -> "xr.Dataset":
-        import xarray as xr
-
+    def dataset(self, variables: dict[str, Any]) -> xr.Dataset:
         data = xr.Dataset(variables)
         for name in data.coords:
             if data[name].dtype.kind in "UT":
@@ -243,8 +235,6 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
             name = "prompt_scale" if "prefix" in group.term.factors else "wording_scale"
             out[name] = array
     if prefix:
-        import xarray as xr
-
         out["prefix_scale"] = xr.concat(
             [prefix[p].assign_coords(prefix_effect=p) for p in prefix], dim="prefix_effect"
         ).transpose("chain", "draw", "model", "prefix_effect")
@@ -287,7 +277,7 @@ def _share_usable(built: Built, reader: _Reader) -> Any:
 
 
 def of_every_draw(
-    built: Built, drawn: "xr.Dataset", function: Callable[..., np.ndarray]
+    built: Built, drawn: xr.Dataset, function: Callable[..., np.ndarray]
 ) -> np.ndarray:
     """Return ``[draw, ...]`` something of what answers follow, computed draw by draw.
 
@@ -306,7 +296,7 @@ def of_every_draw(
         return np.stack(list(threads.map(of, range(len(draws.effects)))))
 
 
-def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
+def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     """Compute the posterior of the bias measure on [-1, 1], by the names of `name_posterior`.
 
     Faulborn et al. (2025), Eq. 3: the mean of P(agree) - P(disagree) over statements of
@@ -336,8 +326,6 @@ def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
         lambda eta, own, gaps, _: table @ built.spec.observation.net(eta, own, gaps),
     )
     values = values.reshape(*shape, len(models), 1 + len(instruments), len(dims) + 1)
-    import xarray as xr
-
     every = xr.DataArray(
         values,
         dims=("chain", "draw", "model", "instrument", "dimension"),

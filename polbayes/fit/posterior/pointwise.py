@@ -6,9 +6,9 @@ too much about it; such effects are therefore integrated out against their own d
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.fit.coder_errors.confusion import expand
 from polbayes.fit.coder_errors.misclassification import Coder
@@ -18,9 +18,6 @@ from polbayes.fit.density.model import Built
 from polbayes.fit.density.observed import likelihood_parts
 from polbayes.fit.families import kinds
 from polbayes.fit.families.ordinal import multinomial
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 PARTS = ("answers", "validity")
 
@@ -61,7 +58,7 @@ class Draws:
     tails: np.ndarray
 
 
-def draws_of(drawn: "xr.Dataset") -> Draws:
+def draws_of(drawn: xr.Dataset) -> Draws:
     """Lay draws out as matrices, chains one after the other."""
     count = drawn.sizes["chain"] * drawn.sizes["draw"]
 

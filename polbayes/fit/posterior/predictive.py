@@ -6,18 +6,15 @@ Meng and Stern 1996): what does not lie where the replicates lie is what the mod
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.fit.density.model import Built
 from polbayes.fit.posterior.intervals import two_intervals
 from polbayes.fit.posterior.pointwise import Draws, draws_of
 from polbayes.fit.spec.cells import Cells, levels
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 REPLICATES = 400
 LABELS = ("model", "prefix", "item", "keying")
@@ -54,7 +51,7 @@ class Statistic:
     # answers to one question that are the same; wordings for how far the wordings of an item are
     # apart
     what: str
-    labels: "pd.DataFrame"  # [group] what the groups are
+    labels: pd.DataFrame  # [group] what the groups are
     index: np.ndarray  # [cell] group; for wordings the wording of an item by a model
     # For wordings, [wording] item and [item] group
     item: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
@@ -96,7 +93,7 @@ def statistics(built: Built) -> list[Statistic]:
     return out
 
 
-def evaluate(statistic: Statistic, answers: Answers, frame: "pd.DataFrame") -> np.ndarray:
+def evaluate(statistic: Statistic, answers: Answers, frame: pd.DataFrame) -> np.ndarray:
     """Return ``[group]`` a statistic of a set of answers; NaN where a group has no answer."""
     if statistic.what == "wordings":
         return _between_wordings(statistic, answers, frame)
@@ -117,7 +114,7 @@ def evaluate(statistic: Statistic, answers: Answers, frame: "pd.DataFrame") -> n
     return share
 
 
-def _between_wordings(statistic: Statistic, answers: Answers, frame: "pd.DataFrame") -> np.ndarray:
+def _between_wordings(statistic: Statistic, answers: Answers, frame: pd.DataFrame) -> np.ndarray:
     """Return ``[model]`` the standard deviation between the wordings of an item.
 
     Of the share agreeing less the share disagreeing, with the sign turned for wordings of
@@ -215,14 +212,12 @@ def thinned(draws: Draws, most: int) -> Draws:
 
 
 def posterior_predictive(
-    built: Built, drawn: "xr.Dataset", *, level: float = 0.9, seed: int, most: int = REPLICATES
-) -> "pd.DataFrame":
+    built: Built, drawn: xr.Dataset, *, level: float = 0.9, seed: int, most: int = REPLICATES
+) -> pd.DataFrame:
     """Compare the observed answers with replicates from the posterior.
 
     `level` is the probability of the wider interval, `most` how many draws are used, evenly spread.
     """
-    import pandas as pd
-
     wanted = statistics(built)
     values = replicated(built, thinned(draws_of(drawn), most), wanted, seed=seed)
     given = observed_answers(built.cells)
@@ -241,7 +236,7 @@ def posterior_predictive(
     return whole_table.reindex(columns=["statistic", *LABELS, *numbers])
 
 
-def quirk_tails(built: Built, draws: Draws, *, level: float, seed: int) -> list["pd.DataFrame"]:
+def quirk_tails(built: Built, draws: Draws, *, level: float, seed: int) -> list[pd.DataFrame]:
     """Compare the tails of the quirks in the draws with those of their distribution.
 
     A realised discrepancy (Gelman, Meng and Stern 1996): the kurtosis of a model's quirks in each
@@ -293,10 +288,8 @@ def _intervals(rows: np.ndarray, level: float) -> dict[str, np.ndarray]:
     return out
 
 
-def coverage(predictive: "pd.DataFrame") -> "pd.DataFrame":
+def coverage(predictive: pd.DataFrame) -> pd.DataFrame:
     """Count how many observed values lie within the intervals of the replicates."""
-    import pandas as pd
-
     rows = []
     groups = [*predictive.groupby("statistic", sort=False), ("all", predictive)]
     for name, part in groups:

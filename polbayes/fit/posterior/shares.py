@@ -1,28 +1,22 @@
 """Where the differences between answers come from: shares of their variance."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.fit.posterior.generalizability import DISCRIMINATION, REPETITION
 from polbayes.fit.posterior.intervals import flat, summary
 from polbayes.fit.posterior.measurement_design import Study, average, spread
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 MODEL = "theta: model"
 
 
-def variance_shares(posterior: "xr.Dataset", study: Study, *, level: float) -> "pd.DataFrame":
+def variance_shares(posterior: xr.Dataset, study: Study, *, level: float) -> pd.DataFrame:
     """Divide the variance of keyed answers on the latent scale among its sources.
 
     The effects are taken as they are in each draw, with the number of the free ones as
     divisor, and not as a sample of effects that there might be (Gelman 2005).
     """
-    import pandas as pd
-
     every = _of_all(posterior, study)
     frames = [_table(every, study, level).assign(model=None)]
     for k, model in enumerate(study.models):
@@ -33,7 +27,7 @@ def variance_shares(posterior: "xr.Dataset", study: Study, *, level: float) -> "
     return pd.concat(frames, ignore_index=True)[[*columns, "level", "variance"]]
 
 
-def _of_all(posterior: "xr.Dataset", study: Study) -> dict[str, np.ndarray]:
+def _of_all(posterior: xr.Dataset, study: Study) -> dict[str, np.ndarray]:
     """Return ``[draw, dimension]`` variances by component."""
     theta = flat(posterior["theta"])
     out: dict[str, np.ndarray] = {}
@@ -56,7 +50,7 @@ def _of_all(posterior: "xr.Dataset", study: Study) -> dict[str, np.ndarray]:
     return out
 
 
-def _of_one(posterior: "xr.Dataset", study: Study, model: int) -> dict[str, np.ndarray]:
+def _of_one(posterior: xr.Dataset, study: Study, model: int) -> dict[str, np.ndarray]:
     """Return ``[draw, dimension]`` variances between the answers of one model."""
     out = {}
     for at, term in enumerate(study.terms):
@@ -72,7 +66,7 @@ def _of_one(posterior: "xr.Dataset", study: Study, model: int) -> dict[str, np.n
     return out
 
 
-def _effects(posterior: "xr.Dataset", at: int) -> np.ndarray:
+def _effects(posterior: xr.Dataset, at: int) -> np.ndarray:
     """Return ``[draw, model, dimension]`` the variances of a term's effects."""
     return flat(posterior["effect_variance"].isel(component=at))
 
@@ -83,7 +77,7 @@ def _constant(study: Study, at: int) -> bool:
 
 
 def _discriminations(
-    posterior: "xr.Dataset", study: Study
+    posterior: xr.Dataset, study: Study
 ) -> tuple[np.ndarray | float, np.ndarray | None]:
     if "discrimination" not in posterior:
         return 1.0, None
@@ -95,7 +89,7 @@ def _discriminations(
     return centre, unequal
 
 
-def _items(posterior: "xr.Dataset", study: Study, theta: np.ndarray) -> np.ndarray:
+def _items(posterior: xr.Dataset, study: Study, theta: np.ndarray) -> np.ndarray:
     """Return ``[draw, dimension]`` the variance of what items differ by in leaning."""
     out = []
     for k, dimension in enumerate(study.dimensions):
@@ -109,9 +103,7 @@ def _items(posterior: "xr.Dataset", study: Study, theta: np.ndarray) -> np.ndarr
     return np.stack(out, axis=1)
 
 
-def _table(variances: dict[str, np.ndarray], study: Study, level: float) -> "pd.DataFrame":
-    import pandas as pd
-
+def _table(variances: dict[str, np.ndarray], study: Study, level: float) -> pd.DataFrame:
     values = np.stack(list(variances.values()), axis=-1)
     if len(study.dimensions) > 1:
         values = np.concatenate([values, average(values, axis=1)[:, None]], axis=1)
