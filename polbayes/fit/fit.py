@@ -42,10 +42,6 @@ class Fit:
         """The spec bound to the data."""
         return self.built.parts
 
-    def save(self, path: Path) -> None:
-        """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
-        save_posterior(self.posterior, self.sample_stats, path)
-
 
 def fit(
     spec: Spec,

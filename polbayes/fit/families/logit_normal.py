@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import expit
 
 from polbayes.fit.families import kinds
 from polbayes.fit.families.base import Moments, Numbers
@@ -55,8 +56,6 @@ class LogitNormal(Numbers):
         self, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """Draw ``[cell]`` answers."""
-        from scipy.special import expit
-
         return np.asarray(expit(rng.normal(eta, np.exp(own))))
 
     def _sides(self, eta: np.ndarray, own: np.ndarray) -> np.ndarray:

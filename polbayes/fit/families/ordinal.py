@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import expit, gammaln
 
 from polbayes.fit.families import kinds
 from polbayes.fit.families.base import Family, Moments
@@ -24,8 +25,6 @@ def cutpoints(gaps: Sequence[Any] | np.ndarray, width: Any) -> list[Any]:
 
 def ordinal_probabilities(eta: np.ndarray, cuts: list[Any]) -> np.ndarray:
     """Return ``[..., point]`` the probability of every point, lowest first."""
-    from scipy.special import expit
-
     below = [expit(cut - eta) for cut in cuts]
     edges = [np.zeros_like(eta), *below, np.ones_like(eta)]
     return np.stack([high - low for low, high in pairwise(edges)], axis=-1)
@@ -105,16 +104,12 @@ class Bernoulli(Cumulative):
 
 def multinomial(counts: np.ndarray) -> np.ndarray:
     """Return ``[cell]`` the logarithms of the multinomial coefficients of counts."""
-    from scipy.special import gammaln
-
     found: np.ndarray = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
     return found
 
 
 def _shares(eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return ``[cell]`` the probabilities of agreeing and of disagreeing."""
-    from scipy.special import expit
-
     cuts = cutpoints(gaps, np.exp(own))
     return expit(eta - cuts[len(cuts) // 2]), expit(cuts[(len(cuts) - 1) // 2] - eta)
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy import stats
+from scipy.optimize import minimize_scalar
 
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.exact import Sums, conditional, sums_of
@@ -49,8 +51,6 @@ def has_classical(spec: MixedSpec) -> bool:
 
 def classical_table(rows: Rows, spec: MixedSpec, *, level: float) -> pd.DataFrame:
     """Fit a spec by REML and test its coefficients."""
-    from scipy import stats
-
     names, matrix = design_matrix(rows.frame, spec.formula.common, f"analysis.parts.{PART}")
     y = rows.frame[RESPONSE].to_numpy(dtype=float)
     index = np.empty(0, dtype=int)
@@ -157,8 +157,6 @@ class _Profile:
 
 def _ratio(profile: _Profile) -> float:
     """Return the log of tau / sigma at the maximum; minus infinity where tau is 0."""
-    from scipy.optimize import minimize_scalar
-
     deviance = profile.deviance(_RATIOS)
     best = int(np.argmin(deviance))
     ends = _RATIOS[max(best - 1, 0)], _RATIOS[min(best + 1, len(_RATIOS) - 1)]

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE
+from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE, to_frame
+from polbayes.data.tables import read_table
 from polbayes.errors import UserError, unknown
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.spec.answers import selected
@@ -34,7 +35,6 @@ def needed(spec: MixedSpec) -> set[str]:
 
 def column_frame(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> pd.DataFrame:
     """Lay a dataset out as one row per asked cell, with the columns that a spec uses."""
-    from polbayes.data.dataset import to_frame
     from polbayes.features import FEATURES
 
     sources = set(_SOURCES.get(spec.response, (spec.response,)))
@@ -123,8 +123,6 @@ def _unknown_response(frame: pd.DataFrame, spec: MixedSpec, numeric: set[str]) -
 
 def join_table(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Join the columns of a table of the user's to the cells."""
-    from polbayes.data.tables import read_table
-
     if not path.is_file():
         raise UserError(f"analysis.table: {path}: no such file.")
     table = read_table(path)

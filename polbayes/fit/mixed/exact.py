@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from scipy.optimize import minimize
 
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.model import MixedModel
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.spec import priors
+from polbayes.fit.spec.spec import common_names
 
 if TYPE_CHECKING:
     from polbayes.config.schema import SamplerConfig
@@ -70,8 +72,6 @@ def check_exact(spec: MixedSpec) -> None:
             "sampler.backend: 'exact' is for mixed models of family gaussian with at most one "
             "group-specific term, an intercept (1 | group); use sampler=nutpie."
         )
-    from polbayes.fit.spec.spec import common_names
-
     for name in common_names(spec.formula.common):
         prior = spec.prior(name)
         if prior is not None and prior.name != "Normal":
@@ -304,8 +304,6 @@ def _tabulated(sums: Sums, log_prior: Density) -> tuple[tuple[np.ndarray, np.nda
 
 def _mode(sums: Sums, density: Density) -> np.ndarray:
     """Return log sigma and log tau where the density is highest; without groups log tau is 0."""
-    from scipy.optimize import minimize
-
     grouped = len(sums.group_rows) > 0
 
     def loss(at: np.ndarray) -> float:

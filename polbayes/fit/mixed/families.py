@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import betaln, expit, gammaln, log_expit
 
 # Rows' responses, answers in them, predictors and the family's own parameter -> log-densities.
 LogDensity = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -35,29 +36,20 @@ class MixedFamily:
 
 
 def _gaussian(y: np.ndarray, n: np.ndarray, eta: np.ndarray, sigma: np.ndarray) -> np.ndarray:
-    found: np.ndarray = -0.5 * ((y - eta) / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
-    return found
+    return np.asarray(-0.5 * ((y - eta) / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2 * np.pi))
 
 
 def _beta(y: np.ndarray, n: np.ndarray, eta: np.ndarray, phi: np.ndarray) -> np.ndarray:
-    from scipy.special import betaln, expit
-
     a, b = expit(eta) * phi, expit(-eta) * phi
-    found: np.ndarray = (a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - betaln(a, b)
-    return found
+    return np.asarray((a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - betaln(a, b))
 
 
 def _binomial(y: np.ndarray, n: np.ndarray, eta: np.ndarray, own: np.ndarray) -> np.ndarray:
-    from scipy.special import gammaln, log_expit
-
     ways = gammaln(n + 1) - gammaln(y + 1) - gammaln(n - y + 1)
-    found: np.ndarray = ways + y * log_expit(eta) + (n - y) * log_expit(-eta)
-    return found
+    return np.asarray(ways + y * log_expit(eta) + (n - y) * log_expit(-eta))
 
 
 def _cumulative(y: np.ndarray, n: np.ndarray, eta: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-    from scipy.special import log_expit
-
     # Beyond the last cutpoints there is one at infinity.
     ends = np.full((len(cuts), 1), np.inf)
     edges = np.concatenate([-ends, cuts, ends], axis=1)
@@ -67,8 +59,7 @@ def _cumulative(y: np.ndarray, n: np.ndarray, eta: np.ndarray, cuts: np.ndarray)
     # F(a) - F(b) = F(a) F(-b) (1 - exp(b - a)).
     with np.errstate(invalid="ignore"):
         gap = np.where(np.isfinite(below) & np.isfinite(above), below - above, -np.inf)
-    found: np.ndarray = log_expit(above) + log_expit(-below) + np.log(-np.expm1(gap))
-    return found
+    return np.asarray(log_expit(above) + log_expit(-below) + np.log(-np.expm1(gap)))
 
 
 _TWO = ("agree", "usable")

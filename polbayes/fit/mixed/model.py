@@ -14,6 +14,7 @@ from polbayes.fit.mixed.rows import TRIALS, Rows, group_column
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.spec.formula import NAMESPACE
 from polbayes.fit.spec.priors import Prior
+from polbayes.fit.spec.spec import common_names
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -146,8 +147,6 @@ def bambi_prior(prior: Prior) -> Any:
 
 def _bambi_priors(spec: MixedSpec) -> Mapping[str, Any]:
     """Return the user's priors of the common coefficients and of the family's own scale."""
-    from polbayes.fit.spec.spec import common_names
-
     priors = {}
     for name in common_names(spec.formula.common):
         prior = spec.prior(name)

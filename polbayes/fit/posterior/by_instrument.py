@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from polbayes.fit.posterior.intervals import interval_table
+
 ALL_MODELS = "mean of the models"
 # With fewer models a correlation is one of very few points, and near 1 or -1 by chance.
 LEAST_MODELS = 3
@@ -14,8 +16,6 @@ _QUANTITIES = ("theta", "bias")
 
 def instrument_tables(posterior: xr.Dataset, level: float) -> dict[str, pd.DataFrame]:
     """Summarise how the models lean on each instrument, where theta differs by instrument."""
-    from polbayes.fit.posterior.intervals import interval_table
-
     levels, differences, correlations = list[pd.DataFrame](), [], []
     for quantity in _QUANTITIES:
         name = f"{quantity}_instrument"

@@ -1,19 +1,17 @@
 """Coefficients of the ideology model: of common terms, and of groups of models."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from polbayes.fit.density.model import Built
 from polbayes.fit.posterior.intervals import coverage_table
 from polbayes.fit.spec.centring import attributes_of
 
-if TYPE_CHECKING:
-    from polbayes.fit.density.model import Built
 
-
-def read_coefficients(built: "Built", drawn: xr.Dataset) -> dict[str, Any]:
+def read_coefficients(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     """Read the coefficients of common terms, and the effects of groups of models, off the draws.
 
     ``coefficient[term]``, with the coordinates ``coefficient_part`` and ``coefficient_name``, is
@@ -38,7 +36,7 @@ def read_coefficients(built: "Built", drawn: xr.Dataset) -> dict[str, Any]:
     return out
 
 
-def _group_levels(built: "Built") -> tuple[list[tuple[str, str, str, str]], list[int]]:
+def _group_levels(built: Built) -> tuple[list[tuple[str, str, str, str]], list[int]]:
     """Return part, group, what varies and level of the effects of groups of models, and where."""
     attributes = attributes_of(built.cells.frame)
     rows, positions = [], []

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.sparse import csr_array
 
 from polbayes.fit.density.layout import Block, entries
 from polbayes.fit.density.model import Built
@@ -60,8 +61,6 @@ def _realised(block: Block, group: BoundGroup, drawn: xr.Dataset, weights: Weigh
 
 def _answers(built: Built, drawn: xr.Dataset, weights: Weights) -> dict[str, np.ndarray]:
     """Average the moments of answers: ``[chain, draw, model, dimension]`` each."""
-    from scipy.sparse import csr_array
-
     cells = np.arange(len(weights.weight))
     table = csr_array((weights.weight, (weights.group, cells)), shape=(weights.size, len(cells)))
     names = ("slope", "variance", "noise", "same")

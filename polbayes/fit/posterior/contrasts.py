@@ -15,6 +15,7 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.fit.posterior.intervals import summary
+from polbayes.fit.posterior.summary import positions
 
 MODEL, CENTRE = "model", "centre"
 LEFT, RIGHT, EQUAL, OPEN = "left", "right", "equal", "open"
@@ -73,8 +74,6 @@ def decide(lower: float, upper: float, rope: float) -> str:
 
 
 def _measured(posterior: xr.Dataset) -> Iterator[tuple[str, str, xr.DataArray]]:
-    from polbayes.fit.posterior.summary import positions
-
     lean = positions(posterior, "lean")
     for dimension in lean["dimension"].values:
         yield "lean", str(dimension), lean.sel(dimension=dimension)

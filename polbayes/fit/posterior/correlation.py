@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.stats import beta
 
 from polbayes.fit.posterior.intervals import flat, summary, tails
 
@@ -50,7 +51,5 @@ def _summary(draws: np.ndarray, level: float) -> dict[str, float]:
 
 def _prior(concentration: float, level: float) -> dict[str, float]:
     """Return the interval of a correlation under LKJ(eta): on (-1, 1), Beta(eta, eta)."""
-    from scipy.stats import beta
-
     lower, upper = 2 * beta.ppf(tails(level), concentration, concentration) - 1
     return {"prior_lower": float(lower), "prior_upper": float(upper)}

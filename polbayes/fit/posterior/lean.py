@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.sparse import csr_array
+from scipy.special import gammaincinv
 
 from polbayes.fit.density import kernel
 from polbayes.fit.density.layout import Block, Gathering, entries
@@ -28,6 +30,7 @@ from polbayes.fit.density.model import Built
 from polbayes.fit.posterior.measurement_design import ANEW
 from polbayes.fit.posterior.pointwise import draws_of
 from polbayes.fit.spec.cells import levels
+from polbayes.fit.spec.spec import POSITIONS
 
 # Nodes and weights of Gauss and Hermite for what differs by item on a logarithmic scale.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
@@ -99,8 +102,6 @@ class _Expected:
         return out
 
     def _average(self, g: Gathering, terms: np.ndarray) -> np.ndarray:
-        from scipy.sparse import csr_array
-
         weight = np.broadcast_to(g.weight[:, terms], (len(g.index), len(terms)))
         share = 1.0 / np.bincount(self.group, minlength=self.size)[self.group]
         rows = np.repeat(self.group, len(terms))
@@ -117,11 +118,9 @@ class _Expected:
         for block in self.built.layout.blocks:
             if block.group is None or not self._varies(block):
                 continue
-            place = _PLACES.get(block.part)
-            if place is None:
+            place = self._place(block.part)
+            if place not in out:
                 continue
-            if block.part == "difficulty" and self.built.spec.signed:
-                place = "believed"
             table = np.zeros((len(self.built.layout.scales), self.size))
             for effect, factor in entries(block.group):
                 scale = block.every_scale[effect]
@@ -133,6 +132,14 @@ class _Expected:
             else:
                 out[place] += variance
         return out
+
+    def _place(self, part: str) -> str:
+        """Return where the effects of a part that a new statement would have anew are added."""
+        if part == "difficulty" and not self.built.spec.signed:
+            return "multiplied"
+        place = POSITIONS[part]
+        own = part in self.built.spec.observation.parts and place != "validity"
+        return "own" if own else place
 
     def of(self, at: int) -> np.ndarray:
         """Return ``[draw]`` the lean in a group of cells."""
@@ -184,8 +191,6 @@ class _Expected:
 
 def _divided(nu: np.ndarray) -> np.ndarray:
     """Return ``[node, draw]`` quantiles of what the variances of t distributions are divided by."""
-    from scipy.special import gammaincinv
-
     # What is averaged over them is smooth and bounded: 24 nodes leave an error below 1e-3.
     shares = (np.arange(_MIXED) + 0.5) / _MIXED
     return np.asarray(np.maximum(gammaincinv(nu / 2, shares[:, None]) * 2 / nu, 1e-12))
@@ -196,18 +201,3 @@ def _logarithmic(middle: np.ndarray, v: np.ndarray) -> list[tuple[np.ndarray, fl
     if not v.any():
         return [(middle, 1.0)]
     return [(middle + np.sqrt(v) * z, float(w)) for z, w in zip(_NODES, _WEIGHTS, strict=True)]
-
-
-# Where the effects of a part that a new statement would have anew are added.
-_PLACES = {
-    "acquiescence": "asked",
-    "wording": "asked",
-    "steer": "believed",
-    "quirk": "believed",
-    "difficulty": "multiplied",
-    "discrimination": "discrimination",
-    "threshold": "own",
-    "sigma": "own",
-    "phi": "own",
-    "decisiveness": "decisiveness",
-}

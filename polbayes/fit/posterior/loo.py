@@ -7,17 +7,21 @@ reweights the posterior's draws to what they would be without the cell.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.special import gammaln
 
+from polbayes.fit.density.model import Built
+from polbayes.fit.posterior.pointwise import (
+    Draws,
+    Likelihood,
+    draws_of,
+    likelihoods,
+    log_likelihood,
+)
 from polbayes.fit.spec.cells import Cells
-
-if TYPE_CHECKING:
-    from polbayes.fit.density.model import Built
-    from polbayes.fit.posterior.pointwise import Draws, Likelihood
 
 # Above this shape of the weights' tail, importance sampling with the usual numbers of draws does
 # not converge in practice; above 1 the weights have no mean (Vehtari et al. 2024).
@@ -97,8 +101,6 @@ class Loo:
 
     def _probability(self) -> float:
         """Return the geometric mean probability of an answer, predicted from other cells."""
-        from scipy.special import gammaln
-
         counts = self._counts()
         if counts is None:
             return float("nan")
@@ -122,15 +124,13 @@ def _se(values: np.ndarray) -> float:
 
 
 def leave_one_out(
-    built: "Built", drawn: xr.Dataset, *, integrate: bool = True, at_once: int = AT_ONCE
+    built: Built, drawn: xr.Dataset, *, integrate: bool = True, at_once: int = AT_ONCE
 ) -> list[Loo]:
     """Compute PSIS-LOO of every cell, for each likelihood of a model.
 
     Where `integrate` is true, effects that enter one cell alone are integrated out first (Merkle,
     Furr and Rabe-Hesketh 2019): leaving such a cell out leaves nothing that is known of its effect.
     """
-    from polbayes.fit.posterior.pointwise import draws_of, likelihoods
-
     draws = draws_of(drawn)
     chains = drawn.sizes["chain"]
     return [
@@ -139,9 +139,7 @@ def leave_one_out(
     ]
 
 
-def _of_part(part: "Likelihood", draws: "Draws", cells: Cells, *, chains: int, at_once: int) -> Loo:
-    from polbayes.fit.posterior.pointwise import log_likelihood
-
+def _of_part(part: Likelihood, draws: Draws, cells: Cells, *, chains: int, at_once: int) -> Loo:
     logp = partial(log_likelihood, part, draws)
     columns = left_out(logp, len(part.at), chains=chains, at_once=at_once)
     frame = cells.frame.iloc[part.at].reset_index(drop=True)
@@ -152,18 +150,18 @@ def _of_part(part: "Likelihood", draws: "Draws", cells: Cells, *, chains: int, a
 
 
 def left_out(
-    log_likelihood: LogLikelihood, size: int, *, chains: int, at_once: int = AT_ONCE
+    logp: LogLikelihood, size: int, *, chains: int, at_once: int = AT_ONCE
 ) -> dict[str, np.ndarray]:
     """Leave out each of some independent observations, so many log-likelihoods at a time.
 
     Returns ``elpd``, ``p_loo`` and ``pareto_k``, each ``[cell]``; see `Loo`.
     """
-    few = log_likelihood(np.unique(np.linspace(0, size - 1, _FOR_EFFICIENCY).astype(int)))
+    few = logp(np.unique(np.linspace(0, size - 1, _FOR_EFFICIENCY).astype(int)))
     efficiency, step = _efficiency(few, chains), max(at_once // few.shape[1], 1)
     columns = {name: np.empty(size) for name in ("elpd", "p_loo", "pareto_k")}
     for start in range(0, size, step):
         here = slice(start, min(start + step, size))
-        found = psis_loo(log_likelihood(here), efficiency=efficiency)
+        found = psis_loo(logp(here), efficiency=efficiency)
         for name, values in zip(columns, found, strict=True):
             columns[name][here] = values
     return columns

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.sparse import csr_array
 
 from polbayes.fit.coder_errors.misclassification import Coder
-from polbayes.fit.density.kernel import DECISIVENESS
+from polbayes.fit.density.kernel import DECISIVENESS, forward, sharpness
 from polbayes.fit.density.layout import Gathering
 from polbayes.fit.density.model import Built
-from polbayes.fit.families import FAMILIES
+from polbayes.fit.families.ordinal import BERNOULLI
 from polbayes.fit.posterior.coefficients import read_coefficients
 from polbayes.fit.posterior.lean import lean
 from polbayes.fit.posterior.pointwise import draws_of
@@ -260,12 +261,10 @@ def _confusion(coder: Coder, reader: _Reader) -> Any:
 
 def _share_usable(built: Built, reader: _Reader) -> Any:
     """Return ``[chain, draw, model]`` the probability of a usable answer to what was asked."""
-    from polbayes.fit.density.kernel import forward
-
     g, cells = built.layout.validity, built.cells
     assert g is not None
     model, table = levels(cells.frame, ("model",))
-    family = built.spec.observation if cells.mass.size else FAMILIES["bernoulli"]
+    family = built.spec.observation if cells.mass.size else BERNOULLI
     weight = cells.asked / np.bincount(model, weights=cells.asked)[model]
     shape = reader.effects.shape
     shares = [
@@ -284,8 +283,6 @@ def of_every_draw(
     The function is given ``eta``, in which the decisiveness is a factor, and ``own``, both
     ``[cell]``; the distances of the cutpoints; and the decisiveness, ``[cell]``.
     """
-    from polbayes.fit.density.kernel import forward, sharpness
-
     draws, plain = draws_of(drawn), built.layout.answers.plain
 
     def of(draw: int) -> np.ndarray:
@@ -304,8 +301,6 @@ def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     of opposite meaning counts as agreeing. Every wording of an item has the same weight,
     whatever was answered, so that the design is balanced. NaN where a side has no items.
     """
-    from scipy.sparse import csr_array
-
     frame = built.cells.frame
     models, dims = _present(built.cells, "model"), _present(built.cells, "dimension")
     flip = (frame["keying"] * frame["direction"]).to_numpy(dtype=float)

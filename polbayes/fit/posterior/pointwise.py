@@ -78,41 +78,22 @@ def likelihoods(built: Built, *, integrate: bool = True) -> dict[str, Likelihood
     for part, (kind, answers, whole) in zip(PARTS, parts, strict=False):
         said = cells.answered > 0 if part == "answers" else np.ones(len(answers), dtype=bool)
         at = np.flatnonzero(said)
-        out[part] = _likelihood(part, kind, at, answers[at], whole.at(at), built, integrate)
+        gathering, given = whole.at(at), answers[at]
+        own_scale = np.zeros((len(at), len(built.layout.scales)))
+        if integrate and kind in (kinds.ORDINAL, kinds.BINOMIAL):
+            gathering, own_scale = _without_own(gathering, built)
+        coder = cells.read.coder if cells.read is not None and kind == kinds.READ else None
+        constant = _constant(kind, given, built)
+        out[part] = Likelihood(part, kind, at, given, constant, gathering, own_scale, coder)
     return out
-
-
-def _likelihood(
-    part: str,
-    kind: int,
-    at: np.ndarray,
-    answers: np.ndarray,
-    gathering: Gathering,
-    built: Built,
-    integrate: bool,
-) -> Likelihood:
-    own_scale = np.zeros((len(at), len(built.layout.scales)))
-    if integrate and kind in (kinds.ORDINAL, kinds.BINOMIAL):
-        gathering, own_scale = _without_own(gathering, built)
-    read = built.cells.read
-    return Likelihood(
-        part,
-        kind,
-        at,
-        answers,
-        _constant(kind, answers, built),
-        gathering,
-        own_scale,
-        read.coder if read is not None and kind == kinds.READ else None,
-    )
 
 
 def _constant(kind: int, answers: np.ndarray, built: Built) -> np.ndarray:
     if kind == kinds.READ:
         return multinomial(answers[:, kernel.READINGS :])
-    return (
-        multinomial(answers) if kind == kinds.BINOMIAL else built.spec.observation.constant(answers)
-    )
+    if kind == kinds.BINOMIAL:
+        return multinomial(answers)
+    return built.spec.observation.constant(answers)
 
 
 # Groups that sum to zero must have this many effects for one of them to be integrated out.

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.special import expit
 
+from polbayes.fit.density.kernel import forward
 from polbayes.fit.density.model import Built
 from polbayes.fit.posterior.intervals import two_intervals
 from polbayes.fit.posterior.pointwise import Draws, draws_of
@@ -168,10 +170,6 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
     As many answers a cell as were usable; where the spec has a part for validity, as many as
     that makes usable of those that were asked.
     """
-    from scipy.special import expit
-
-    from polbayes.fit.density.kernel import forward
-
     rng, cells, family = np.random.default_rng(seed), built.cells, built.spec.observation
     g, validity = built.layout.answers, built.layout.validity
     for effects, gaps, readings in zip(draws.effects, draws.gaps, draws.readings, strict=True):

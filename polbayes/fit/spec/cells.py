@@ -20,6 +20,7 @@ from polbayes.fit.coder_errors.misclassification import (
     readings,
 )
 from polbayes.fit.spec import answers
+from polbayes.fit.spec.formula import described
 from polbayes.fit.spec.spec import Spec
 from polbayes.instrument.covariates import check_given
 from polbayes.instrument.questionnaires import DIMENSIONS
@@ -128,21 +129,13 @@ def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
 
 def used_variables(spec: "Spec | MixedSpec") -> set[str]:
     """Return the names of the variables that the formulas of a spec use."""
-    from formulae import model_description
-    from formulae.parser import ParseError
-    from formulae.scanner import ScanError
-
     names: set[str] = set()
     for part, formula in spec.parts.items():
         for group in formula.groups:
             names |= set(group.factors)
         for text in (formula.common, *(group.expr for group in formula.groups)):
-            try:
-                names |= set(model_description(text).var_names) if text != "0" else set()
-            except (ParseError, ScanError, ValueError, TypeError) as error:
-                raise UserError(
-                    f"analysis.parts.{part}: '{text}' cannot be read: {error}"
-                ) from error
+            if text != "0":
+                names |= set(described(text, "var_names", where=f"analysis.parts.{part}"))
     return names - {""}  # formulae's name for a constant in a call
 
 

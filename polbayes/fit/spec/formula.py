@@ -11,6 +11,7 @@ The formula algebra itself is formulae's.
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -88,6 +89,18 @@ def parse_formula(text: str, *, where: str) -> Formula:
     # `-1` is R's other way of writing `0 +`.
     kept = ["0" if piece.replace(" ", "") == "-1" else piece for piece in common]
     return Formula(text.strip(), " + ".join(kept) or "0", tuple(groups))
+
+
+def described(text: str, attribute: str, *, where: str) -> Any:
+    """Return what formulae makes of a common part."""
+    from formulae import model_description
+    from formulae.parser import ParseError
+    from formulae.scanner import ScanError
+
+    try:
+        return getattr(model_description(text), attribute)
+    except (ParseError, ScanError, ValueError, TypeError, AttributeError) as error:
+        raise UserError(f"{where}: '{text}' cannot be read: {error}") from error
 
 
 def _summands(body: str, where: str) -> list[str]:

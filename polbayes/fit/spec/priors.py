@@ -76,14 +76,18 @@ def log_density(prior: Prior, values: np.ndarray) -> np.ndarray:
 
     if prior.name == CONSTANT:
         return np.zeros(np.shape(values))
+    if prior.name.startswith("Half"):
+        unfolded = prior.unfolded()
+        assert unfolded is not None
+        return log_density(unfolded, values) + math.log(2)
     v = prior.values
     match prior.name:
-        case "Normal" | "HalfNormal":
-            found = stats.norm(*((0.0, *v) if len(v) == 1 else v))
-        case "StudentT" | "HalfStudentT":
-            found = stats.t(*((v[0], 0.0, v[1]) if len(v) == 2 else v))
-        case "Cauchy" | "HalfCauchy":
-            found = stats.cauchy(*((0.0, *v) if len(v) == 1 else v))
+        case "Normal":
+            found = stats.norm(*v)
+        case "StudentT":
+            found = stats.t(*v)
+        case "Cauchy":
+            found = stats.cauchy(*v)
         case "Laplace":
             found = stats.laplace(*v)
         case "Exponential":
@@ -94,8 +98,7 @@ def log_density(prior: Prior, values: np.ndarray) -> np.ndarray:
             found = stats.lognorm(v[1], scale=math.exp(v[0]))
         case _:
             raise AssertionError(f"{prior.name} is no distribution of a number")
-    folded = math.log(2) if prior.name.startswith("Half") else 0.0
-    return np.asarray(found.logpdf(values) + folded)
+    return np.asarray(found.logpdf(values))
 
 
 def draw_vector(priors: Sequence[Prior], name: str, start: Any = None) -> Any:

@@ -24,7 +24,7 @@ from polbayes.errors import UserError, unknown
 from polbayes.fit.families import FAMILIES
 from polbayes.fit.families.base import Family
 from polbayes.fit.spec.answers import selection
-from polbayes.fit.spec.formula import Formula, parse_formula
+from polbayes.fit.spec.formula import Formula, described, parse_formula
 from polbayes.fit.spec.priors import Prior, flatten, parse_prior
 
 if TYPE_CHECKING:
@@ -280,14 +280,5 @@ def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) ->
 
 def common_names(common: str, where: str = "analysis.parts") -> list[str]:
     """Return the names of the common terms of a formula, as formulae has them."""
-    from formulae import model_description
-    from formulae.parser import ParseError
-    from formulae.scanner import ScanError
-
-    if common == "0":
-        return []
-    try:
-        terms = model_description(common).common_terms
-    except (ParseError, ScanError, ValueError, TypeError, AttributeError) as error:
-        raise UserError(f"{where}: '{common}' cannot be read: {error}") from error
+    terms = described(common, "common_terms", where=where) if common != "0" else []
     return [str(getattr(term, "name", "Intercept")) for term in terms]
