@@ -24,13 +24,11 @@ _EXACT = "exact"
 class Fitted:
     """What the fit of either kind of analysis comes to."""
 
-    # The draws, and the sampler's own statistics
     posterior: "xr.Dataset"
     sample_stats: "xr.Dataset"
     tables: Mapping[str, "pd.DataFrame"]  # summaries by name
     diagnosis: "Diagnosis"  # whether the draws can be used
     notes: tuple[str, ...]  # sentences that say what was left out, and how much
-    # The model as text
     equation: str
     priors: tuple[str, ...]
     from_cache: bool = False  # whether the draws were there before

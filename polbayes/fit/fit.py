@@ -31,7 +31,7 @@ class Fit:
     # See `polbayes.fit.posterior.naming.name_posterior` and
     # `polbayes.fit.posterior.components.with_variances`
     posterior: "xr.Dataset"
-    sample_stats: "xr.Dataset"  # the sampler's own statistics, [chain, draw]
+    sample_stats: "xr.Dataset"  # the sampler's own, [chain, draw]
     built: Built  # the model, with the spec's parts bound to the data
     # The draws of the model's own variables, and of the effects that were integrated out
     drawn: "xr.Dataset"

@@ -33,20 +33,17 @@ _ROUNDING = 1e-13
 class RemlFit:
     """A restricted maximum likelihood fit."""
 
-    # [coefficient] estimates, standard errors and degrees of freedom
-    beta: np.ndarray
-    se: np.ndarray
-    df: np.ndarray
+    beta: np.ndarray  # [coefficient] estimates
+    se: np.ndarray  # [coefficient]
+    df: np.ndarray  # [coefficient]
     # Standard deviations of the residual and of the intercepts; tau is 0 where the fit is singular
     sigma: float
     tau: float
 
 
 def has_classical(spec: MixedSpec) -> bool:
-    """Tell whether a spec has a classical fit here: Gaussian, with at most one ``(1 | group)``."""
-    groups = spec.formula.groups
-    simple = len(groups) <= 1 and all(group.expr == "1" for group in groups)
-    return spec.distribution.normal and simple and spec.formula.common != "0"
+    """Tell whether a spec has a classical fit here."""
+    return spec.simple and spec.formula.common != "0"
 
 
 def classical_table(rows: Rows, spec: MixedSpec, *, level: float) -> pd.DataFrame:

@@ -65,9 +65,7 @@ class Conditional:
 
 def check_exact(spec: MixedSpec) -> None:
     """Refuse a spec whose posterior cannot be drawn from exactly."""
-    groups = spec.formula.groups
-    fits = spec.distribution.normal and len(groups) <= 1 and all(g.expr == "1" for g in groups)
-    if not fits:
+    if not spec.simple:
         raise UserError(
             "sampler.backend: 'exact' is for mixed models of family gaussian with at most one "
             "group-specific term, an intercept (1 | group); use sampler=nutpie."

@@ -35,7 +35,6 @@ class MixedFit:
     # if it was in any of them
     sample_stats: xr.Dataset
     notes: tuple[str, ...]  # sentences that say what was left out, and how much
-    # The model as text
     equation: str
     priors: tuple[str, ...]
     from_cache: bool = False  # whether the draws were there before
@@ -54,15 +53,8 @@ def checked_strata(
 def explain(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> tuple[str, list[str]]:
     """Return the equation and the priors of a spec for a dataset or a design."""
     split = checked_strata(data, spec, answered=answered)
-    return _texts(build(split[0][1], spec), spec, strata=len(split), answered=answered)
-
-
-def _texts(
-    model: MixedModel, spec: MixedSpec, *, strata: int, answered: bool
-) -> tuple[str, list[str]]:
-    """Return the equation and the priors, which are those of every stratum."""
-    text = equation(spec, model, strata=strata)
-    return text, prior_lines(spec, model, answered=answered)
+    model = build(split[0][1], spec)
+    return equation(spec, model, strata=len(split)), prior_lines(spec, model, answered=answered)
 
 
 def fit_mixed(
@@ -80,7 +72,7 @@ def fit_mixed(
     posterior, stats = found or _posterior(split, first, spec, config, seed)
     if cache and not found:
         save_draws(cache.path, posterior, stats, cache.key)
-    text, priors = _texts(first, spec, strata=len(split), answered=True)
+    text, priors = equation(spec, first, strata=len(split)), prior_lines(spec, first, answered=True)
     notes = split[0][1].notes
     return MixedFit(posterior, stats, notes, text, tuple(priors), from_cache=found is not None)
 

@@ -69,6 +69,12 @@ class MixedSpec:
         """The formula under the name of its part."""
         return {PART: self.formula}
 
+    @property
+    def simple(self) -> bool:
+        """Whether it is Gaussian with at most one group-specific term, ``(1 | group)``."""
+        groups = self.formula.groups
+        return self.distribution.normal and len(groups) <= 1 and all(g.expr == "1" for g in groups)
+
     def prior(self, *names: str) -> Prior | None:
         """Return the most specific of the user's priors, or None where there is none.
 

@@ -122,14 +122,12 @@ def error(
         if relative and not source.relative:
             continue
         own = 0.0 if scores.is_fixed(source) else source.own[:, at]
-        shares = [
-            None
-            if plan is None or not source.planned
-            else left_of(source, plan, fixed_prefixes=scores.fixed_prefixes)
-            for plan in plans
-        ]
-        for k, share in enumerate(shares):
-            total[:, k] += own if share is None else share * source.variance[:, at]
+        for k, plan in enumerate(plans):
+            if plan is None or not source.planned:
+                total[:, k] += own
+            else:
+                share = left_of(source, plan, fixed_prefixes=scores.fixed_prefixes)
+                total[:, k] += share * source.variance[:, at]
     return total
 
 

@@ -73,12 +73,8 @@ class Loo:
         return self.bands["k_bad"] + self.bands["k_very_bad"]
 
     def row(self) -> dict[str, object]:
-        """Return the summary, one row of ``loo.csv``.
-
-        ``probability`` is the geometric mean of the probabilities that the answers of a cell get
-        from all other cells, ``guess`` that of guessing by each model's own shares; both are
-        missing for answers that are numbers.
-        """
+        """Return the summary, one row of ``loo.csv``."""
+        probability, guess = self._chances()
         return {
             "part": self.part,
             "elpd_loo": self.elpd,
@@ -88,35 +84,27 @@ class Loo:
             "answers": int(self.cells["n"].sum()),
             **self.bands,
             "integrated": int(self.cells["integrated"].sum()),
-            "probability": self._probability(),
-            "guess": self._guess(),
+            "probability": probability,
+            "guess": guess,
         }
 
-    def _counts(self) -> np.ndarray | None:
-        """Return ``[cell, point]`` counts; None for answers that are numbers."""
+    def _chances(self) -> tuple[float, float]:
+        """Return the geometric mean probabilities of an answer, from other cells and by guessing.
+
+        Guesses are by how often each model gives each answer. Missing for numbers.
+        """
         text = self.cells["observed"].astype(str)
         if not text.str.contains(" ").all():
-            return None
-        return text.str.split(" ", expand=True).to_numpy(dtype=float)
-
-    def _probability(self) -> float:
-        """Return the geometric mean probability of an answer, predicted from other cells."""
-        counts = self._counts()
-        if counts is None:
-            return float("nan")
+            return np.nan, np.nan
+        counts = text.str.split(" ", expand=True).to_numpy(dtype=float)
         ways = gammaln(counts.sum(axis=1) + 1).sum() - gammaln(counts + 1).sum()
-        return float(np.exp((self.elpd - ways) / counts.sum()))
-
-    def _guess(self) -> float:
-        """Return the same for guesses by how often each model gives each answer."""
-        counts = self._counts()
-        if counts is None:
-            return float("nan")
+        probability = np.exp((self.elpd - ways) / counts.sum())
         model = np.unique(self.cells["model"], return_inverse=True)[1]
         total = np.zeros((model.max() + 1, counts.shape[1]))
         np.add.at(total, model, counts)
         share = total / total.sum(axis=1, keepdims=True)
-        return float(np.exp((total * np.log(np.where(total > 0, share, 1.0))).sum() / total.sum()))
+        logs = (total * np.log(np.where(total > 0, share, 1.0))).sum()
+        return float(probability), float(np.exp(logs / total.sum()))
 
 
 def _se(values: np.ndarray) -> float:

@@ -70,11 +70,9 @@ class Study:
 class Weights:
     """The weight of every cell in the score of its model on its dimension."""
 
-    # Labels in the order of the dataset
     models: tuple[str, ...]
     dimensions: tuple[str, ...]
-    # [cell] numbers of the labels
-    model: np.ndarray
+    model: np.ndarray  # [cell] numbers of the labels
     dimension: np.ndarray
     # [cell], adding up to 1 within each model and dimension; 0 where nothing usable was answered
     weight: np.ndarray

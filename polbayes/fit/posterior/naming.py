@@ -58,12 +58,10 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
         out["theta_instrument"] = reader.part("theta", ("model", "dimension", "instrument"))
     if "acquiescence" in parts:
         out["acquiescence"] = reader.part("acquiescence", ("model",))
-        if _uses(built, "acquiescence", "prefix"):
-            effect = reader.part("acquiescence", ("model", "prefix"))
-            out["prefix_acquiescence"] = effect - effect.mean("prefix")
-    if "steer" in parts and _uses(built, "steer", "prefix"):
-        effect = reader.part("steer", ("model", "prefix"))
-        out["prefix_steer"] = effect - effect.mean("prefix")
+    for part in ("acquiescence", "steer"):
+        if part in parts and any("prefix" in g.term.factors for g in parts[part].groups):
+            effect = reader.part(part, ("model", "prefix"))
+            out[f"prefix_{part}"] = effect - effect.mean("prefix")
     if "difficulty" in parts:
         out["difficulty"] = reader.part("difficulty", ("item",))
     if "discrimination" in parts:
@@ -125,6 +123,9 @@ class _Reader:
     def array(self, values: np.ndarray, dims: Sequence[str], coords: dict[str, Any]) -> Any:
         return xr.DataArray(values, dims=("chain", "draw", *dims), coords=coords)
 
+    def variable(self, name: str, dim: str, labels: list[str]) -> Any:
+        return self.array(self.drawn[name].to_numpy(), (dim,), {dim: labels})
+
     def part(self, name: str, dims: tuple[str, ...]) -> Any:
         """Average a part over the cells of every combination of `dims`."""
         gathering = _of_part(self.built, name)
@@ -179,10 +180,6 @@ def _of_part(built: Built, name: str) -> Gathering:
     return Gathering(whole.index[:, inside], whole.weight[:, inside], roles, whole.keying)
 
 
-def _uses(built: Built, part: str, variable: str) -> bool:
-    return any(variable in g.term.factors for g in built.parts[part].groups)
-
-
 def _by_instrument(built: Built) -> bool:
     """Whether theta differs between several instruments."""
     frame = built.cells.frame
@@ -204,23 +201,16 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
     out: dict[str, Any] = {}
     if "sd" in reader.drawn:
         labels = [f"{p}: {g}" + (f" [{x}]" if x else "") for p, g, x in built.layout.scales]
-        out["scale"] = reader.array(
-            reader.drawn["sd"].to_numpy(), ("scale_name",), {"scale_name": labels}
-        )
+        out["scale"] = reader.variable("sd", "scale_name", labels)
     if built.layout.tails:
         terms = [f"{part}: {name}" for part, name in built.layout.tails]
-        out["nu"] = reader.array(
-            reader.drawn["nu"].to_numpy(), ("tail_name",), {"tail_name": terms}
-        )
+        out["nu"] = reader.variable("nu", "tail_name", terms)
     for name in reader.drawn.data_vars:
         if str(name).startswith("cor_") and "_raw" not in str(name):
             dims = ("row", "column")[: reader.drawn[name].ndim - 2]
             out[str(name)] = reader.array(reader.drawn[name].to_numpy(), dims, {})
     if "gap" in reader.drawn:
-        points = list(built.cells.points[1:-1])
-        out["gap"] = reader.array(
-            reader.drawn["gap"].to_numpy(), ("middle_point",), {"middle_point": points}
-        )
+        out["gap"] = reader.variable("gap", "middle_point", list(built.cells.points[1:-1]))
     prefix: dict[str, Any] = {}
     for block in built.layout.blocks:
         group = block.group

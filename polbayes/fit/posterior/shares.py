@@ -40,10 +40,7 @@ def _of_all(posterior: xr.Dataset, study: Study) -> dict[str, np.ndarray]:
             continue
         out[term.name] = average(_effects(posterior, at), axis=1)
     if unequal is not None:
-        for name in list(out):
-            if name.startswith("difficulty:"):
-                del out[name]
-        out["difficulty: item"] = _items(posterior, study, average(theta, axis=1))
+        _put_items(out, posterior, study, average(theta, axis=1))
         if leaning is not None:
             out[DISCRIMINATION] = unequal * leaning
     out[REPETITION] = average(flat(posterior["answer_noise"]), axis=1)
@@ -57,11 +54,7 @@ def _of_one(posterior: xr.Dataset, study: Study, model: int) -> dict[str, np.nda
         if not _constant(study, at):
             out[term.name] = _effects(posterior, at)[:, model]
     if "discrimination" in posterior:
-        for name in list(out):
-            if name.startswith("difficulty:"):
-                del out[name]
-        theta = flat(posterior["theta"])[:, model]
-        out["difficulty: item"] = _items(posterior, study, theta)
+        _put_items(out, posterior, study, flat(posterior["theta"])[:, model])
     out[REPETITION] = flat(posterior["answer_noise"])[:, model]
     return out
 
@@ -89,8 +82,13 @@ def _discriminations(
     return centre, unequal
 
 
-def _items(posterior: xr.Dataset, study: Study, theta: np.ndarray) -> np.ndarray:
-    """Return ``[draw, dimension]`` the variance of what items differ by in leaning."""
+def _put_items(
+    variances: dict[str, np.ndarray], posterior: xr.Dataset, study: Study, theta: np.ndarray
+) -> None:
+    """Put the variance of what items differ by in leaning in the place of difficulties'."""
+    for name in list(variances):
+        if name.startswith("difficulty:"):
+            del variances[name]
     out = []
     for k, dimension in enumerate(study.dimensions):
         items = list(study.items[dimension])
@@ -100,7 +98,7 @@ def _items(posterior: xr.Dataset, study: Study, theta: np.ndarray) -> np.ndarray
             difficulty = flat(posterior["difficulty"].sel(item=items))
             values = values - (difficulty if study.signed else factor * difficulty)
         out.append(values.var(axis=1, ddof=min(1, len(items) - 1)))
-    return np.stack(out, axis=1)
+    variances["difficulty: item"] = np.stack(out, axis=1)
 
 
 def _table(variances: dict[str, np.ndarray], study: Study, level: float) -> pd.DataFrame:

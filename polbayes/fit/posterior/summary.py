@@ -17,9 +17,8 @@ def summarise(
     posterior: xr.Dataset, *, level: float, items: pd.DataFrame | None = None
 ) -> dict[str, pd.DataFrame]:
     """Summarise a posterior into the tables of the report."""
-    tables = {"theta": interval_table(posterior["theta"], level, left=True)}
-    for name in ("theta_asked", "lean"):
-        tables[name] = interval_table(posterior[name], level, left=True)
+    names = ("theta", "theta_asked", "lean")
+    tables = {name: interval_table(posterior[name], level, left=True) for name in names}
     tables["bias_posterior"] = _bias(posterior, level)
     measures = {
         name: posterior.get(name)
@@ -118,19 +117,18 @@ def _stacked(
 
 
 def _items(posterior: xr.Dataset, items: pd.DataFrame | None, level: float) -> pd.DataFrame:
-    table = interval_table(posterior["difficulty"], level).drop(columns=["sd", "level"])
-    table.columns = ["item", "difficulty", "difficulty_lower", "difficulty_upper"]
+    table = _of_items(posterior, "difficulty", level)
     if "discrimination" in posterior:
-        other = interval_table(posterior["discrimination"], level).drop(columns=["sd", "level"])
-        other.columns = [
-            "item",
-            "discrimination",
-            "discrimination_lower",
-            "discrimination_upper",
-        ]
+        other = _of_items(posterior, "discrimination", level)
         if posterior["discrimination"].attrs.get("sign") == "either":
             positive = (posterior["discrimination"] > 0).mean(("chain", "draw"))
             other["discrimination_p_positive"] = positive.to_numpy()
         table = table.merge(other, on="item")
     table = table.assign(level=level)
     return table if items is None else items.merge(table, on="item")
+
+
+def _of_items(posterior: xr.Dataset, name: str, level: float) -> pd.DataFrame:
+    table = interval_table(posterior[name], level)
+    bounds = {"estimate": name, "lower": f"{name}_lower", "upper": f"{name}_upper"}
+    return table[["item", *bounds]].rename(columns=bounds)

@@ -58,8 +58,7 @@ class BoundGroup:
 class BoundPart:
     """One part of the predictor on given data."""
 
-    name: str  # of the part
-    # Its terms
+    name: str
     common: BoundCommon | None
     groups: tuple[BoundGroup, ...]
     signed: bool = False  # whether it holds discriminations of either sign
