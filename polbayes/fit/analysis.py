@@ -47,19 +47,7 @@ def parse_analysis(
 ) -> Spec | MixedSpec:
     """Parse a spec, and check that the sampler fits it.
 
-    Parameters
-    ----------
-    config
-        The spec.
-    sampler
-        The sampler.
-    features
-        How the text features are computed that a mixed model may use.
-
-    Raises
-    ------
-    UserError
-        Naming what is unknown or does not fit.
+    `features` says how the text features are computed that a mixed model may use.
     """
     from polbayes.fit.posterior.d_study import check_precision
     from polbayes.fit.sampling.sample import check_sampler
@@ -215,13 +203,5 @@ def _fit_mixed(
     classical = fit_classical(data, spec, level=level)
     if classical is not None:
         tables["classical"] = classical
-    return Fitted(
-        posterior=result.posterior,
-        sample_stats=result.sample_stats,
-        tables=tables,
-        diagnosis=diagnose(result.posterior, result.sample_stats),
-        notes=result.notes,
-        equation=result.equation,
-        priors=result.priors,
-        from_cache=result.from_cache,
-    )
+    diagnosis = diagnose(result.posterior, result.sample_stats)
+    return Fitted(tables=tables, diagnosis=diagnosis, **vars(result))

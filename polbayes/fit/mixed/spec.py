@@ -30,33 +30,19 @@ _SCALES = {family.scale for family in FAMILIES.values() if family.scale}
 
 @dataclass(frozen=True)
 class MixedSpec:
-    """A parsed spec of a mixed model.
+    """A parsed spec of a mixed model."""
 
-    Parameters
-    ----------
-    response, family
-        What is modelled, and its distribution.
-    formula
-        The formula of the mean, with an intercept unless it says ``0 +``.
-    priors
-        The user's priors by dotted key; what has none gets Bambi's, scaled to the data.
-    select
-        Coordinate values to keep, by coordinate name.
-    by
-        Variable for each of whose levels the model is fitted separately, or None.
-    table
-        Path of a table whose columns are joined to the answers, or None.
-    features
-        How the text features are computed that the spec uses.
-    """
-
+    # What is modelled, and its distribution
     response: str
     family: str
-    formula: Formula
+    formula: Formula  # the formula of the mean, with an intercept unless it says 0 +
+    # The user's priors by dotted key; what has none gets Bambi's, scaled to the data
     priors: Mapping[str, str]
-    select: Mapping[str, tuple[Any, ...]]
+    select: Mapping[str, tuple[Any, ...]]  # coordinate values to keep, by coordinate name
+    # Variable for each of whose levels the model is fitted separately, or None
     by: str | None = None
-    table: str | None = None
+    table: str | None = None  # path of a table whose columns are joined to the answers, or None
+    # How the text features are computed that the spec uses
     features: FeatureConfig = field(default_factory=FeatureConfig)
 
     @property

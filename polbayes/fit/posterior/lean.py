@@ -20,6 +20,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from scipy.sparse import csr_array
 from scipy.special import gammaincinv
@@ -39,33 +40,21 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _MIXED = 24
 
 
-def lean(built: Built, drawn: xr.Dataset) -> Any:
-    """Return ``[chain, draw, model, dimension]`` the expected keyed stance on a new statement.
+def lean(built: Built, drawn: xr.Dataset) -> tuple[np.ndarray, pd.DataFrame]:
+    """Return ``[draw, level]`` the expected keyed stance on a new statement, and the levels.
 
-    It is averaged over prefixes like those asked, or over these where the spec has them fixed; NaN
-    where a model was asked nothing.
+    These are models and dimensions. It is averaged over prefixes like those asked, or over these
+    where the spec has them fixed.
     """
-    frame = built.cells.frame
     names = ["model", "dimension", *(["prefix"] if built.spec.fixed_prefixes else [])]
-    group, table = levels(frame, names)
+    group, table = levels(built.cells.frame, names)
+    place, places = levels(table, ["model", "dimension"])
     draws = draws_of(drawn)
     expected = _Expected(built, draws, group, len(table))
-    values = np.column_stack([expected.of(at) for at in range(len(table))])
-    shape = tuple(drawn.sizes[d] for d in ("chain", "draw"))
-    coords = {}
-    for name in ("model", "dimension"):
-        occurring = set(table[name])
-        coords[name] = [label for label in built.cells.order[name] if label in occurring]
-    total = np.zeros((len(values), *(len(labels) for labels in coords.values())))
-    number = np.zeros(total.shape[1:])
-    for at, row in enumerate(table.to_dict("records")):
-        model, dimension = (coords[name].index(row[name]) for name in coords)
-        total[:, model, dimension] += values[:, at]
-        number[model, dimension] += 1
-    with np.errstate(invalid="ignore"):
-        mean = np.where(number > 0, total / number, np.nan)
-    full = mean.reshape(*shape, *mean.shape[1:])
-    return xr.DataArray(full, dims=("chain", "draw", *coords), coords=coords)
+    total = np.zeros((len(draws.effects), len(places)))
+    for at, to in enumerate(place):
+        total[:, to] += expected.of(at)
+    return total / np.bincount(place), places
 
 
 class _Expected:

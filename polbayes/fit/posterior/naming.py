@@ -51,7 +51,8 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     parts = built.parts
     out["theta"] = reader.part("theta", ("model", "dimension"))
     out["theta_asked"] = _on_these(built, reader, out["theta"])
-    out["lean"] = lean(built, drawn)
+    expected, table = lean(built, drawn)
+    out["lean"] = reader.unstack(expected.reshape(*reader.effects.shape[:2], -1), table)
     if "decisiveness" in parts:
         out["decisiveness"] = _decisiveness(built, reader)
     if _by_instrument(built):

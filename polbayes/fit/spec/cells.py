@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.data.dataset import NOT_ASKED, STANCE
+from polbayes.data.dataset import NOT_ASKED, STANCE, to_frame
 from polbayes.errors import UserError, unknown
 from polbayes.fit.coder_errors.misclassification import (
     Coder,
@@ -107,8 +107,6 @@ def check_coder(data: "xr.Dataset", spec: Spec) -> Coder | None:
 
 def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
     """Lay a dataset out as one row per asked cell, restricted by `spec.select`."""
-    from polbayes.data.dataset import to_frame
-
     source = data
     if spec.response == "agree" and "stance" in data:
         source = data.assign(agree=data["stance"])

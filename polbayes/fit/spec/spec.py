@@ -92,34 +92,20 @@ _SIGNED_PRIORS = {"discrimination.sd": "Constant(1)", "difficulty.sd": "HalfNorm
 
 @dataclass(frozen=True)
 class Spec:
-    """A parsed analysis spec.
+    """A parsed analysis spec."""
 
-    Parameters
-    ----------
-    response, family
-        What is modelled, and with which observation model.
-    parts
-        Formula of each part.
-    priors
-        Priors by dotted key, the user's over the defaults.
-    select
-        Coordinate values to keep, by coordinate name.
-    anchors
-        By dimension the model that is known to be right of the middle, where discriminations may
-        have either sign.
-    misclassification
-        What is known of the errors of the coder that read the answers; None if there are none.
-    fixed_prefixes
-        Whether the prefixes asked are all that matter, and not a sample of prefixes.
-    """
-
+    # What is modelled, and with which observation model
     response: str
     family: str
-    parts: Mapping[str, Formula]
-    priors: Mapping[str, str]
-    select: Mapping[str, tuple[Any, ...]]
+    parts: Mapping[str, Formula]  # formula of each part
+    priors: Mapping[str, str]  # priors by dotted key, the user's over the defaults
+    select: Mapping[str, tuple[Any, ...]]  # coordinate values to keep, by coordinate name
+    # By dimension the model that is known to be right of the middle, where discriminations may have
+    # either sign
     anchors: Mapping[str, str] = field(default_factory=dict)
+    # What is known of the errors of the coder that read the answers; None if there are none
     misclassification: "MisclassificationConfig | None" = None
+    # Whether the prefixes asked are all that matter, and not a sample of prefixes
     fixed_prefixes: bool = False
 
     @property
