@@ -33,8 +33,7 @@ class Fit:
     posterior: "xr.Dataset"
     sample_stats: "xr.Dataset"  # the sampler's own, [chain, draw]
     built: Built  # the model, with the spec's parts bound to the data
-    # The draws of the model's own variables, and of the effects that were integrated out
-    drawn: "xr.Dataset"
+    drawn: "xr.Dataset"  # draws of the model's own variables and of integrated effects
     from_cache: bool = False  # whether they were drawn before
 
     @property

@@ -35,10 +35,8 @@ _MOST_ODDS = 1e3
 class Coder:
     """A validated coder."""
 
-    # [number] shapes of the gamma variables of `polbayes.fit.coder_errors.confusion`
-    prior: np.ndarray
-    # Whose each confusion matrix is: names of models, or "" for all that are not named
-    tables: tuple[str, ...]
+    prior: np.ndarray  # [number] shapes of the gamma variables of `confusion`
+    tables: tuple[str, ...]  # whose each matrix is: models, or "" for all that are not named
     points: tuple[str, ...]  # labels of the points that are latent
     edges: tuple[float, ...]  # [bin - 1] confidences at which the next bin begins
     others: bool  # whether the validation has answers without a point
@@ -64,10 +62,8 @@ class Readings:
     """What a coder made of the answers, in the cells that are fitted."""
 
     coder: Coder  # who read them
-    # [cell, reading], the classes in the order of the points, each in bins of confidence
-    counts: np.ndarray
-    # [cell] whose confusion matrix holds; the last is that of answers read without error
-    table: np.ndarray
+    counts: np.ndarray  # [cell, reading] classes in the order of points, each in bins of confidence
+    table: np.ndarray  # [cell] whose matrix holds; the last is of answers read without error
     odds: np.ndarray  # [cell] of an answer without a point
 
     def as_coded(self, p: np.ndarray, numbers: np.ndarray) -> np.ndarray:

@@ -16,9 +16,7 @@ class Moments:
     slope: np.ndarray  # [cell] derivative of `net` by the predictor
     variance: np.ndarray  # [cell] variance of one answer
     noise: np.ndarray  # [cell] variance of one answer on the latent scale, around the predictor
-    # [cell] probability that two answers are the same; where answers are probabilities, that of two
-    # answers drawn with them
-    same: np.ndarray
+    same: np.ndarray  # [cell] probability that two answers, drawn if numbers, are the same
 
 
 class Family(ABC):

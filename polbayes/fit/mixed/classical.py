@@ -124,11 +124,9 @@ class _At:
     """What the likelihood is made of at some ratios of the standard deviations, with sigma 1."""
 
     square: np.ndarray  # [point] weighted sum of squared residuals
-    # [point] log determinants of the covariance and of the coefficients' precision
-    determinants: np.ndarray
+    determinants: np.ndarray  # [point] log determinants of covariance and coefficients' precision
     mean: np.ndarray  # [point, coefficient] estimates, of centred predictors
-    # [point, coefficient] their sampling variances, of the predictors as they came
-    variance: np.ndarray
+    variance: np.ndarray  # [point, coefficient] their variances, of predictors as they came
 
 
 @dataclass(frozen=True)

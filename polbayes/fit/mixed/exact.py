@@ -55,8 +55,7 @@ class Sums:
 class Conditional:
     """The posterior of the coefficients at some points of sigma and tau."""
 
-    # [point] log of the marginal likelihood, coefficients and intercepts integrated out
-    log_density: np.ndarray
+    log_density: np.ndarray  # [point] marginal likelihood, without coefficients and intercepts
     # [point, coefficient] mean, and [point, coefficient, coefficient] lower Cholesky factor of the
     # precision, of the coefficients
     mean: np.ndarray

@@ -19,20 +19,16 @@ class MixedFamily:
     # `eta` is [row, draw]; `own` is [draw] sigma or phi, [draw, threshold] for an ordinal response,
     # and empty otherwise
     log_density: LogDensity
-    # The responses that it fits; None for any column of numbers
-    responses: tuple[str, ...] | None = None
+    responses: tuple[str, ...] | None = None  # those that it fits; None for any number
     # What the own parameter is called here and by Bambi; empty where there is none
     scale: str = ""
     bambi_scale: str = ""
-    # Whether it is linear and normal, so that there are least squares and an exact posterior
-    normal: bool = False
-    # Whether the response is a point of an ordered scale, with thresholds for an intercept
-    ordinal: bool = False
+    normal: bool = False  # linear and normal: least squares, and an exact posterior
+    ordinal: bool = False  # a point of a scale, with thresholds for an intercept
     whole: bool = False  # whether the response is a whole number
     counted: bool = False  # whether answers with the same predictors are added up
     inside: bool = False  # whether the response must lie between 0 and 1, without the ends
-    # Responses that take turns where only the design is known
-    made_up: tuple[float, ...] = (0.0, 1.0)
+    made_up: tuple[float, ...] = (0.0, 1.0)  # take turns where only the design is known
 
 
 def _gaussian(y: np.ndarray, n: np.ndarray, eta: np.ndarray, sigma: np.ndarray) -> np.ndarray:

@@ -50,8 +50,7 @@ class MixedModel:
     bambi: Any  # the Bambi model
     model: "pm.Model"  # its PyMC model, without what has an entry for every row
     common: tuple[Coefficients, ...]  # the terms of the common part, the intercept aside
-    # Whether there is an intercept; in the PyMC model it belongs to centred predictors
-    intercept: bool
+    intercept: bool  # whether there is one; in the PyMC model it is of centred predictors
     groups: tuple[GroupEffects, ...]  # the group-specific terms
     points: tuple[str, ...]  # labels of the points of an ordinal response that occur
 

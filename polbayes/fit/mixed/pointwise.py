@@ -25,14 +25,12 @@ class Pointwise:
     """What the likelihood of every row depends on."""
 
     family: MixedFamily  # of the spec
-    # [row, coefficient] predictors, with a column of ones where there is an intercept
-    matrix: np.ndarray
+    matrix: np.ndarray  # [row, coefficient] predictors, with a column of ones for an intercept
     coefficients: np.ndarray  # [draw, coefficient]
     at: tuple[np.ndarray, ...]  # for every term of every group [row] the effect that enters
     times: tuple[np.ndarray, ...]  # and what it is multiplied with, [row]
     effects: np.ndarray  # [draw, effect]
-    # [draw] sigma or phi, or [draw, threshold] thresholds; empty for other families
-    own: np.ndarray
+    own: np.ndarray  # [draw] sigma or phi, or [draw, threshold]; empty for other families
     answers: np.ndarray  # [row] the response; for ordinal families the number of the point
     trials: np.ndarray  # [row] answers in the row
 

@@ -36,14 +36,11 @@ class MixedSpec:
     response: str
     family: str
     formula: Formula  # the formula of the mean, with an intercept unless it says 0 +
-    # The user's priors by dotted key; what has none gets Bambi's, scaled to the data
-    priors: Mapping[str, str]
+    priors: Mapping[str, str]  # the user's by dotted key; others are Bambi's
     select: Mapping[str, tuple[Any, ...]]  # coordinate values to keep, by coordinate name
-    # Variable for each of whose levels the model is fitted separately, or None
-    by: str | None = None
+    by: str | None = None  # variable for each of whose levels the model is fitted
     table: str | None = None  # path of a table whose columns are joined to the answers, or None
-    # How the text features are computed that the spec uses
-    features: FeatureConfig = field(default_factory=FeatureConfig)
+    features: FeatureConfig = field(default_factory=FeatureConfig)  # for text features
 
     @property
     def distribution(self) -> MixedFamily:

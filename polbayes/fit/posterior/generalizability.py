@@ -49,11 +49,9 @@ class Source:
     facets: frozenset[str]  # which of item, variant, prefix, run its effects differ by
     relative: bool  # whether its effects differ between models
     variance: np.ndarray  # [draw, measure] variance in one answer, averaged over models
-    # [draw, measure] variance in the scores of the design at hand, averaged likewise
-    own: np.ndarray
+    own: np.ndarray  # [draw, measure] variance in the scores of the design, averaged likewise
     by_model: np.ndarray  # [draw, model, measure] the same for each model
-    # Whether it adds to agreement, so that it cancels between statements keyed both ways
-    asked: bool = False
+    asked: bool = False  # adds to agreement: cancels between statements keyed both ways
     # Whether more levels of the facets would average it out as they do for independent effects;
     # where this is not known every design is given what the one at hand has
     planned: bool = True
@@ -67,10 +65,8 @@ class Scores:
     universe: np.ndarray  # [draw, measure] variance of the models' universe scores
     sources: tuple[Source, ...]  # of error
     gain: np.ndarray  # [draw, measure] change of a score with theta: the mean discrimination
-    # [draw, model, measure] change of the expected answer on [-1, 1] with the predictor
-    slope: np.ndarray
-    # Whether the prefixes are all that matter, and not a sample of prefixes
-    fixed_prefixes: bool = False
+    slope: np.ndarray  # [draw, model, measure] change of the expected answer with the predictor
+    fixed_prefixes: bool = False  # whether prefixes are all that matter, and no sample
 
     def is_fixed(self, source: Source) -> bool:
         """Tell whether a source is no error because the prefixes are fixed."""

@@ -54,11 +54,9 @@ class Study:
     # have the same weight
     left: Mapping[str, np.ndarray]
     balanced: bool  # whether both keyings were asked of every model on every dimension
-    # Numbers of items, prefixes and, for the item with most of them, wordings
-    levels: Mapping[str, int]
+    levels: Mapping[str, int]  # of items, prefixes and, for the item with most, wordings
     repeatable: bool  # whether the same question can have different answers
-    # Whether discriminations have either sign, and difficulties are not multiplied with them
-    signed: bool
+    signed: bool  # discriminations have either sign, and do not multiply difficulties
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -74,8 +72,7 @@ class Weights:
     dimensions: tuple[str, ...]
     model: np.ndarray  # [cell] numbers of the labels
     dimension: np.ndarray
-    # [cell], adding up to 1 within each model and dimension; 0 where nothing usable was answered
-    weight: np.ndarray
+    weight: np.ndarray  # [cell], 1 in each model and dimension; 0 where nothing was usable
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -52,10 +52,8 @@ class Draws:
     effects: np.ndarray  # [draw, effect]
     gaps: np.ndarray  # [draw, gap] distances of the cutpoints; no columns where there are none
     scales: np.ndarray  # [draw, scale]
-    # [draw, number] from which confusion matrices are made; no columns where there are none
-    readings: np.ndarray
-    # [draw, tail] degrees of freedom of t distributions; no columns where there are none
-    tails: np.ndarray
+    readings: np.ndarray  # [draw, number] what confusion matrices are made from, if any
+    tails: np.ndarray  # [draw, tail] degrees of freedom of t distributions, if any
 
 
 def draws_of(drawn: xr.Dataset) -> Draws:

@@ -37,8 +37,7 @@ class Answers:
     extreme: np.ndarray  # [cell] answers that leave hardly any doubt; of answer probabilities only
     n: np.ndarray  # [cell] answers with a stance
     asked: np.ndarray  # [cell] answers, usable or not
-    # [cell] usable answers; of answer probabilities that of all usable answers together
-    usable: np.ndarray
+    usable: np.ndarray  # [cell] usable answers, or the probability of all usable answers
     # [cell] pairs of answers to the same question that are the same, and all pairs
     same: np.ndarray
     pairs: np.ndarray

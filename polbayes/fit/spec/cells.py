@@ -52,14 +52,11 @@ class Cells:
     points: tuple[str, ...]  # labels of the points
     notes: tuple[str, ...]  # sentences that say what was left out, and how much
     order: Mapping[str, list[str]]  # labels of every dimension in the order of the dataset
-    # What a coder that may err made of the answers; None where what is counted is true
-    read: Readings | None = None
+    read: Readings | None = None  # by a coder that may err; None where counts are true
     # [cell] probability of all usable answers together, in (0, 1), of answers that are numbers;
     # empty where it is not modelled
     mass: np.ndarray = field(default_factory=lambda: np.empty(0))
-    # Models whose runs are all the same, in every cell, where there are several, or whose decoding
-    # gives one answer
-    copies: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()  # models whose runs or decoding give one answer
 
     @property
     def answered(self) -> np.ndarray:

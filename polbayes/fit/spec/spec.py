@@ -105,8 +105,7 @@ class Spec:
     anchors: Mapping[str, str] = field(default_factory=dict)
     # What is known of the errors of the coder that read the answers; None if there are none
     misclassification: "MisclassificationConfig | None" = None
-    # Whether the prefixes asked are all that matter, and not a sample of prefixes
-    fixed_prefixes: bool = False
+    fixed_prefixes: bool = False  # whether prefixes are all that matter, and no sample
 
     @property
     def observation(self) -> Family:

@@ -25,8 +25,7 @@ class BoundCommon:
 
     names: tuple[str, ...]  # columns of the design matrix, e.g. "dimension[economic]"
     terms: tuple[str, ...]  # for each column the term it belongs to
-    # [row, column] design matrix, one row for each distinct combination of predictors
-    matrix: np.ndarray
+    matrix: np.ndarray  # [row, column] one row for each distinct combination of predictors
     index: np.ndarray  # [cell] row of each cell
 
 
@@ -39,14 +38,11 @@ class BoundGroup:
     index: np.ndarray  # [cell] level of each cell
     columns: tuple[str, ...]  # names of the coefficients that vary
     matrix: np.ndarray | None  # [cell, column] what multiplies them; None for a varying intercept
-    # [level] group within which the effects sum to zero; None where they do not
-    centred_in: np.ndarray | None
+    centred_in: np.ndarray | None  # [level] group in which effects sum to zero, if they do
     scale_of: np.ndarray  # [level] standard deviation that a level has (all 0 without by)
-    # Labels of the standard deviations when there is one for each level of by
-    scales: tuple[str, ...]
+    scales: tuple[str, ...]  # labels of standard deviations, one for each level of by
     answers: np.ndarray  # [level] number of answers that inform a level
-    # Whether the effects, one for every cell, are integrated out of the likelihood
-    integrated: bool = False
+    integrated: bool = False  # whether effects, one a cell, are integrated out
 
     @property
     def labels(self) -> list[str]:
@@ -62,9 +58,7 @@ class BoundPart:
     common: BoundCommon | None
     groups: tuple[BoundGroup, ...]
     signed: bool = False  # whether it holds discriminations of either sign
-    # Whether it also multiplies the family's own parameter (decisiveness, which multiplies
-    # cutpoints and residuals as it does the predictor)
-    widens: bool = False
+    widens: bool = False  # also multiplies the family's own parameter
 
 
 def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
