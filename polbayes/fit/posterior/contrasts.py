@@ -74,15 +74,12 @@ def decide(lower: float, upper: float, rope: float) -> str:
 
 
 def _measured(posterior: xr.Dataset) -> Iterator[tuple[str, str, xr.DataArray]]:
-    lean = positions(posterior, "lean")
-    for dimension in lean["dimension"].values:
-        yield "lean", str(dimension), lean.sel(dimension=dimension)
-    for dimension in posterior["bias"]["dimension"].values:
-        yield "bias", str(dimension), posterior["bias"].sel(dimension=dimension)
-    yield "bias", "total", posterior["bias_total"]
-    theta = positions(posterior)
-    for dimension in theta["dimension"].values:
-        yield "theta", str(dimension), theta.sel(dimension=dimension)
+    lean, theta = positions(posterior, "lean"), positions(posterior)
+    for measure, values in (("lean", lean), ("bias", posterior["bias"]), ("theta", theta)):
+        for dimension in values["dimension"].values:
+            yield measure, str(dimension), values.sel(dimension=dimension)
+        if measure == "bias":
+            yield measure, "total", posterior["bias_total"]
 
 
 def prefix_contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFrame:
