@@ -22,32 +22,16 @@ _EXACT = "exact"
 
 @dataclass(frozen=True)
 class Fitted:
-    """What the fit of either kind of analysis comes to.
-
-    Parameters
-    ----------
-    posterior, sample_stats
-        The draws, and the sampler's own statistics.
-    tables
-        Summaries by name.
-    diagnosis
-        Whether the draws can be used.
-    notes
-        Sentences that say what was left out, and how much.
-    equation, priors
-        The model as text.
-    from_cache
-        Whether the draws were there before.
-    """
+    """What the fit of either kind of analysis comes to."""
 
     posterior: "xr.Dataset"
     sample_stats: "xr.Dataset"
-    tables: Mapping[str, "pd.DataFrame"]
-    diagnosis: "Diagnosis"
-    notes: tuple[str, ...]
+    tables: Mapping[str, "pd.DataFrame"]  # summaries by name
+    diagnosis: "Diagnosis"  # whether the draws can be used
+    notes: tuple[str, ...]  # sentences that say what was left out, and how much
     equation: str
     priors: tuple[str, ...]
-    from_cache: bool = False
+    from_cache: bool = False  # whether the draws were there before
 
     def save(self, path: Path) -> None:
         """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
@@ -63,19 +47,7 @@ def parse_analysis(
 ) -> Spec | MixedSpec:
     """Parse a spec, and check that the sampler fits it.
 
-    Parameters
-    ----------
-    config
-        The spec.
-    sampler
-        The sampler.
-    features
-        How the text features are computed that a mixed model may use.
-
-    Raises
-    ------
-    UserError
-        Naming what is unknown or does not fit.
+    `features` says how the text features are computed that a mixed model may use.
     """
     from polbayes.fit.posterior.d_study import check_precision
     from polbayes.fit.sampling.sample import check_sampler
@@ -231,13 +203,5 @@ def _fit_mixed(
     classical = fit_classical(data, spec, level=level)
     if classical is not None:
         tables["classical"] = classical
-    return Fitted(
-        posterior=result.posterior,
-        sample_stats=result.sample_stats,
-        tables=tables,
-        diagnosis=diagnose(result.posterior, result.sample_stats),
-        notes=result.notes,
-        equation=result.equation,
-        priors=result.priors,
-        from_cache=result.from_cache,
-    )
+    diagnosis = diagnose(result.posterior, result.sample_stats)
+    return Fitted(tables=tables, diagnosis=diagnosis, **vars(result))

@@ -16,17 +16,11 @@ compiled = numba.njit(**_SETTINGS)
 
 
 def compiled_with(*modules: ModuleType, **settings: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function that calls compiled functions of other modules.
+    """Compile a function that calls compiled functions of other modules, directly or not.
 
     Numba keeps what it compiled until the function's own file changes, whatever the function
     calls. The text of the other modules is therefore part of the name that it is kept under.
-
-    Parameters
-    ----------
-    modules
-        All modules whose compiled functions are called, directly or not.
-    settings
-        More settings of numba's.
+    Further settings are numba's.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:

@@ -26,37 +26,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model.
+    """A fitted model."""
 
-    Parameters
-    ----------
-    posterior
-        See `polbayes.fit.posterior.naming.name_posterior` and
-        `polbayes.fit.posterior.components.with_variances`.
-    sample_stats
-        The sampler's own statistics, ``[chain, draw]``.
-    built
-        The model, with the spec's parts bound to the data.
-    drawn
-        The draws of the model's own variables, and of the effects that were integrated out.
-    from_cache
-        Whether they were drawn before.
-    """
-
+    # See `polbayes.fit.posterior.naming.name_posterior` and
+    # `polbayes.fit.posterior.components.with_variances`
     posterior: "xr.Dataset"
-    sample_stats: "xr.Dataset"
-    built: Built
-    drawn: "xr.Dataset"
-    from_cache: bool = False
+    sample_stats: "xr.Dataset"  # the sampler's own, [chain, draw]
+    built: Built  # the model, with the spec's parts bound to the data
+    drawn: "xr.Dataset"  # draws of the model's own variables and of integrated effects
+    from_cache: bool = False  # whether they were drawn before
 
     @property
     def parts(self) -> Mapping[str, BoundPart]:
         """The spec bound to the data."""
         return self.built.parts
-
-    def save(self, path: Path) -> None:
-        """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
-        save_posterior(self.posterior, self.sample_stats, path)
 
 
 def fit(
@@ -91,13 +74,7 @@ def save_posterior(posterior: "xr.Dataset", sample_stats: "xr.Dataset", path: Pa
 
 
 def load_posterior(path: Path) -> "xr.Dataset":
-    """Load the posterior group of a ``posterior.nc`` into memory.
-
-    Raises
-    ------
-    UserError
-        If the file is missing or damaged.
-    """
+    """Load the posterior group of a ``posterior.nc`` into memory."""
     import xarray as xr
 
     if not path.is_file():

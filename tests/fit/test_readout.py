@@ -302,10 +302,10 @@ def test_parts_that_are_not_there_have_no_variables(coded, bound):
 
 
 def test_a_posterior_goes_to_a_file_and_back(full, tmp_path):
-    from polbayes.fit.fit import Fit, load_posterior
+    from polbayes.fit.fit import load_posterior, save_posterior
 
     stats_ = xr.Dataset({"diverging": (("chain", "draw"), np.zeros((CHAINS, DRAWS), bool))})
-    Fit(full.posterior, stats_, full.built, full.drawn).save(tmp_path / "posterior.nc")
+    save_posterior(full.posterior, stats_, tmp_path / "posterior.nc")
     back = load_posterior(tmp_path / "posterior.nc")
     for name in full.posterior.data_vars:
         np.testing.assert_allclose(back[name].values, full.posterior[name].values)

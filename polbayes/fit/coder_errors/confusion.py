@@ -41,15 +41,8 @@ def _pull(numbers: np.ndarray, first: int, size: int, of: np.ndarray) -> None:
 def shares(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarray:
     """Return P and Q, one after the other, from the gamma variables in their place.
 
-    Parameters
-    ----------
-    numbers
-        Positive; ``[table, point, class]`` and, where there are several bins, ``[point, class,
-        bin]`` without the last class, as one vector.
-    tables
-        How many confusion matrices are estimated.
-    points, bins
-        How many points and bins of confidence there are.
+    The numbers are ``[table, point, class]`` and, where there are several bins,
+    ``[point, class, bin]`` without the last class, as one vector.
     """
     out = np.empty(numbers.shape[0])
     for row in range(tables * (points + 1)):
@@ -62,13 +55,7 @@ def shares(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarr
 
 @compiled
 def expand(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarray:
-    """Return ``[table, point, reading]`` as one vector; the last table is of a coder without error.
-
-    Parameters
-    ----------
-    numbers, tables, points, bins
-        See `shares`; no numbers if there are no tables, and then the result is empty, too.
-    """
+    """Return ``[table, point, reading]``, flat; the last table is of a coder without error."""
     if tables == 0:
         return np.empty(0)
     p = shares(numbers, tables, points, bins)
@@ -90,15 +77,7 @@ def expand(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarr
 def pull_back(
     numbers: np.ndarray, tables: int, points: int, bins: int, of: np.ndarray
 ) -> np.ndarray:
-    """Return the slopes of the numbers.
-
-    Parameters
-    ----------
-    numbers, tables, points, bins
-        See `shares`.
-    of
-        Slopes of what `expand` returns.
-    """
+    """Return the slopes of the numbers from those, `of`, of what `expand` returns."""
     out = np.zeros(numbers.shape[0])
     if tables == 0:
         return out

@@ -33,27 +33,13 @@ _MOST_ODDS = 1e3
 
 @dataclass(frozen=True)
 class Coder:
-    """A validated coder.
+    """A validated coder."""
 
-    Parameters
-    ----------
-    prior
-        ``[number]`` shapes of the gamma variables of `polbayes.fit.coder_errors.confusion`.
-    tables
-        Whose each confusion matrix is: names of models, or ``""`` for all that are not named.
-    points
-        Labels of the points that are latent.
-    edges
-        ``[bin - 1]`` confidences at which the next bin begins.
-    others
-        Whether the validation has answers without a point.
-    """
-
-    prior: np.ndarray
-    tables: tuple[str, ...]
-    points: tuple[str, ...]
-    edges: tuple[float, ...]
-    others: bool
+    prior: np.ndarray  # [number] shapes of the gamma variables of `confusion`
+    tables: tuple[str, ...]  # whose each matrix is: models, or "" for all that are not named
+    points: tuple[str, ...]  # labels of the points that are latent
+    edges: tuple[float, ...]  # [bin - 1] confidences at which the next bin begins
+    others: bool  # whether the validation has answers without a point
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -61,13 +47,7 @@ class Coder:
         return len(self.tables), len(self.points), len(self.edges) + 1
 
     def table_of(self, model: str) -> int:
-        """Return which confusion matrix is a model's.
-
-        Parameters
-        ----------
-        model
-            Its name.
-        """
+        """Return which confusion matrix is a model's."""
         return self.tables.index(model if model in self.tables else "")
 
     def confusion(self) -> np.ndarray:
@@ -79,39 +59,17 @@ class Coder:
 
 @dataclass(frozen=True)
 class Readings:
-    """What a coder made of the answers, in the cells that are fitted.
+    """What a coder made of the answers, in the cells that are fitted."""
 
-    Parameters
-    ----------
-    coder
-        Who read them.
-    counts
-        ``[cell, reading]``, the classes in the order of the points, each in bins of confidence.
-    table
-        ``[cell]`` whose confusion matrix holds; the last is that of answers read without error.
-    odds
-        ``[cell]`` of an answer without a point.
-    """
-
-    coder: Coder
-    counts: np.ndarray
-    table: np.ndarray
-    odds: np.ndarray
+    coder: Coder  # who read them
+    counts: np.ndarray  # [cell, reading] classes in the order of points, each in bins of confidence
+    table: np.ndarray  # [cell] whose matrix holds; the last is of answers read without error
+    odds: np.ndarray  # [cell] of an answer without a point
 
     def as_coded(self, p: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """Turn the probabilities of points into those of how an answer that is read is read.
+        """Turn ``[cell, point]`` probabilities into those of how an answer that is read is read.
 
-        Parameters
-        ----------
-        p
-            ``[cell, point]``.
-        numbers
-            One draw of the variables of `polbayes.fit.coder_errors.confusion`.
-
-        Returns
-        -------
-        numpy.ndarray
-            ``[cell, point]``; rows sum to 1.
+        `numbers` is one draw of the variables of `polbayes.fit.coder_errors.confusion`.
         """
         tables, points, bins = self.coder.sizes
         whole = confusion.expand(numbers, tables, points, bins)
@@ -247,15 +205,8 @@ def _exact_codes(data: "xr.Dataset") -> list[int]:
 def odds_of_none(counts: np.ndarray, table: np.ndarray) -> float:
     """Estimate how many answers without a point a model gave for every one with.
 
-    The likeliest mixture of the rows of a confusion matrix, by the EM algorithm (Dempster, Laird
-    and Rubin 1977).
-
-    Parameters
-    ----------
-    counts
-        ``[class]`` how often the model's answers were read as each point, and as none.
-    table
-        ``[point, class]`` the confusion matrix.
+    The likeliest mixture of the rows of a confusion matrix ``[point, class]``, given how often
+    answers were read as each ``[class]``, by EM (Dempster, Laird and Rubin 1977).
     """
     shares = np.full(len(table), 1 / len(table))
     for _ in range(_ROUNDS):

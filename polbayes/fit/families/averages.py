@@ -12,13 +12,7 @@ _STEP, _REACH, _LOGISTIC_REACH = 0.85, 5.5, 18.0
 
 @compiled
 def mean_logistic(t: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return the expectation of logistic(t + sqrt(v) z), z standard normal.
-
-    Parameters
-    ----------
-    t, v
-        ``[number]``; v at least 0.
-    """
+    """Return ``[number]`` the expectation of logistic(t + sqrt(v) z), z standard normal."""
     out = np.empty(t.shape[0])
     for k in range(t.shape[0]):
         root, total, whole = math.sqrt(v[k]), 0.0, 0.0

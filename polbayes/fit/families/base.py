@@ -10,28 +10,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Moments:
-    """Moments of one answer on [-1, 1]: the side that it takes, or ``2 R - 1``.
+    """Moments of one answer on [-1, 1]: the side that it takes, or ``2 R - 1``."""
 
-    Parameters
-    ----------
-    net
-        ``[cell]`` expected value, P(agree) - P(disagree) for ordinal answers.
-    slope
-        ``[cell]`` derivative of `net` by the predictor.
-    variance
-        ``[cell]`` variance of one answer.
-    noise
-        ``[cell]`` variance of one answer on the latent scale, around the predictor.
-    same
-        ``[cell]`` probability that two answers are the same; where answers are probabilities, that
-        of two answers drawn with them.
-    """
-
-    net: np.ndarray
-    slope: np.ndarray
-    variance: np.ndarray
-    noise: np.ndarray
-    same: np.ndarray
+    net: np.ndarray  # [cell] expected value, P(agree) - P(disagree) for ordinal answers
+    slope: np.ndarray  # [cell] derivative of `net` by the predictor
+    variance: np.ndarray  # [cell] variance of one answer
+    noise: np.ndarray  # [cell] variance of one answer on the latent scale, around the predictor
+    same: np.ndarray  # [cell] probability that two answers, drawn if numbers, are the same
 
 
 class Family(ABC):

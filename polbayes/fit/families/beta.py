@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import expit, polygamma
 
 from polbayes.fit.families import kinds
 from polbayes.fit.families.base import Moments, Numbers
@@ -36,8 +37,6 @@ class Beta(Numbers):
         The logit of a beta variable with mean mu and precision phi has variance
         trigamma(mu phi) + trigamma((1 - mu) phi).
         """
-        from scipy.special import polygamma
-
         net, phi = np.tanh(eta / 2), np.exp(own)
         share = (1 + net) / 2
         noise = polygamma(1, share * phi) + polygamma(1, (1 - share) * phi)
@@ -56,8 +55,6 @@ class Beta(Numbers):
         self, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """Draw ``[cell]`` answers."""
-        from scipy.special import expit
-
         phi = np.exp(own)
         return rng.beta(np.maximum(phi * expit(eta), 1e-9), np.maximum(phi * expit(-eta), 1e-9))
 

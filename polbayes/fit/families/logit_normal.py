@@ -3,21 +3,14 @@
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import expit
 
 from polbayes.fit.families import kinds
 from polbayes.fit.families.base import Moments, Numbers
 
 
 class LogitNormal(Numbers):
-    """logit(y) ~ Normal(eta, sigma).
-
-    Attributes
-    ----------
-    nodes, weights
-        ``[node]`` to average over the residual, at scale 1.
-    residual
-        Variance of the residual at scale 1.
-    """
+    """logit(y) ~ Normal(eta, sigma)."""
 
     name = "logit_normal"
     responses = ("r_plus",)
@@ -29,6 +22,7 @@ class LogitNormal(Numbers):
     sharp_link = "logit({response}) ~ Normal(κ · η, κ · σ)"
     validity = "logit(p_agree + p_disagree) ~ Normal(validity, τ)"
     texts: ClassVar = {"sigma": "σ = exp(sigma)", "validity_sigma": "τ = exp(validity_sigma)"}
+    # ``[node]`` to average over the residual, at scale 1, and its variance there.
     # The trapezoidal rule, which for wide residuals is far more exact than as many nodes of Gauss
     # and Hermite (error below 1e-7 to a standard deviation of 3, 3e-5 at 5).
     nodes = np.linspace(-5.25, 5.25, 31)
@@ -62,8 +56,6 @@ class LogitNormal(Numbers):
         self, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """Draw ``[cell]`` answers."""
-        from scipy.special import expit
-
         return np.asarray(expit(rng.normal(eta, np.exp(own))))
 
     def _sides(self, eta: np.ndarray, own: np.ndarray) -> np.ndarray:

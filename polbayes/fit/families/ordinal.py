@@ -5,24 +5,18 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import expit, gammaln
 
 from polbayes.fit.families import kinds
 from polbayes.fit.families.base import Family, Moments
 
 
 def cutpoints(gaps: Sequence[Any] | np.ndarray, width: Any) -> list[Any]:
-    """Return the cutpoints. Their middle is 0, because the predictor has the intercept.
+    """Return the cutpoints from the K - 2 distances between neighbours and a factor of these.
 
-    With an even number of points the cutpoint in the middle is 0, so that agreeing and
-    disagreeing are equally likely at ``eta = 0``; with an odd number the two cutpoints
+    Their middle is 0, because the predictor has the intercept: with an even number of points
+    agreeing and disagreeing are equally likely at ``eta = 0``, with an odd number the cutpoints
     around the neutral point are equally far from 0. The width moves none of that.
-
-    Parameters
-    ----------
-    gaps
-        Distances between neighbouring cutpoints, K - 2 positive numbers.
-    width
-        ``[cell]`` factor by which the distances differ between cells, or 1.
     """
     raw = np.concatenate([[0.0], np.cumsum(gaps)])
     middle = (raw[(len(raw) - 1) // 2] + raw[len(raw) // 2]) / 2
@@ -31,8 +25,6 @@ def cutpoints(gaps: Sequence[Any] | np.ndarray, width: Any) -> list[Any]:
 
 def ordinal_probabilities(eta: np.ndarray, cuts: list[Any]) -> np.ndarray:
     """Return ``[..., point]`` the probability of every point, lowest first."""
-    from scipy.special import expit
-
     below = [expit(cut - eta) for cut in cuts]
     edges = [np.zeros_like(eta), *below, np.ones_like(eta)]
     return np.stack([high - low for low, high in pairwise(edges)], axis=-1)
@@ -112,16 +104,12 @@ class Bernoulli(Cumulative):
 
 def multinomial(counts: np.ndarray) -> np.ndarray:
     """Return ``[cell]`` the logarithms of the multinomial coefficients of counts."""
-    from scipy.special import gammaln
-
     found: np.ndarray = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
     return found
 
 
 def _shares(eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return ``[cell]`` the probabilities of agreeing and of disagreeing."""
-    from scipy.special import expit
-
     cuts = cutpoints(gaps, np.exp(own))
     return expit(eta - cuts[len(cuts) // 2]), expit(cuts[(len(cuts) - 1) // 2] - eta)
 

@@ -8,18 +8,17 @@ are Satterthwaite's (1946) for the variance of a coefficient, as lmerTest comput
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from scipy import stats
+from scipy.optimize import minimize_scalar
 
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.exact import Sums, conditional, sums_of
 from polbayes.fit.mixed.identify import design_matrix
 from polbayes.fit.mixed.rows import Rows, group_column
 from polbayes.fit.mixed.spec import PART, MixedSpec
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Where log(tau / sigma) is looked for.
 _RATIOS = np.arange(-10, 15, 0.1)
@@ -32,36 +31,23 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class RemlFit:
-    """A restricted maximum likelihood fit.
+    """A restricted maximum likelihood fit."""
 
-    Parameters
-    ----------
-    beta, se, df
-        ``[coefficient]`` estimates, standard errors and degrees of freedom.
-    sigma, tau
-        Standard deviations of the residual and of the intercepts; tau is 0 where the fit is
-        singular.
-    """
-
-    beta: np.ndarray
-    se: np.ndarray
-    df: np.ndarray
+    beta: np.ndarray  # [coefficient] estimates
+    se: np.ndarray  # [coefficient]
+    df: np.ndarray  # [coefficient]
+    # Standard deviations of the residual and of the intercepts; tau is 0 where the fit is singular
     sigma: float
     tau: float
 
 
 def has_classical(spec: MixedSpec) -> bool:
-    """Tell whether a spec has a classical fit here: Gaussian, with at most one ``(1 | group)``."""
-    groups = spec.formula.groups
-    simple = len(groups) <= 1 and all(group.expr == "1" for group in groups)
-    return spec.distribution.normal and simple and spec.formula.common != "0"
+    """Tell whether a spec has a classical fit here."""
+    return spec.simple and spec.formula.common != "0"
 
 
-def classical_table(rows: Rows, spec: MixedSpec, *, level: float) -> "pd.DataFrame":
+def classical_table(rows: Rows, spec: MixedSpec, *, level: float) -> pd.DataFrame:
     """Fit a spec by REML and test its coefficients."""
-    import pandas as pd
-    from scipy import stats
-
     names, matrix = design_matrix(rows.frame, spec.formula.common, f"analysis.parts.{PART}")
     y = rows.frame[RESPONSE].to_numpy(dtype=float)
     index = np.empty(0, dtype=int)
@@ -104,17 +90,8 @@ def _note(fit: RemlFit, *, grouped: bool) -> str:
 def reml(x: np.ndarray, y: np.ndarray, group: np.ndarray, *, intercept: bool) -> RemlFit:
     """Fit a linear model with an intercept that varies by group, by REML.
 
-    Parameters
-    ----------
-    x
-        ``[row, coefficient]`` predictors, of full rank and fewer than rows; a column of ones
-        among them where `intercept` is true, the first.
-    y
-        ``[row]`` response.
-    group
-        ``[row]`` number of each row's group, from 0; empty where there are none.
-    intercept
-        Whether the first predictor is the intercept.
+    `x` is ``[row, coefficient]``, of full rank and with fewer columns than rows, the first of ones
+    where `intercept` is true; `group` is ``[row]``, from 0, empty where there are none.
     """
     # Centred, the sums keep their digits; `turn` and `centre` turn the intercept back.
     turn, centre = np.eye(x.shape[1]), np.zeros(x.shape[1])
@@ -144,24 +121,12 @@ def reml(x: np.ndarray, y: np.ndarray, group: np.ndarray, *, intercept: bool) ->
 
 @dataclass(frozen=True)
 class _At:
-    """What the likelihood is made of at some ratios of the standard deviations, with sigma 1.
+    """What the likelihood is made of at some ratios of the standard deviations, with sigma 1."""
 
-    Parameters
-    ----------
-    square
-        ``[point]`` weighted sum of squared residuals.
-    determinants
-        ``[point]`` log determinants of the covariance and of the coefficients' precision.
-    mean
-        ``[point, coefficient]`` estimates, of centred predictors.
-    variance
-        ``[point, coefficient]`` their sampling variances, of the predictors as they came.
-    """
-
-    square: np.ndarray
-    determinants: np.ndarray
-    mean: np.ndarray
-    variance: np.ndarray
+    square: np.ndarray  # [point] weighted sum of squared residuals
+    determinants: np.ndarray  # [point] log determinants of covariance and coefficients' precision
+    mean: np.ndarray  # [point, coefficient] estimates, of centred predictors
+    variance: np.ndarray  # [point, coefficient] their variances, of predictors as they came
 
 
 @dataclass(frozen=True)
@@ -187,8 +152,6 @@ class _Profile:
 
 def _ratio(profile: _Profile) -> float:
     """Return the log of tau / sigma at the maximum; minus infinity where tau is 0."""
-    from scipy.optimize import minimize_scalar
-
     deviance = profile.deviance(_RATIOS)
     best = int(np.argmin(deviance))
     ends = _RATIOS[max(best - 1, 0)], _RATIOS[min(best + 1, len(_RATIOS) - 1)]

@@ -1,18 +1,17 @@
 """The columns of a mixed model: coordinates, measured values, a table's, text features."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
-from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE
+from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE, to_frame
+from polbayes.data.tables import read_table
 from polbayes.errors import UserError, unknown
 from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.spec.answers import selected
 from polbayes.fit.spec.cells import used_variables
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 RESPONSE = "polbayes_response"
 # Response -> the variables of the dataset that it is made from.
@@ -34,9 +33,8 @@ def needed(spec: MixedSpec) -> set[str]:
     return used_variables(spec) | set(spec.select) | ({spec.by} if spec.by else set())
 
 
-def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.DataFrame":
+def column_frame(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> pd.DataFrame:
     """Lay a dataset out as one row per asked cell, with the columns that a spec uses."""
-    from polbayes.data.dataset import to_frame
     from polbayes.features import FEATURES
 
     sources = set(_SOURCES.get(spec.response, (spec.response,)))
@@ -50,7 +48,7 @@ def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.
         if name not in frame:
             known = (set(map(str, frame.columns)) | numeric | set(FEATURES)) - {"status"}
             raise unknown("variable", name, known, where="analysis")
-    frame = _selected(frame, spec)
+    frame = selected(frame, spec.select)
     if answered:
         frame = frame.assign(**{RESPONSE: _response(frame, spec, numeric)})
     elif spec.response not in _SOURCES and not _is_number(frame, spec.response):
@@ -61,7 +59,7 @@ def column_frame(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> "pd.
     return _with_reference(_with_missing(frame[kept].reset_index(drop=True)))
 
 
-def _with_features(frame: "pd.DataFrame", names: set[str], spec: MixedSpec) -> "pd.DataFrame":
+def _with_features(frame: pd.DataFrame, names: set[str], spec: MixedSpec) -> pd.DataFrame:
     """Compute the text features that a spec uses and the data do not have."""
     from polbayes.features import FEATURES, check_features, text_features
 
@@ -73,28 +71,14 @@ def _with_features(frame: "pd.DataFrame", names: set[str], spec: MixedSpec) -> "
     return frame.join(table.set_index("statement"), on="statement")
 
 
-def _selected(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
-    for name, values in spec.select.items():
-        known = frame[name].unique().tolist()
-        for value in values:
-            if value not in known:
-                raise unknown("value", value, map(str, known), where=f"analysis.select.{name}")
-        frame = frame[frame[name].isin(values)]
-    if frame.empty:
-        raise UserError("analysis.select: the selection leaves no cell of the data.")
-    return frame
-
-
-def _with_missing(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _with_missing(frame: pd.DataFrame) -> pd.DataFrame:
     """Turn the code for a missing small integer into NaN."""
     small = [n for n in frame.columns if frame[n].dtype == np.int8 and n != "status"]
     return frame.assign(**{n: frame[n].astype(float).where(frame[n] != MISSING) for n in small})
 
 
-def _with_reference(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _with_reference(frame: pd.DataFrame) -> pd.DataFrame:
     """Make the natural reference the first level of the variables that have one."""
-    import pandas as pd
-
     made = {}
     for name, first in _REFERENCE.items():
         if name in frame and first in set(frame[name]):
@@ -104,7 +88,7 @@ def _with_reference(frame: "pd.DataFrame") -> "pd.DataFrame":
     return frame.assign(**made)
 
 
-def _response(frame: "pd.DataFrame", spec: MixedSpec, numeric: set[str]) -> "pd.Series":
+def _response(frame: pd.DataFrame, spec: MixedSpec, numeric: set[str]) -> pd.Series:
     """Return the response of every cell as a number, NaN where it has none."""
     sources = _SOURCES.get(spec.response, (spec.response,))
     if any(name not in frame for name in sources) or not _is_number(frame, sources[0]):
@@ -123,11 +107,11 @@ def _response(frame: "pd.DataFrame", spec: MixedSpec, numeric: set[str]) -> "pd.
     return values
 
 
-def _is_number(frame: "pd.DataFrame", name: str) -> bool:
+def _is_number(frame: pd.DataFrame, name: str) -> bool:
     return name in frame and frame[name].dtype.kind in "iufb"
 
 
-def _unknown_response(frame: "pd.DataFrame", spec: MixedSpec, numeric: set[str]) -> UserError:
+def _unknown_response(frame: pd.DataFrame, spec: MixedSpec, numeric: set[str]) -> UserError:
     known = {name for name, sources in _SOURCES.items() if set(sources) <= numeric}
     allowed = spec.distribution.responses
     if allowed is None:
@@ -137,12 +121,8 @@ def _unknown_response(frame: "pd.DataFrame", spec: MixedSpec, numeric: set[str])
     return unknown("response", spec.response, known, where="analysis.response")
 
 
-def join_table(frame: "pd.DataFrame", path: Path) -> "pd.DataFrame":
+def join_table(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Join the columns of a table of the user's to the cells."""
-    import pandas as pd
-
-    from polbayes.data.tables import read_table
-
     if not path.is_file():
         raise UserError(f"analysis.table: {path}: no such file.")
     table = read_table(path)
@@ -176,9 +156,7 @@ def join_table(frame: "pd.DataFrame", path: Path) -> "pd.DataFrame":
     return pd.concat([frame, added], axis=1)
 
 
-def _typed(column: "pd.Series") -> "pd.Series":
+def _typed(column: pd.Series) -> pd.Series:
     """Turn a column of text into numbers if all of it are."""
-    import pandas as pd
-
     numbers = pd.to_numeric(column, errors="coerce")
     return numbers.astype(float) if (numbers.notna() == column.notna()).all() else column

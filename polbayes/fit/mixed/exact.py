@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
+from scipy.optimize import minimize
 
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.model import MixedModel
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.spec import priors
+from polbayes.fit.spec.spec import common_names
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from polbayes.config.schema import SamplerConfig
 
 BACKEND = "exact"
@@ -32,69 +33,42 @@ _CHUNK = 2000
 
 @dataclass(frozen=True)
 class Sums:
-    """All that the posterior depends on.
+    """All that the posterior depends on."""
 
-    Parameters
-    ----------
-    rows
-        Number of rows.
-    xx, xy, yy
-        Sums of products of predictors ``[coefficient, coefficient]``, of predictors and the
-        response ``[coefficient]``, and of the squared response, after the means of the groups
-        were taken off.
-    group_rows, group_x, group_y
-        ``[group]`` rows, ``[group, coefficient]`` sums of predictors and ``[group]`` of the
-        response; no groups where there are no random intercepts.
-    precision, mean
-        ``[coefficient]`` of the normal priors; precision 0 is a flat prior.
-    """
-
-    rows: int
+    rows: int  # number of rows
+    # Sums of products of predictors [coefficient, coefficient], of predictors and the response
+    # [coefficient], and of the squared response, after the means of the groups were taken off
     xx: np.ndarray
     xy: np.ndarray
     yy: float
+    # [group] rows, [group, coefficient] sums of predictors and [group] of the response; no groups
+    # where there are no random intercepts
     group_rows: np.ndarray
     group_x: np.ndarray
     group_y: np.ndarray
+    # [coefficient] of the normal priors; precision 0 is a flat prior
     precision: np.ndarray
     mean: np.ndarray
 
 
 @dataclass(frozen=True)
 class Conditional:
-    """The posterior of the coefficients at some points of sigma and tau.
+    """The posterior of the coefficients at some points of sigma and tau."""
 
-    Parameters
-    ----------
-    log_density
-        ``[point]`` log of the marginal likelihood, coefficients and intercepts integrated out.
-    mean, root
-        ``[point, coefficient]`` mean, and ``[point, coefficient, coefficient]`` lower Cholesky
-        factor of the precision, of the coefficients.
-    """
-
-    log_density: np.ndarray
+    log_density: np.ndarray  # [point] marginal likelihood, without coefficients and intercepts
+    # [point, coefficient] mean, and [point, coefficient, coefficient] lower Cholesky factor of the
+    # precision, of the coefficients
     mean: np.ndarray
     root: np.ndarray
 
 
 def check_exact(spec: MixedSpec) -> None:
-    """Refuse a spec whose posterior cannot be drawn from exactly.
-
-    Raises
-    ------
-    UserError
-        Naming what is in the way.
-    """
-    groups = spec.formula.groups
-    fits = spec.distribution.normal and len(groups) <= 1 and all(g.expr == "1" for g in groups)
-    if not fits:
+    """Refuse a spec whose posterior cannot be drawn from exactly."""
+    if not spec.simple:
         raise UserError(
             "sampler.backend: 'exact' is for mixed models of family gaussian with at most one "
             "group-specific term, an intercept (1 | group); use sampler=nutpie."
         )
-    from polbayes.fit.spec.spec import common_names
-
     for name in common_names(spec.formula.common):
         prior = spec.prior(name)
         if prior is not None and prior.name != "Normal":
@@ -104,20 +78,12 @@ def check_exact(spec: MixedSpec) -> None:
             )
 
 
-def draw(
-    model: MixedModel, config: "SamplerConfig", *, seed: int
-) -> tuple["xr.Dataset", "xr.Dataset"]:
-    """Draw from the posterior of a model that `check_exact` lets through.
+def draw(model: MixedModel, config: "SamplerConfig", *, seed: int) -> tuple[xr.Dataset, xr.Dataset]:
+    """Draw from the posterior of a model that `check_exact` lets through: posterior and statistics.
 
-    Returns
-    -------
-    posterior, sample_stats : xarray.Dataset
-        As a sampler gives them, ``[chain, draw, ...]``. Draws come in pairs that mirror each
-        other at the posterior mean given sigma and tau, so that means of coefficients have
-        hardly any Monte Carlo error.
+    Draws come in pairs that mirror each other at the posterior mean given sigma and tau, so that
+    means of coefficients have hardly any Monte Carlo error.
     """
-    import xarray as xr
-
     rng = np.random.default_rng(seed)
     chains, draws = config.chains, config.draws
     pairs = -(-chains * draws // 2)
@@ -197,14 +163,8 @@ def sums_of(
 ) -> Sums:
     """Add up predictors ``[row, coefficient]`` and response ``[row]``.
 
-    Parameters
-    ----------
-    x, y
-        The data.
-    group
-        ``[row]`` number of each row's group; empty where there are none.
-    precision, mean
-        ``[coefficient]`` of the normal priors.
+    `group` is ``[row]``, empty without groups; `precision` and `mean`, ``[coefficient]``, are those
+    of the normal priors.
     """
     groups = int(group.max()) + 1 if len(group) else 0
     rows = np.bincount(group, minlength=groups).astype(float)
@@ -220,13 +180,7 @@ def sums_of(
 def conditional(sums: Sums, log_sigma: np.ndarray, log_tau: np.ndarray) -> Conditional:
     """Return the posterior of the coefficients at points of sigma and tau.
 
-    Parameters
-    ----------
-    sums
-        The data. With flat priors the density is the restricted likelihood (REML), up to a
-        constant.
-    log_sigma, log_tau
-        ``[point]``.
+    With flat priors the density is the restricted likelihood (REML), up to a constant.
     """
     size = sums.xx.shape[0]
     sigma2, tau2 = np.exp(2 * log_sigma)[:, None], np.exp(2 * log_tau)[:, None]
@@ -347,8 +301,6 @@ def _tabulated(sums: Sums, log_prior: Density) -> tuple[tuple[np.ndarray, np.nda
 
 def _mode(sums: Sums, density: Density) -> np.ndarray:
     """Return log sigma and log tau where the density is highest; without groups log tau is 0."""
-    from scipy.optimize import minimize
-
     grouped = len(sums.group_rows) > 0
 
     def loss(at: np.ndarray) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import betaln, expit, gammaln, log_expit
 
 # Rows' responses, answers in them, predictors and the family's own parameter -> log-densities.
 LogDensity = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -11,71 +12,40 @@ LogDensity = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarr
 
 @dataclass(frozen=True)
 class MixedFamily:
-    """A family of Bambi's.
+    """A family of Bambi's."""
 
-    Parameters
-    ----------
-    link
-        The equation, with ``{response}``.
-    log_density
-        ``(y, n, eta, own) -> [row, draw]``: `y` and `n` are ``[row, 1]``, response and answers in
-        the row; `eta` is ``[row, draw]``; `own` is ``[draw]`` sigma or phi,
-        ``[draw, threshold]`` for an ordinal response, and empty otherwise.
-    responses
-        The responses that it fits; None for any column of numbers.
-    scale, bambi_scale
-        What the own parameter is called here and by Bambi; empty where there is none.
-    normal
-        Whether it is linear and normal, so that there are least squares and an exact posterior.
-    ordinal
-        Whether the response is a point of an ordered scale, with thresholds for an intercept.
-    whole
-        Whether the response is a whole number.
-    counted
-        Whether answers with the same predictors are added up.
-    inside
-        Whether the response must lie between 0 and 1, without the ends.
-    made_up
-        Responses that take turns where only the design is known.
-    """
-
-    link: str
+    link: str  # the equation, with {response}
+    # (y, n, eta, own) -> [row, draw]: `y` and `n` are [row, 1], response and answers in the row;
+    # `eta` is [row, draw]; `own` is [draw] sigma or phi, [draw, threshold] for an ordinal response,
+    # and empty otherwise
     log_density: LogDensity
-    responses: tuple[str, ...] | None = None
+    responses: tuple[str, ...] | None = None  # those that it fits; None for any number
+    # What the own parameter is called here and by Bambi; empty where there is none
     scale: str = ""
     bambi_scale: str = ""
-    normal: bool = False
-    ordinal: bool = False
-    whole: bool = False
-    counted: bool = False
-    inside: bool = False
-    made_up: tuple[float, ...] = (0.0, 1.0)
+    normal: bool = False  # linear and normal: least squares, and an exact posterior
+    ordinal: bool = False  # a point of a scale, with thresholds for an intercept
+    whole: bool = False  # whether the response is a whole number
+    counted: bool = False  # whether answers with the same predictors are added up
+    inside: bool = False  # whether the response must lie between 0 and 1, without the ends
+    made_up: tuple[float, ...] = (0.0, 1.0)  # take turns where only the design is known
 
 
 def _gaussian(y: np.ndarray, n: np.ndarray, eta: np.ndarray, sigma: np.ndarray) -> np.ndarray:
-    found: np.ndarray = -0.5 * ((y - eta) / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
-    return found
+    return np.asarray(-0.5 * ((y - eta) / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2 * np.pi))
 
 
 def _beta(y: np.ndarray, n: np.ndarray, eta: np.ndarray, phi: np.ndarray) -> np.ndarray:
-    from scipy.special import betaln, expit
-
     a, b = expit(eta) * phi, expit(-eta) * phi
-    found: np.ndarray = (a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - betaln(a, b)
-    return found
+    return np.asarray((a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - betaln(a, b))
 
 
 def _binomial(y: np.ndarray, n: np.ndarray, eta: np.ndarray, own: np.ndarray) -> np.ndarray:
-    from scipy.special import gammaln, log_expit
-
     ways = gammaln(n + 1) - gammaln(y + 1) - gammaln(n - y + 1)
-    found: np.ndarray = ways + y * log_expit(eta) + (n - y) * log_expit(-eta)
-    return found
+    return np.asarray(ways + y * log_expit(eta) + (n - y) * log_expit(-eta))
 
 
 def _cumulative(y: np.ndarray, n: np.ndarray, eta: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-    from scipy.special import log_expit
-
     # Beyond the last cutpoints there is one at infinity.
     ends = np.full((len(cuts), 1), np.inf)
     edges = np.concatenate([-ends, cuts, ends], axis=1)
@@ -85,8 +55,7 @@ def _cumulative(y: np.ndarray, n: np.ndarray, eta: np.ndarray, cuts: np.ndarray)
     # F(a) - F(b) = F(a) F(-b) (1 - exp(b - a)).
     with np.errstate(invalid="ignore"):
         gap = np.where(np.isfinite(below) & np.isfinite(above), below - above, -np.inf)
-    found: np.ndarray = log_expit(above) + log_expit(-below) + np.log(-np.expm1(gap))
-    return found
+    return np.asarray(log_expit(above) + log_expit(-below) + np.log(-np.expm1(gap)))
 
 
 _TWO = ("agree", "usable")

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import xarray as xr
+
 from polbayes.errors import UserError
 from polbayes.fit.mixed.classical import classical_table, has_classical
 from polbayes.fit.mixed.exact import BACKEND, check_exact, draw
@@ -17,73 +20,45 @@ from polbayes.fit.mixed.translate import translate
 from polbayes.fit.sampling.draws_cache import load_draws, save_draws
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
     from polbayes.config.schema import SamplerConfig
     from polbayes.fit.sampling.draws_cache import DrawsCache
 
 
 @dataclass(frozen=True)
 class MixedFit:
-    """A fitted mixed model.
+    """A fitted mixed model."""
 
-    Parameters
-    ----------
-    posterior
-        See `polbayes.fit.mixed.readout.name_posterior`; with the dimension `MixedSpec.by` where the
-        model was fitted for each of its levels.
-    sample_stats
-        The sampler's own statistics, ``[chain, draw]``, over all fits: a transition counts as
-        divergent if it was in any of them.
-    notes
-        Sentences that say what was left out, and how much.
-    equation, priors
-        The model as text.
-    from_cache
-        Whether the draws were there before.
-    """
-
-    posterior: "xr.Dataset"
-    sample_stats: "xr.Dataset"
-    notes: tuple[str, ...]
+    # See `polbayes.fit.mixed.readout.name_posterior`; with the dimension `MixedSpec.by` where the
+    # model was fitted for each of its levels
+    posterior: xr.Dataset
+    # The sampler's own statistics, [chain, draw], over all fits: a transition counts as divergent
+    # if it was in any of them
+    sample_stats: xr.Dataset
+    notes: tuple[str, ...]  # sentences that say what was left out, and how much
     equation: str
     priors: tuple[str, ...]
-    from_cache: bool = False
+    from_cache: bool = False  # whether the draws were there before
 
 
 def checked_strata(
-    data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True
+    data: xr.Dataset, spec: MixedSpec, *, answered: bool = True
 ) -> list[tuple[str, Rows]]:
-    """Gather the rows of a dataset and check that they identify a spec.
-
-    Raises
-    ------
-    UserError
-        If they do not, or the spec names something that is not there.
-    """
+    """Gather the rows of a dataset and check that they identify a spec."""
     split = strata(gather_rows(data, spec, answered=answered), spec)
     for name, rows in split:
         check_rows(rows, spec, stratum=name)
     return split
 
 
-def explain(data: "xr.Dataset", spec: MixedSpec, *, answered: bool) -> tuple[str, list[str]]:
+def explain(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> tuple[str, list[str]]:
     """Return the equation and the priors of a spec for a dataset or a design."""
     split = checked_strata(data, spec, answered=answered)
-    return _texts(build(split[0][1], spec), spec, strata=len(split), answered=answered)
-
-
-def _texts(
-    model: MixedModel, spec: MixedSpec, *, strata: int, answered: bool
-) -> tuple[str, list[str]]:
-    """Return the equation and the priors, which are those of every stratum."""
-    text = equation(spec, model, strata=strata)
-    return text, prior_lines(spec, model, answered=answered)
+    model = build(split[0][1], spec)
+    return equation(spec, model, strata=len(split)), prior_lines(spec, model, answered=answered)
 
 
 def fit_mixed(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     spec: MixedSpec,
     config: "SamplerConfig",
     *,
@@ -97,7 +72,7 @@ def fit_mixed(
     posterior, stats = found or _posterior(split, first, spec, config, seed)
     if cache and not found:
         save_draws(cache.path, posterior, stats, cache.key)
-    text, priors = _texts(first, spec, strata=len(split), answered=True)
+    text, priors = equation(spec, first, strata=len(split)), prior_lines(spec, first, answered=True)
     notes = split[0][1].notes
     return MixedFit(posterior, stats, notes, text, tuple(priors), from_cache=found is not None)
 
@@ -117,7 +92,7 @@ def _posterior(
     spec: MixedSpec,
     config: "SamplerConfig",
     seed: int,
-) -> tuple["xr.Dataset", "xr.Dataset"]:
+) -> tuple[xr.Dataset, xr.Dataset]:
     """Return posterior and statistics of all strata, the first of which is built already."""
     posteriors, stats = {}, []
     for number, (name, rows) in enumerate(split):
@@ -128,10 +103,8 @@ def _posterior(
     return posteriors[""] if spec.by is None else stack(posteriors, spec.by), _joined(stats)
 
 
-def fit_classical(data: "xr.Dataset", spec: MixedSpec, *, level: float) -> "pd.DataFrame | None":
+def fit_classical(data: xr.Dataset, spec: MixedSpec, *, level: float) -> pd.DataFrame | None:
     """Fit a mixed model by REML, beside the posterior (`polbayes.fit.mixed.classical`)."""
-    import pandas as pd
-
     if not has_classical(spec):
         return None
     tables = []
@@ -145,7 +118,7 @@ def fit_classical(data: "xr.Dataset", spec: MixedSpec, *, level: float) -> "pd.D
 
 def _sample(
     model: MixedModel, spec: MixedSpec, config: "SamplerConfig", seed: int
-) -> tuple["xr.Dataset", "xr.Dataset"]:
+) -> tuple[xr.Dataset, xr.Dataset]:
     if config.backend == BACKEND:
         check_exact(spec)
         return draw(model, config, seed=seed)
@@ -156,7 +129,7 @@ def _sample(
     return translate(model, drawn, seed=seed), stats
 
 
-def _joined(stats: list["xr.Dataset"]) -> "xr.Dataset":
+def _joined(stats: list[xr.Dataset]) -> xr.Dataset:
     """Put the statistics of several fits together: a draw is divergent if it is in any."""
     if len(stats) == 1:
         return stats[0]

@@ -1,16 +1,14 @@
 """Whether rows can tell the terms of a mixed model apart, before anything is compiled."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError
 from polbayes.fit.mixed.rows import Rows, group_column
 from polbayes.fit.mixed.spec import PART, MixedSpec, refuse_correlated
 from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _WHERE = f"analysis.parts.{PART}"
 
@@ -32,7 +30,7 @@ def check_rows(rows: Rows, spec: MixedSpec, *, stratum: str = "") -> None:
         _check_levels(rows.frame, k, group, spec, at)
 
 
-def _check_factors(frame: "pd.DataFrame", spec: MixedSpec, where: str) -> None:
+def _check_factors(frame: pd.DataFrame, spec: MixedSpec, where: str) -> None:
     """Refuse factors of one level, for which formulae would leave out their term."""
     from formulae import model_description
 
@@ -46,7 +44,7 @@ def _check_factors(frame: "pd.DataFrame", spec: MixedSpec, where: str) -> None:
             )
 
 
-def design_matrix(frame: "pd.DataFrame", formula: str, where: str) -> tuple[list[str], np.ndarray]:
+def design_matrix(frame: pd.DataFrame, formula: str, where: str) -> tuple[list[str], np.ndarray]:
     """Return the names and the values, ``[row, coefficient]``, of a formula's coefficients."""
     from formulae import design_matrices
 
@@ -86,7 +84,7 @@ def _check_rank(names: list[str], matrix: np.ndarray, where: str, more: str = ""
 
 
 def _check_levels(
-    frame: "pd.DataFrame", number: int, group: GroupTerm, spec: MixedSpec, where: str
+    frame: pd.DataFrame, number: int, group: GroupTerm, spec: MixedSpec, where: str
 ) -> None:
     names, _ = design_matrix(frame, group.expr, where)
     if not names:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE
@@ -13,9 +14,9 @@ from polbayes.fit.mixed.rows import TRIALS, Rows, group_column
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.spec.formula import NAMESPACE
 from polbayes.fit.spec.priors import Prior
+from polbayes.fit.spec.spec import common_names
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pymc as pm
 
 # Where the means of the levels of every grouping factor have this reliability, the data know the
@@ -26,68 +27,32 @@ _CENTRED_FROM = 0.9
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Where one term's coefficients are.
+    """Where one term's coefficients are."""
 
-    Parameters
-    ----------
-    variable
-        Name of the variable in the PyMC model.
-    names
-        Names of the coefficients, in the order of the variable's entries.
-    """
-
-    variable: str
-    names: tuple[str, ...]
+    variable: str  # name of the variable in the PyMC model
+    names: tuple[str, ...]  # names of the coefficients, in the order of the variable's entries
 
 
 @dataclass(frozen=True)
 class GroupEffects:
-    """Where the effects of one group-specific term are.
+    """Where the effects of one group-specific term are."""
 
-    Parameters
-    ----------
-    variable
-        Name in the PyMC model; its standard deviations are ``{variable}_sigma``.
-    group
-        Name of the grouping factor.
-    terms
-        Names of what varies, e.g. ``("Intercept",)``.
-    levels
-        Levels of the factor, in the order of the variable's entries.
-    """
-
-    variable: str
-    group: str
-    terms: tuple[str, ...]
-    levels: tuple[str, ...]
+    variable: str  # name in the PyMC model; its standard deviations are {variable}_sigma
+    group: str  # name of the grouping factor
+    terms: tuple[str, ...]  # names of what varies, e.g. ("Intercept",)
+    levels: tuple[str, ...]  # levels of the factor, in the order of the variable's entries
 
 
 @dataclass(frozen=True)
 class MixedModel:
-    """A Bambi model that was built, and the names of what is in it.
+    """A Bambi model that was built, and the names of what is in it."""
 
-    Parameters
-    ----------
-    bambi
-        The Bambi model.
-    model
-        Its PyMC model, without what has an entry for every row.
-    common
-        The terms of the common part, the intercept aside.
-    intercept
-        Whether there is an intercept; in the PyMC model it belongs to centred predictors.
-    groups
-        The group-specific terms.
-    points
-        Labels of the points of an ordinal response that occur.
-    """
-
-    bambi: Any
-    model: "pm.Model"
-    common: tuple[Coefficients, ...]
-    intercept: bool
-    groups: tuple[GroupEffects, ...]
-    points: tuple[str, ...]
+    bambi: Any  # the Bambi model
+    model: "pm.Model"  # its PyMC model, without what has an entry for every row
+    common: tuple[Coefficients, ...]  # the terms of the common part, the intercept aside
+    intercept: bool  # whether there is one; in the PyMC model it is of centred predictors
+    groups: tuple[GroupEffects, ...]  # the group-specific terms
+    points: tuple[str, ...]  # labels of the points of an ordinal response that occur
 
     @property
     def mean(self) -> Any:
@@ -102,20 +67,7 @@ class MixedModel:
 
 
 def build(rows: Rows, spec: MixedSpec) -> MixedModel:
-    """Build the Bambi model of a spec.
-
-    Parameters
-    ----------
-    rows
-        One stratum of `polbayes.fit.mixed.rows.strata`, checked.
-    spec
-        The spec.
-
-    Raises
-    ------
-    UserError
-        If the response never varies.
-    """
+    """Build the Bambi model of a spec for one stratum of rows, which were checked."""
     import bambi
 
     frame, points = _with_response(rows, spec)
@@ -135,10 +87,8 @@ def build(rows: Rows, spec: MixedSpec) -> MixedModel:
     return _named(model, spec, points)
 
 
-def _with_response(rows: Rows, spec: MixedSpec) -> tuple["pd.DataFrame", tuple[str, ...]]:
+def _with_response(rows: Rows, spec: MixedSpec) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Give the response the type that Bambi knows its family by."""
-    import pandas as pd
-
     # Bambi knows texts by their old type.
     texts = [n for n, t in rows.frame.dtypes.items() if isinstance(t, pd.StringDtype)]
     frame = rows.frame.astype(dict.fromkeys(texts, object))
@@ -166,7 +116,7 @@ def _bambi_formula(spec: MixedSpec) -> str:
     return f"{left} ~ {' + '.join([spec.formula.common, *groups])}"
 
 
-def _informed(frame: "pd.DataFrame", spec: MixedSpec) -> bool:
+def _informed(frame: pd.DataFrame, spec: MixedSpec) -> bool:
     """Tell whether the means of the levels of every grouping factor are reliable.
 
     The reliability of a mean of n answers is B / (B + W / n), where B is the variance between
@@ -196,8 +146,6 @@ def bambi_prior(prior: Prior) -> Any:
 
 def _bambi_priors(spec: MixedSpec) -> Mapping[str, Any]:
     """Return the user's priors of the common coefficients and of the family's own scale."""
-    from polbayes.fit.spec.spec import common_names
-
     priors = {}
     for name in common_names(spec.formula.common):
         prior = spec.prior(name)

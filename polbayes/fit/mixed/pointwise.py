@@ -4,9 +4,11 @@ Computed from the posterior under its public names, so that a saved fit is enoug
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.fit.mixed.columns import RESPONSE
@@ -17,46 +19,20 @@ from polbayes.fit.mixed.rows import TRIALS, Rows
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.posterior.loo import AT_ONCE, Loo, left_out
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 
 @dataclass(frozen=True)
 class Pointwise:
-    """What the likelihood of every row depends on.
+    """What the likelihood of every row depends on."""
 
-    Parameters
-    ----------
-    family
-        Of the spec.
-    matrix
-        ``[row, coefficient]`` predictors, with a column of ones where there is an intercept.
-    coefficients
-        ``[draw, coefficient]``.
-    at
-        For every term of every group ``[row]`` the effect that enters.
-    times
-        And what it is multiplied with, ``[row]``.
-    effects
-        ``[draw, effect]``.
-    own
-        ``[draw]`` sigma or phi, or ``[draw, threshold]`` thresholds; empty for other families.
-    answers
-        ``[row]`` the response; for ordinal families the number of the point.
-    trials
-        ``[row]`` answers in the row.
-    """
-
-    family: MixedFamily
-    matrix: np.ndarray
-    coefficients: np.ndarray
-    at: tuple[np.ndarray, ...]
-    times: tuple[np.ndarray, ...]
-    effects: np.ndarray
-    own: np.ndarray
-    answers: np.ndarray
-    trials: np.ndarray
+    family: MixedFamily  # of the spec
+    matrix: np.ndarray  # [row, coefficient] predictors, with a column of ones for an intercept
+    coefficients: np.ndarray  # [draw, coefficient]
+    at: tuple[np.ndarray, ...]  # for every term of every group [row] the effect that enters
+    times: tuple[np.ndarray, ...]  # and what it is multiplied with, [row]
+    effects: np.ndarray  # [draw, effect]
+    own: np.ndarray  # [draw] sigma or phi, or [draw, threshold]; empty for other families
+    answers: np.ndarray  # [row] the response; for ordinal families the number of the point
+    trials: np.ndarray  # [row] answers in the row
 
     def log_likelihood(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return ``[row, draw]`` the log-likelihood of some of the rows."""
@@ -67,7 +43,7 @@ class Pointwise:
         return self.family.log_density(y, n, eta, self.own)
 
 
-def pointwise(rows: Rows, spec: MixedSpec, posterior: "xr.Dataset") -> Pointwise:
+def pointwise(rows: Rows, spec: MixedSpec, posterior: xr.Dataset) -> Pointwise:
     """Lay out what the likelihood of every row depends on."""
     model = build(rows, spec)
     draws = posterior.stack(sample=("chain", "draw")).transpose("sample", ...)
@@ -98,7 +74,7 @@ def pointwise(rows: Rows, spec: MixedSpec, posterior: "xr.Dataset") -> Pointwise
     )
 
 
-def _own(draws: "xr.Dataset", count: int) -> np.ndarray:
+def _own(draws: xr.Dataset, count: int) -> np.ndarray:
     for name in ("sigma", "phi", "threshold"):
         if name in draws:
             values: np.ndarray = draws[name].values
@@ -115,11 +91,9 @@ def _answers(rows: Rows, spec: MixedSpec) -> np.ndarray:
 
 
 def leave_out_rows(
-    data: "xr.Dataset", spec: MixedSpec, posterior: "xr.Dataset", *, at_once: int = AT_ONCE
+    data: xr.Dataset, spec: MixedSpec, posterior: xr.Dataset, *, at_once: int = AT_ONCE
 ) -> Loo:
     """Compute PSIS-LOO of every row of a mixed model."""
-    import pandas as pd
-
     parts = []
     for name, rows in checked_strata(data, spec):
         own = posterior if spec.by is None else posterior.sel({spec.by: name})
@@ -130,18 +104,14 @@ def leave_out_rows(
     return Loo("answers", pd.concat(parts, ignore_index=True).assign(integrated=False))
 
 
-def rows_to_leave_out(data: "xr.Dataset", spec: MixedSpec) -> "pd.DataFrame":
+def rows_to_leave_out(data: xr.Dataset, spec: MixedSpec) -> pd.DataFrame:
     """Return the rows of `leave_out_rows`, without what leaving them out comes to."""
-    import pandas as pd
-
     parts = [_labelled(rows) for _, rows in checked_strata(data, spec)]
     return pd.concat(parts, ignore_index=True)
 
 
-def _labelled(rows: Rows) -> "pd.DataFrame":
+def _labelled(rows: Rows) -> pd.DataFrame:
     """Return what tells a row from others, what was observed in it, and how many answers it has."""
-    import pandas as pd
-
     frame = rows.frame
     labels: dict[str, Any] = {
         name: frame[name].astype(str) if name in frame else "" for name in CELL_DIMS

@@ -1,39 +1,24 @@
 """The posterior of a mixed model under its public names."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.fit.mixed.model import MixedModel
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _OWN = {"sigma": "sigma", "kappa": "phi"}
 
 
-def name_posterior(model: MixedModel, drawn: "xr.Dataset") -> "xr.Dataset":
-    """Give the posterior of a mixed model its public names.
+def name_posterior(model: MixedModel, drawn: xr.Dataset) -> xr.Dataset:
+    """Give the posterior of a mixed model, ``[chain, draw, ...]``, its public names.
 
-    Parameters
-    ----------
-    model
-        The model that was sampled.
-    drawn
-        Draws of the variables of its PyMC model, ``[chain, draw, ...]``.
-
-    Returns
-    -------
-    xarray.Dataset
-        With dimensions ``chain, draw`` first: ``coefficient[term]``, on the link's scale and
-        for predictors as the formula has them; ``threshold[threshold_name]`` of an ordinal
-        response; ``group_sd[group_term]`` and ``group_effect[group_level]``, with coordinates
-        ``group``, ``varying`` and (effects) ``level``; ``sigma`` of a Gaussian and ``phi``, the
-        precision, of a beta response.
+    These are ``coefficient[term]``, on the link's scale and for predictors as the formula has them;
+    ``threshold[threshold_name]`` of an ordinal response; ``group_sd[group_term]`` and
+    ``group_effect[group_level]``, with coordinates ``group``, ``varying`` and (effects) ``level``;
+    ``sigma`` of a Gaussian and ``phi``, the precision, of a beta response.
     """
-    import xarray as xr
-
     out: dict[str, Any] = {}
     names, values = _coefficients(model, drawn)
     if names:
@@ -65,7 +50,7 @@ def _texts(coords: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _coefficients(model: MixedModel, drawn: "xr.Dataset") -> tuple[list[str], np.ndarray]:
+def _coefficients(model: MixedModel, drawn: xr.Dataset) -> tuple[list[str], np.ndarray]:
     shape = (drawn.sizes["chain"], drawn.sizes["draw"], -1)
     names = [name for term in model.common for name in term.names]
     pieces = [drawn[term.variable].to_numpy().reshape(shape) for term in model.common]
@@ -77,7 +62,7 @@ def _coefficients(model: MixedModel, drawn: "xr.Dataset") -> tuple[list[str], np
     return ["Intercept", *names], np.concatenate([intercept, slopes], axis=-1)
 
 
-def _groups(model: MixedModel, drawn: "xr.Dataset") -> tuple[dict[str, Any], dict[str, Any]]:
+def _groups(model: MixedModel, drawn: xr.Dataset) -> tuple[dict[str, Any], dict[str, Any]]:
     shape = (drawn.sizes["chain"], drawn.sizes["draw"], -1)
     sds, effects = list[np.ndarray](), list[np.ndarray]()
     sd_labels, labels = list[tuple[str, str]](), list[tuple[str, str, str]]()
@@ -106,10 +91,8 @@ def _beside(dim: str, prefix: str, labels: Sequence[tuple[str, ...]]) -> dict[st
     return {f"{prefix}{n}": (dim, list(c)) for n, c in zip(names, columns, strict=False)}
 
 
-def stack(parts: Mapping[str, "xr.Dataset"], by: str) -> "xr.Dataset":
+def stack(parts: Mapping[str, xr.Dataset], by: str) -> xr.Dataset:
     """Put the posteriors of several strata side by side."""
-    import xarray as xr
-
     order = {
         dim: _union([part[dim].values for part in parts.values() if dim in part.dims])
         for dim in ("term", "threshold_name", "group_term", "group_level")
@@ -130,7 +113,7 @@ def _union(values: Sequence[np.ndarray]) -> list[str]:
     return list(dict.fromkeys(str(v) for array in values for v in array))
 
 
-def _remembered(parts: Mapping[str, "xr.Dataset"], data: "xr.Dataset") -> dict[str, Any]:
+def _remembered(parts: Mapping[str, xr.Dataset], data: xr.Dataset) -> dict[str, Any]:
     """Return the coordinates beside the dimensions, which the strata have each for their own."""
     found: dict[str, dict[str, str]] = {}
     dims: dict[str, str] = {}

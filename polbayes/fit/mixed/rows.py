@@ -1,46 +1,31 @@
 """From a dataset to the rows that a mixed model is fitted to."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
-from polbayes.data.dataset import ANSWERED
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE, column_frame
 from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.spec import answers
 from polbayes.fit.spec.cells import used_variables
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 TRIALS = "polbayes_trials"
-_STANCES = ("disagree", "neutral", "agree")
-# As for the ideology model, see `polbayes.fit.spec.cells`.
-_SQUEEZE = 1000.0
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What a mixed model is fitted to.
+    """What a mixed model is fitted to."""
 
-    Parameters
-    ----------
-    frame
-        One row an answer, or for family binomial one row a distinct combination of
-        predictors: the variables of the formula, that of `MixedSpec.by`, the response
-        (`RESPONSE`), for binomial its number of trials (`TRIALS`), and for the k-th
-        group-specific term the level, as ``polbayes_group{k}``.
-    points
-        Labels of the points of an ordinal response, from lowest to highest.
-    notes
-        Sentences that say what was left out, and how much.
-    """
-
-    frame: "pd.DataFrame"
-    points: tuple[str, ...]
-    notes: tuple[str, ...]
+    # One row an answer, or for family binomial one row a distinct combination of predictors: the
+    # variables of the formula, that of `MixedSpec.by`, the response (`RESPONSE`), for binomial its
+    # number of trials (`TRIALS`), and for the k-th group-specific term the level, as
+    # polbayes_group{k}
+    frame: pd.DataFrame
+    points: tuple[str, ...]  # labels of the points of an ordinal response, from lowest to highest
+    notes: tuple[str, ...]  # sentences that say what was left out, and how much
 
 
 def group_column(number: int) -> str:
@@ -48,7 +33,7 @@ def group_column(number: int) -> str:
     return f"polbayes_group{number}"
 
 
-def gather_rows(data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True) -> Rows:
+def gather_rows(data: xr.Dataset, spec: MixedSpec, *, answered: bool = True) -> Rows:
     """Gather the rows of a dataset that a spec is fitted to."""
     frame = column_frame(data, spec, answered=answered)
     notes: list[str] = []
@@ -75,32 +60,20 @@ def gather_rows(data: "xr.Dataset", spec: MixedSpec, *, answered: bool = True) -
     return Rows(_occurring(frame), _points(data, spec), tuple(notes))
 
 
-def _usable(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.DataFrame":
+def _usable(frame: pd.DataFrame, spec: MixedSpec, notes: list[str]) -> pd.DataFrame:
     """Leave out, and count, what was not asked and what has no response."""
-    came = frame["status"].isin(ANSWERED)
-    if not came.all():
-        notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
-    frame = frame[came]
+    frame = answers.came_back(frame, notes)
     usable = frame[RESPONSE].notna()
-    lost = (~usable).groupby(frame["model"]).agg(["sum", "mean"])
-    for model, row in lost[lost["sum"] > 0].iterrows():
-        notes.append(
-            f"{model}: {int(row['sum']):,} answers ({row['mean']:.1%}) have no {spec.response} and "
-            "are left out."
-        )
-    if not usable.any():
-        raise UserError(
-            f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
-            "measures/validity.csv shows what came back instead."
-        )
+    why = f"have no {spec.response} and are left out"
+    answers.note_unusable(usable, frame["model"], notes, response=spec.response, why=why)
     return frame[usable]
 
 
-def _made_up(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
+def _made_up(frame: pd.DataFrame, spec: MixedSpec) -> pd.DataFrame:
     return frame.assign(**{RESPONSE: np.resize(spec.distribution.made_up, len(frame))})
 
 
-def _counted(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
+def _counted(frame: pd.DataFrame, spec: MixedSpec) -> pd.DataFrame:
     """Add up answers whose predictors are the same."""
     keys = [c for c in frame.columns if c in used_variables(spec) or c == spec.by]
     keys += [group_column(k) for k in range(len(spec.formula.groups))]
@@ -111,7 +84,7 @@ def _counted(frame: "pd.DataFrame", spec: MixedSpec) -> "pd.DataFrame":
     return counted.reset_index()
 
 
-def _inside(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.DataFrame":
+def _inside(frame: pd.DataFrame, spec: MixedSpec, notes: list[str]) -> pd.DataFrame:
     """Squeeze answers off 0 and 1, where a beta distribution has no density."""
     values = frame[RESPONSE]
     if not values.between(0, 1).all():
@@ -122,15 +95,15 @@ def _inside(frame: "pd.DataFrame", spec: MixedSpec, notes: list[str]) -> "pd.Dat
     ends = int(((values == 0) | (values == 1)).sum())
     if ends:
         notes.append(f"{ends:,} answers of exactly 0 or 1 are moved inside by 0.0005.")
-    return frame.assign(**{RESPONSE: (values * (_SQUEEZE - 1) + 0.5) / _SQUEEZE})
+    return frame.assign(**{RESPONSE: answers.squeezed(values)})
 
 
-def _points(data: "xr.Dataset", spec: MixedSpec) -> tuple[str, ...]:
+def _points(data: xr.Dataset, spec: MixedSpec) -> tuple[str, ...]:
     if not spec.distribution.ordinal:
         return ()
     if spec.response == "rating" and "rating" in data:
-        return tuple(str(data["rating"].attrs["rating_points"]).split("; "))
-    return _STANCES
+        return answers.rating_points(data)
+    return answers.STANCE_POINTS
 
 
 def strata(rows: Rows, spec: MixedSpec) -> list[tuple[str, Rows]]:
@@ -150,7 +123,7 @@ def strata(rows: Rows, spec: MixedSpec) -> list[tuple[str, Rows]]:
     ]
 
 
-def _occurring(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _occurring(frame: pd.DataFrame) -> pd.DataFrame:
     """Drop the levels that do not occur, and number the rows anew."""
     kept = {
         name: frame[name].cat.remove_unused_categories()

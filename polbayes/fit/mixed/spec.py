@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from polbayes.config.schema import FeatureConfig
 from polbayes.errors import UserError, unknown
 from polbayes.fit.mixed.families import FAMILIES, MixedFamily
+from polbayes.fit.spec.answers import selection
 from polbayes.fit.spec.formula import Formula, GroupTerm, parse_formula
 from polbayes.fit.spec.priors import Prior, flatten, parse_prior
 from polbayes.fit.spec.spec import common_names
@@ -29,34 +30,17 @@ _SCALES = {family.scale for family in FAMILIES.values() if family.scale}
 
 @dataclass(frozen=True)
 class MixedSpec:
-    """A parsed spec of a mixed model.
+    """A parsed spec of a mixed model."""
 
-    Parameters
-    ----------
-    response, family
-        What is modelled, and its distribution.
-    formula
-        The formula of the mean, with an intercept unless it says ``0 +``.
-    priors
-        The user's priors by dotted key; what has none gets Bambi's, scaled to the data.
-    select
-        Coordinate values to keep, by coordinate name.
-    by
-        Variable for each of whose levels the model is fitted separately, or None.
-    table
-        Path of a table whose columns are joined to the answers, or None.
-    features
-        How the text features are computed that the spec uses.
-    """
-
+    # What is modelled, and its distribution
     response: str
     family: str
-    formula: Formula
-    priors: Mapping[str, str]
-    select: Mapping[str, tuple[Any, ...]]
-    by: str | None = None
-    table: str | None = None
-    features: FeatureConfig = field(default_factory=FeatureConfig)
+    formula: Formula  # the formula of the mean, with an intercept unless it says 0 +
+    priors: Mapping[str, str]  # the user's by dotted key; others are Bambi's
+    select: Mapping[str, tuple[Any, ...]]  # coordinate values to keep, by coordinate name
+    by: str | None = None  # variable for each of whose levels the model is fitted
+    table: str | None = None  # path of a table whose columns are joined to the answers, or None
+    features: FeatureConfig = field(default_factory=FeatureConfig)  # for text features
 
     @property
     def distribution(self) -> MixedFamily:
@@ -68,14 +52,16 @@ class MixedSpec:
         """The formula under the name of its part."""
         return {PART: self.formula}
 
+    @property
+    def simple(self) -> bool:
+        """Whether it is Gaussian with at most one group-specific term, ``(1 | group)``."""
+        groups = self.formula.groups
+        return self.distribution.normal and len(groups) <= 1 and all(g.expr == "1" for g in groups)
+
     def prior(self, *names: str) -> Prior | None:
         """Return the most specific of the user's priors, or None where there is none.
 
-        Parameters
-        ----------
-        names
-            Name of the term; that of the grouping factor and ``"sd"``; or, alone,
-            ``"sigma"`` or ``"phi"``.
+        `names` are that of a term; of a grouping factor and ``"sd"``; or of the own scale alone.
         """
         if names[0] in _SCALES:
             keys = [names[0]]
@@ -122,16 +108,12 @@ def parse_mixed(config: "AnalysisConfig", features: FeatureConfig | None = None)
     formula = _formula(str(config.parts[PART]), config.family)
     priors = flatten(config.priors)
     _check_priors(priors, formula, config.family)
-    select = {
-        str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
-        for name, value in config.select.items()
-    }
     return MixedSpec(
         response=config.response,
         family=config.family,
         formula=formula,
         priors=priors,
-        select=select,
+        select=selection(config.select),
         by=config.by,
         table=config.table,
         features=features or FeatureConfig(),

@@ -1,18 +1,13 @@
 """Tables of the posterior of a mixed model: one row a quantity, with an interval."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+import xarray as xr
 
-from polbayes.fit.posterior.intervals import interval_table
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
+from polbayes.fit.posterior.intervals import coverage_table
 
 
-def summarise(posterior: "xr.Dataset", *, level: float) -> dict[str, "pd.DataFrame"]:
+def summarise(posterior: xr.Dataset, *, level: float) -> dict[str, pd.DataFrame]:
     """Summarise the posterior of a mixed model into the tables of the report."""
-    import pandas as pd
-
     tables = {}
     coefficients = []
     for name, dim, prefix in (
@@ -44,21 +39,14 @@ def summarise(posterior: "xr.Dataset", *, level: float) -> dict[str, "pd.DataFra
     return tables
 
 
-def _table(values: "xr.DataArray", level: float) -> "pd.DataFrame":
+def _table(values: xr.DataArray, level: float) -> pd.DataFrame:
     """Summarise a variable; quantities that a stratum does not have are left out."""
-    plain = values.drop_vars([c for c in values.coords if c not in values.dims])
-    single = plain.ndim == 2
-    table = interval_table(
-        plain.expand_dims(one=[0], axis=2) if single else plain, level, left=True
-    )
-    table = table.drop(columns=["one"] if single else []).rename(columns={"level": "coverage"})
-    table["p_positive"] = 1 - table.pop("p_left")
-    return table.dropna(subset="estimate")
+    return coverage_table(values, level).dropna(subset="estimate")
 
 
 def _with_pieces(
-    posterior: "xr.Dataset", name: str, prefix: str, pieces: tuple[str, ...], level: float
-) -> "pd.DataFrame":
+    posterior: xr.Dataset, name: str, prefix: str, pieces: tuple[str, ...], level: float
+) -> pd.DataFrame:
     """Summarise a variable whose labels come in pieces, and give every piece a column."""
     dim = str(posterior[name].dims[-1])
     table = _table(posterior[name], level)
@@ -68,7 +56,7 @@ def _with_pieces(
     return table.drop(columns=[dim])
 
 
-def _ordered(table: "pd.DataFrame", posterior: "xr.Dataset", names: list[str]) -> "pd.DataFrame":
+def _ordered(table: pd.DataFrame, posterior: xr.Dataset, names: list[str]) -> pd.DataFrame:
     """Bring the columns, and the rows of every stratum, together."""
     numbers = ["estimate", "sd", "lower", "upper", "p_positive", "coverage"]
     by = [c for c in table.columns if c not in (*names, *numbers)]

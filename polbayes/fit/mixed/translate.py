@@ -9,146 +9,111 @@ the posterior as it is.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from polbayes.fit.mixed.model import MixedModel
-
-if TYPE_CHECKING:
-    import xarray as xr
+from polbayes.fit.mixed.model import Coefficients, MixedModel
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A vector of coefficients in the draws: variable, and the entry, or ... for all of it."""
+class _Step:
+    """A coefficient that changes with effects, and its normal prior."""
 
-    variable: str
-    entry: Any = ...
-
-
-# A coefficient, how much it changes where effects change by -1, and its prior's mean and spread.
-_Step = tuple[_Place, float, np.ndarray, np.ndarray]
+    now: np.ndarray  # a view of its draws
+    size: float  # how much it changes where effects change by -1
+    mean: np.ndarray
+    spread: np.ndarray
 
 
 @dataclass(frozen=True)
 class _Move:
-    """What a group-specific term shares with the common part.
+    """What a group-specific term shares with the common part."""
 
-    Parameters
-    ----------
-    effects
-        Variable with its effects, and the column of them where it has several.
-    steps
-        The coefficients that change with them.
-    """
-
-    effects: _Place
+    effects: np.ndarray  # a view of their draws, [chain, draw, level]
+    sd: np.ndarray  # draws of their standard deviation
     steps: tuple[_Step, ...]
 
 
-def translate(model: MixedModel, drawn: "xr.Dataset", *, seed: int) -> "xr.Dataset":
-    """Draw anew what group-specific effects have in common with the coefficients.
-
-    Parameters
-    ----------
-    model
-        The model.
-    drawn
-        Draws of its variables, ``[chain, draw, ...]``, from any sampler.
-    seed
-        Fixes what is drawn.
-    """
+def translate(model: MixedModel, drawn: xr.Dataset, *, seed: int) -> xr.Dataset:
+    """Draw anew what group-specific effects have in common with the coefficients."""
     rng = np.random.default_rng(seed)
     values = {str(n): v.to_numpy().copy() for n, v in drawn.data_vars.items()}
     for move in _moves(model, values):
-        _apply(move, values, rng)
+        _apply(move, rng)
     return drawn.assign({n: (drawn[n].dims, v) for n, v in values.items()})
 
 
-def _apply(move: _Move, values: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+def _apply(move: _Move, rng: np.random.Generator) -> None:
     """Draw one translation for every draw: it is normal, as all that it changes is."""
-    effects = _at(values, move.effects)
-    sd = _at(values, _Place(f"{move.effects.variable}_sigma", move.effects.entry))
+    effects, sd = move.effects, move.sd
     precision = effects.shape[2] / sd**2
     linear = effects.sum(axis=2) / sd**2
-    for place, step, mean, spread in move.steps:
-        now = _at(values, place)
-        shape = now.shape[2:]
-        axes = tuple(range(2, now.ndim))
-        weight = np.broadcast_to(1 / spread**2, shape)
-        precision = precision + step**2 * weight.sum()
-        linear = linear + step * ((mean - now) * weight).sum(axis=axes)
+    for step in move.steps:
+        axes = tuple(range(2, step.now.ndim))
+        weight = np.broadcast_to(1 / step.spread**2, step.now.shape[2:])
+        precision = precision + step.size**2 * weight.sum()
+        linear = linear + step.size * ((step.mean - step.now) * weight).sum(axis=axes)
     shift = linear / precision + rng.standard_normal(linear.shape) / np.sqrt(precision)
     effects -= shift[..., None]
-    for place, step, _, _ in move.steps:
-        now = _at(values, place)
-        now += step * shift.reshape(*shift.shape, *[1] * (now.ndim - 2))
-
-
-def _at(values: dict[str, np.ndarray], place: _Place) -> np.ndarray:
-    """Return a view of a variable, or of one entry of its last dimension."""
-    whole = values[place.variable]
-    return whole if place.entry is ... else whole[..., place.entry]
+    for step in move.steps:
+        now = step.now
+        now += step.size * shift.reshape(*shift.shape, *[1] * (now.ndim - 2))
 
 
 def _moves(model: MixedModel, values: Mapping[str, np.ndarray]) -> Iterator[_Move]:
     """List the translations that change no prediction and only what has a normal prior."""
-    level = _level(model)
+    level = _level(model, values)
     if level is None:
         return
-    entries = {
-        name: (term.variable, entry)
-        for term in model.common
-        for entry, name in enumerate(term.names)
-    }
-    names = list(entries)
-    means = model.matrix.mean(axis=0)
+    entries = {n: (term, k) for term in model.common for k, n in enumerate(term.names)}
+    means = dict(zip(entries, model.matrix.mean(axis=0), strict=True))
     for group in model.groups:
+        effects, sd = values[group.variable], values[f"{group.variable}_sigma"]
         for number, term in enumerate(group.terms):
             # Chain, draw and level, and where something but the intercept varies, that.
-            effects = _Place(group.variable, number if values[group.variable].ndim == 4 else ...)
+            at = (..., number) if effects.ndim == 4 else ...
             if term == "Intercept" and level:
-                yield _Move(effects, level)
+                yield _Move(effects[at], sd[at], level)
             elif term in entries:
-                step = _coefficient(model, *entries[term])
+                step = _coefficient(model, *entries[term], values)
                 if step is not None:
                     # The intercept is that of centred predictors.
-                    centre = float(means[names.index(term)]) if model.intercept else 0.0
-                    moved = [(p, centre * s, m, sd) for p, s, m, sd in level if centre]
-                    yield _Move(effects, (step, *moved))
+                    centre = float(means[term]) if model.intercept else 0.0
+                    moved = [replace(s, size=centre * s.size) for s in level if centre]
+                    yield _Move(effects[at], sd[at], (step, *moved))
 
 
-def _level(model: MixedModel) -> tuple[_Step, ...] | None:
-    """Return the step of what sets the level of all predictions, if there is such a thing.
-
-    None where its prior is not normal.
-    """
+def _level(model: MixedModel, values: Mapping[str, np.ndarray]) -> tuple[_Step, ...] | None:
+    """Return the step of what sets the level of all predictions; None for a prior not normal."""
     if model.intercept:
-        step = _step(_Place("Intercept"), 1.0, model.mean.intercept_term.prior)
+        step = _step(values["Intercept"], 1.0, model.mean.intercept_term.prior)
     elif "threshold" in model.bambi.components:
         # Thresholds are compared to the predictor, and go down with it.
-        step = _step(_Place("threshold"), -1.0, model.bambi.components["threshold"].prior)
+        step = _step(values["threshold"], -1.0, model.bambi.components["threshold"].prior)
     else:
         return ()
     return None if step is None else (step,)
 
 
-def _coefficient(model: MixedModel, variable: str, entry: int) -> _Step | None:
-    prior = model.mean.common_terms[variable].prior
-    term = next(term for term in model.common if term.variable == variable)
-    vector = bool(model.mean.common_terms[variable].coords)
-    place = _Place(variable, entry if vector else ...)
-    step = _step(place, 1.0, prior)
-    if step is None or not vector:
-        return step
-    mean, spread = (np.broadcast_to(np.squeeze(v), len(term.names))[entry] for v in step[2:])
-    return place, 1.0, np.asarray(mean), np.asarray(spread)
+def _coefficient(
+    model: MixedModel, term: Coefficients, entry: int, values: Mapping[str, np.ndarray]
+) -> _Step | None:
+    common, now = model.mean.common_terms[term.variable], values[term.variable]
+    if not common.coords:
+        return _step(now, 1.0, common.prior)
+    step = _step(now[..., entry], 1.0, common.prior)
+    if step is None:
+        return None
+    size = len(term.names)
+    mean, spread = (np.broadcast_to(v, size)[entry] for v in (step.mean, step.spread))
+    return replace(step, mean=np.asarray(mean), spread=np.asarray(spread))
 
 
-def _step(place: _Place, step: float, prior: Any) -> _Step | None:
+def _step(now: np.ndarray, size: float, prior: Any) -> _Step | None:
     if prior.name != "Normal":
         return None
     mean, spread = (np.squeeze(np.asarray(prior.args[n], dtype=float)) for n in ("mu", "sigma"))
-    return place, step, mean, spread
+    return _Step(now, size, mean, spread)

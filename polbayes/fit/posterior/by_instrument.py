@@ -1,13 +1,12 @@
 """Instruments compared at the level of the models: whether a model leans alike on both."""
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
+from polbayes.fit.posterior.intervals import interval_table
 
 ALL_MODELS = "mean of the models"
 # With fewer models a correlation is one of very few points, and near 1 or -1 by chance.
@@ -15,21 +14,8 @@ LEAST_MODELS = 3
 _QUANTITIES = ("theta", "bias")
 
 
-def instrument_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.DataFrame"]:
-    """Summarise how the models lean on each instrument, where theta differs by instrument.
-
-    Parameters
-    ----------
-    posterior
-        As `polbayes.fit.posterior.naming.name_posterior` names it; with ``theta_instrument`` and
-        ``bias_instrument[model, dimension, instrument]``, or there are no tables.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-    """
-    import pandas as pd
-
-    from polbayes.fit.posterior.intervals import interval_table
-
+def instrument_tables(posterior: xr.Dataset, level: float) -> dict[str, pd.DataFrame]:
+    """Summarise how the models lean on each instrument, where theta differs by instrument."""
     levels, differences, correlations = list[pd.DataFrame](), [], []
     for quantity in _QUANTITIES:
         name = f"{quantity}_instrument"
@@ -58,15 +44,13 @@ def instrument_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.Da
     return tables
 
 
-def _with_mean(values: "xr.DataArray") -> "xr.DataArray":
+def _with_mean(values: xr.DataArray) -> xr.DataArray:
     """Add the mean over the models as one more, last."""
-    import xarray as xr
-
     mean = values.mean("model").expand_dims(model=[ALL_MODELS], axis=2)
     return xr.concat([values, mean], dim="model")
 
 
-def _correlation(one: "xr.DataArray", other: "xr.DataArray") -> "xr.DataArray":
+def _correlation(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     """Return Pearson's correlation over the models that have both, in every draw."""
     both = one.notnull() & other.notnull()
     a, b = (x.where(both) - x.where(both).mean("model") for x in (one, other))
@@ -74,8 +58,6 @@ def _correlation(one: "xr.DataArray", other: "xr.DataArray") -> "xr.DataArray":
     return found.where(both.sum("model") >= LEAST_MODELS)
 
 
-def _ordered(tables: "list[pd.DataFrame]", first: list[str]) -> "pd.DataFrame":
-    import pandas as pd
-
+def _ordered(tables: list[pd.DataFrame], first: list[str]) -> pd.DataFrame:
     whole = pd.concat(tables, ignore_index=True)
     return whole[[*first, *(c for c in whole.columns if c not in first)]]

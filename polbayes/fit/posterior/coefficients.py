@@ -1,37 +1,24 @@
 """Coefficients of the ideology model: of common terms, and of groups of models."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
+from polbayes.fit.density.model import Built
+from polbayes.fit.posterior.intervals import coverage_table
 from polbayes.fit.spec.centring import attributes_of
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
-    from polbayes.fit.density.model import Built
-
-
-def read_coefficients(built: "Built", drawn: "xr.Dataset") -> dict[str, Any]:
+def read_coefficients(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     """Read the coefficients of common terms, and the effects of groups of models, off the draws.
 
-    Parameters
-    ----------
-    built
-        The model that was sampled.
-    drawn
-        Its draws, ``[chain, draw, ...]``.
-
-    Returns
-    -------
-    dict
-        ``coefficient[term]`` with the coordinates ``coefficient_part`` and
-        ``coefficient_name`` along it: what each part's formula multiplies its columns with, on
-        the part's own scale. ``group_effect[group_level]`` with the coordinates ``part``,
-        ``group``, ``varying`` and ``group_name``: the effect of every level of a term whose
-        grouping factors are attributes of the models (a family), the models themselves not
-        among them. Each where the spec has any.
+    ``coefficient[term]``, with the coordinates ``coefficient_part`` and ``coefficient_name``, is
+    what each part's formula multiplies its columns with, on the part's own scale;
+    ``group_effect[group_level]``, with ``part``, ``group``, ``varying`` and ``group_name``, is the
+    effect of every level of a term whose grouping factors are attributes of the models (a family),
+    the models themselves not among them.
     """
     out: dict[str, Any] = {}
     if built.layout.coefficients:
@@ -49,7 +36,7 @@ def read_coefficients(built: "Built", drawn: "xr.Dataset") -> dict[str, Any]:
     return out
 
 
-def _group_levels(built: "Built") -> tuple[list[tuple[str, str, str, str]], list[int]]:
+def _group_levels(built: Built) -> tuple[list[tuple[str, str, str, str]], list[int]]:
     """Return part, group, what varies and level of the effects of groups of models, and where."""
     attributes = attributes_of(built.cells.frame)
     rows, positions = [], []
@@ -68,14 +55,12 @@ def _group_levels(built: "Built") -> tuple[list[tuple[str, str, str, str]], list
 
 
 def _array(values: np.ndarray, dim: str, labels: list[str], beside: dict[str, Any]) -> Any:
-    import xarray as xr
-
     coords: dict[str, Any] = {dim: np.array(labels, dtype=object)}
     coords |= {name: (dim, np.array(texts, dtype=object)) for name, texts in beside.items()}
     return xr.DataArray(values, dims=("chain", "draw", dim), coords=coords)
 
 
-def coefficient_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.DataFrame"]:
+def coefficient_tables(posterior: xr.Dataset, level: float) -> dict[str, pd.DataFrame]:
     """Summarise what `read_coefficients` reads off."""
     tables = {}
     if "coefficient" in posterior:
@@ -87,14 +72,8 @@ def coefficient_tables(posterior: "xr.Dataset", level: float) -> dict[str, "pd.D
     return tables
 
 
-def _table(values: "xr.DataArray", names: dict[str, str], level: float) -> "pd.DataFrame":
-    import pandas as pd
-
-    from polbayes.fit.posterior.intervals import interval_table
-
-    plain = values.drop_vars([c for c in values.coords if c not in values.dims])
-    table = interval_table(plain, level, left=True).rename(columns={"level": "coverage"})
-    table["p_positive"] = 1 - table.pop("p_left")
+def _table(values: xr.DataArray, names: dict[str, str], level: float) -> pd.DataFrame:
+    table = coverage_table(values, level)
     about = pd.DataFrame({new: values[old].values for old, new in names.items()})
     numbers = ["estimate", "sd", "lower", "upper", "p_positive", "coverage"]
     return pd.concat([about, table[numbers]], axis=1)

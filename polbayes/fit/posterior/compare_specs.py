@@ -1,15 +1,12 @@
 """Which of several specs predicts the same answers best."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError
 from polbayes.fit.posterior.loo import Loo
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _CELL = ["model", "item", "variant", "prefix"]
 # Differences in elpd below this are small, and their standard error is not to be trusted (Sivula,
@@ -20,10 +17,8 @@ _CLEAR = 2.0
 _FEW = 0.05
 
 
-def compare_specs(found: Mapping[str, Loo]) -> "pd.DataFrame":
+def compare_specs(found: Mapping[str, Loo]) -> pd.DataFrame:
     """Compare specs by how well they predict each cell from all others."""
-    import pandas as pd
-
     names = sorted(found, key=lambda name: found[name].elpd, reverse=True)
     best = found[names[0]]
     rows = []
@@ -61,7 +56,7 @@ def aligned(loo: Loo, reference: Loo, name: str, other: str) -> np.ndarray:
     return merged["elpd"].to_numpy()
 
 
-def _keyed(cells: "pd.DataFrame") -> "pd.DataFrame":
+def _keyed(cells: pd.DataFrame) -> pd.DataFrame:
     """Give numbers to cells with the same labels and the same answers."""
     as_text = cells.astype(dict.fromkeys([*_CELL, "observed"], str))
     return as_text.assign(_number=as_text.groupby([*_CELL, "observed"]).cumcount())
@@ -81,7 +76,7 @@ def _reading(loo: Loo, best: Loo, difference: float, se: float) -> str:
     return text
 
 
-def comparison_text(table: "pd.DataFrame") -> str:
+def comparison_text(table: pd.DataFrame) -> str:
     """Write the table of `compare_specs` for a terminal."""
     width = max(len("spec"), *(len(name) for name in table["spec"]))
     lines = [

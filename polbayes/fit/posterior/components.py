@@ -1,32 +1,27 @@
 """Variances of the effects in every draw, and how answers follow the latent scale."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
+from scipy.sparse import csr_array
 
 from polbayes.fit.density.layout import Block, entries
 from polbayes.fit.density.model import Built
-from polbayes.fit.posterior.measurement_design import Weights, average, weigh
+from polbayes.fit.posterior.measurement_design import Weights, average, terms_of, weigh
 from polbayes.fit.posterior.naming import of_every_draw
-from polbayes.fit.spec.spec import POSITIONS
-
-if TYPE_CHECKING:
-    import xarray as xr
+from polbayes.fit.spec.terms import BoundGroup
 
 
-def with_variances(posterior: "xr.Dataset", built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
+def with_variances(posterior: xr.Dataset, built: Built, drawn: xr.Dataset) -> xr.Dataset:
     """Add to a posterior what variance shares and reliability are computed from.
 
-    Returns
-    -------
-    xarray.Dataset
-        The posterior with further variables, all with ``chain, draw`` first:
-        ``effect_variance[component, model, dimension]``, the variance of the effects of each
-        term but theta's, as they are in the draw (Gelman 2005), among a model's answers on a
-        dimension; and ``answer_slope``, ``answer_variance`` and ``answer_noise[model,
-        dimension]``, `polbayes.fit.families.base.Moments` averaged over the model's answers,
-        slope and noise in the unit of the predictor; and ``repetition[model]``, the probability
-        that a model gives the same answer again, averaged likewise.
+    ``effect_variance[component, model, dimension]``, the variance of the effects of each term but
+    theta's, as they are in the draw (Gelman 2005), among a model's answers on a dimension;
+    ``answer_slope``, ``answer_variance`` and ``answer_noise[model, dimension]``,
+    `polbayes.fit.families.base.Moments` averaged over the model's answers, slope and noise in the
+    unit of the predictor; and ``repetition[model]``, the probability that a model gives the same
+    answer again, averaged likewise.
     """
     weights = weigh(built.cells)
     coords = {"model": list(weights.models), "dimension": list(weights.dimensions)}
@@ -37,48 +32,37 @@ def with_variances(posterior: "xr.Dataset", built: Built, drawn: "xr.Dataset") -
     dims: tuple[str, ...] = ("chain", "draw", "model", "dimension")
     variables: dict[str, Any] = {name: (dims, values) for name, values in out.items()}
     variables["repetition"] = (dims[:3], repeated)
-    blocks = [
-        b
-        for b in built.layout.blocks
-        if b.group is not None and b.part != "theta" and POSITIONS[b.part] in ("asked", "believed")
-    ]
-    if blocks:
-        values = np.stack([_realised(block, drawn, weights) for block in blocks], axis=2)
+    terms = list(terms_of(built.layout))
+    if terms:
+        values = np.stack([_realised(*term, drawn, weights) for term in terms], axis=2)
         dims = ("chain", "draw", "component", "model", "dimension")
         variables["effect_variance"] = (dims, values)
-        coords["component"] = [f"{b.part}: {b.group.term.name}" for b in blocks if b.group]
+        coords["component"] = [f"{block.part}: {group.term.name}" for block, group in terms]
     new = posterior.assign_coords(
         {name: np.array(labels, dtype=object) for name, labels in coords.items()}
     )
     return new.assign(variables)
 
 
-def _realised(block: Block, drawn: "xr.Dataset", weights: Weights) -> np.ndarray:
+def _realised(block: Block, group: BoundGroup, drawn: xr.Dataset, weights: Weights) -> np.ndarray:
     """Return ``[chain, draw, model, dimension]`` the mean square of a term's effects.
 
     The divisor is the number of effects that are free, as in a variance about a mean.
     """
-    group = block.group
-    assert group is not None
-    size = len(weights.models) * len(weights.dimensions)
     square = drawn["effects"].to_numpy()[..., block.start : block.stop] ** 2
-    total = np.zeros((*square.shape[:2], size))
+    total = np.zeros((*square.shape[:2], weights.size))
     for effect, factor in entries(group):
-        table = np.zeros((block.size, size))
+        table = np.zeros((block.size, weights.size))
         np.add.at(table, (effect, weights.group), weights.weight * factor**2)
         total += square @ table
-    asked = np.bincount(weights.group, weights.weight, minlength=size) > 0
-    total = np.where(asked, total * block.size / max(len(block.free), 1), np.nan)
-    return total.reshape(*square.shape[:2], len(weights.models), len(weights.dimensions))
+    total = np.where(weights.asked, total * block.size / max(len(block.free), 1), np.nan)
+    return total.reshape(*square.shape[:2], *weights.shape)
 
 
-def _answers(built: Built, drawn: "xr.Dataset", weights: Weights) -> dict[str, np.ndarray]:
+def _answers(built: Built, drawn: xr.Dataset, weights: Weights) -> dict[str, np.ndarray]:
     """Average the moments of answers: ``[chain, draw, model, dimension]`` each."""
-    from scipy.sparse import csr_array
-
-    size = len(weights.models) * len(weights.dimensions)
     cells = np.arange(len(weights.weight))
-    table = csr_array((weights.weight, (weights.group, cells)), shape=(size, len(cells)))
+    table = csr_array((weights.weight, (weights.group, cells)), shape=(weights.size, len(cells)))
     names = ("slope", "variance", "noise", "same")
 
     def averaged(
@@ -89,10 +73,6 @@ def _answers(built: Built, drawn: "xr.Dataset", weights: Weights) -> dict[str, n
         return np.asarray(table @ np.stack(values, axis=1))
 
     found = of_every_draw(built, drawn, averaged)
-    asked = np.bincount(weights.group, weights.weight, minlength=size) > 0
-    means = np.where(asked[:, None], found, np.nan)
-    shape = (
-        *(drawn.sizes["chain"], drawn.sizes["draw"]),
-        *(len(weights.models), len(weights.dimensions)),
-    )
+    means = np.where(weights.asked[:, None], found, np.nan)
+    shape = (drawn.sizes["chain"], drawn.sizes["draw"], *weights.shape)
     return {f"answer_{name}": means[..., k].reshape(shape) for k, name in enumerate(names)}

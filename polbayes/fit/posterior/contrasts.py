@@ -9,32 +9,20 @@ intervals are, so that the decision does not depend on the scale the bias is wri
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
+from polbayes.fit.posterior.intervals import summary
+from polbayes.fit.posterior.summary import positions
 
 MODEL, CENTRE = "model", "centre"
 LEFT, RIGHT, EQUAL, OPEN = "left", "right", "equal", "open"
 
 
-def contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.DataFrame":
-    """Compare every model with every other and with the centre.
-
-    Parameters
-    ----------
-    posterior
-        With ``theta``, ``lean`` and ``bias[model, dimension]`` and ``bias_total[model]``.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-    rope
-        Half the width of the region of practical equivalence on the bias scale.
-    """
-    import pandas as pd
-
+def contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFrame:
+    """Compare every model with every other and with the centre, by lean, bias and theta."""
     rows = []
     for measure, dimension, values in _measured(posterior):
         names = [str(model) for model in values["model"].values]
@@ -53,35 +41,25 @@ def contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.Data
 
 
 def summary_of(draws: np.ndarray, *, level: float, rope: float) -> dict[str, float | str | None]:
-    """Summarise the draws of a difference, and decide whether it matters.
+    """Summarise the draws of a difference, negative being left, and decide whether it matters.
 
-    Parameters
-    ----------
-    draws
-        ``[draw]`` differences; negative is left.
-    level
-        Probability of the equal-tailed interval.
-    rope
-        Half the width of the region of practical equivalence; NaN for none.
+    `rope` is half the width of the region of practical equivalence; NaN for none.
     """
     if np.isnan(draws).any():
         numbers = ("estimate", "sd", "lower", "upper", "p_left")
         regions = ("rope", "p_inside", "p_left_of_rope", "p_right_of_rope")
         absent = dict.fromkeys((*numbers, *regions), np.nan)
         return {**absent, "decision": None, "level": level}
-    lower, upper = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2))
+    found = summary(draws, level)
     region = not np.isnan(rope)
     return {
-        "estimate": float(draws.mean()),
-        "sd": float(draws.std(ddof=1)),
-        "lower": float(lower),
-        "upper": float(upper),
+        **found,
         "p_left": float((draws < 0).mean()),
         "rope": rope,
         "p_inside": float((np.abs(draws) <= rope).mean()) if region else np.nan,
         "p_left_of_rope": float((draws < -rope).mean()) if region else np.nan,
         "p_right_of_rope": float((draws > rope).mean()) if region else np.nan,
-        "decision": decide(float(lower), float(upper), rope) if region else None,
+        "decision": decide(found["lower"], found["upper"], rope) if region else None,
         "level": level,
     }
 
@@ -95,35 +73,21 @@ def decide(lower: float, upper: float, rope: float) -> str:
     return EQUAL if lower >= -rope and upper <= rope else OPEN
 
 
-def _measured(posterior: "xr.Dataset") -> Iterator[tuple[str, str, "xr.DataArray"]]:
-    from polbayes.fit.posterior.summary import positions
-
-    lean = positions(posterior, "lean")
-    for dimension in lean["dimension"].values:
-        yield "lean", str(dimension), lean.sel(dimension=dimension)
-    for dimension in posterior["bias"]["dimension"].values:
-        yield "bias", str(dimension), posterior["bias"].sel(dimension=dimension)
-    yield "bias", "total", posterior["bias_total"]
-    theta = positions(posterior)
-    for dimension in theta["dimension"].values:
-        yield "theta", str(dimension), theta.sel(dimension=dimension)
+def _measured(posterior: xr.Dataset) -> Iterator[tuple[str, str, xr.DataArray]]:
+    lean, theta = positions(posterior, "lean"), positions(posterior)
+    for measure, values in (("lean", lean), ("bias", posterior["bias"]), ("theta", theta)):
+        for dimension in values["dimension"].values:
+            yield measure, str(dimension), values.sel(dimension=dimension)
+        if measure == "bias":
+            yield measure, "total", posterior["bias_total"]
 
 
-def prefix_contrasts(posterior: "xr.Dataset", *, level: float, rope: float) -> "pd.DataFrame":
+def prefix_contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFrame:
     """Say whether a prefix moves a model's leaning by a distance that matters.
 
     The effect on the latent scale, a difference from the model's own average, is turned into
     one on the bias scale with the mean slope of the model's expected answers.
-
-    Parameters
-    ----------
-    posterior
-        With ``prefix_steer[model, prefix]`` and ``answer_slope[model, dimension]``.
-    level, rope
-        See `contrasts`.
     """
-    import pandas as pd
-
     slope = posterior["answer_slope"].mean("dimension")
     effect = (posterior["prefix_steer"] * slope).transpose("chain", "draw", "model", "prefix")
     rows = []

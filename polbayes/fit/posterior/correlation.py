@@ -1,38 +1,26 @@
 """The correlation of the dimensions over models."""
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.stats import beta
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
+from polbayes.fit.posterior.intervals import flat, summary, tails
 
 POPULATION, MODELS = "population", "models"
 _NAME = "cor_theta_model"
 
 
 def correlations(
-    posterior: "xr.Dataset", *, level: float, concentration: float | None = None
-) -> "pd.DataFrame":
+    posterior: xr.Dataset, *, level: float, concentration: float | None = None
+) -> pd.DataFrame:
     """Summarise how leanings on one dimension go with those on another.
 
-    Parameters
-    ----------
-    posterior
-        With ``theta[model, dimension]`` and, where the spec has two correlated dimensions,
-        ``cor_theta_model``.
-    level
-        Probability of the equal-tailed intervals, in (0, 1).
-    concentration
-        Parameter of the LKJ prior of the correlation; None where the spec has none between
-        the dimensions.
+    `concentration` is the parameter of the LKJ prior of the correlation; None where there is none.
     """
-    import pandas as pd
-
-    theta = posterior["theta"].transpose("chain", "draw", "model", "dimension").to_numpy()
-    theta = theta.reshape(-1, *theta.shape[2:])
+    theta = flat(posterior["theta"].transpose("chain", "draw", "model", "dimension"))
     names = [str(d) for d in posterior["dimension"].values]
     rows = []
     for one, two in combinations(range(len(names)), 2):
@@ -57,21 +45,11 @@ def _pearson(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _summary(draws: np.ndarray, level: float) -> dict[str, float]:
-    lower, upper = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2))
-    return {
-        "estimate": float(draws.mean()),
-        "sd": float(draws.std(ddof=1)),
-        "lower": float(lower),
-        "upper": float(upper),
-        "level": level,
-        "p_positive": float((draws > 0).mean()),
-    }
+    above = float((draws > 0).mean())
+    return {**summary(draws, level), "level": level, "p_positive": above}
 
 
 def _prior(concentration: float, level: float) -> dict[str, float]:
     """Return the interval of a correlation under LKJ(eta): on (-1, 1), Beta(eta, eta)."""
-    from scipy.stats import beta
-
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    lower, upper = 2 * beta.ppf(tails, concentration, concentration) - 1
+    lower, upper = 2 * beta.ppf(tails(level), concentration, concentration) - 1
     return {"prior_lower": float(lower), "prior_upper": float(upper)}

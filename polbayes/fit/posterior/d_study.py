@@ -5,6 +5,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError, unknown
 from polbayes.fit.posterior.generalizability import (
@@ -15,11 +16,10 @@ from polbayes.fit.posterior.generalizability import (
     error,
     own_plan,
 )
+from polbayes.fit.posterior.intervals import summary, tails
 from polbayes.fit.posterior.measurement_design import Study, average
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from polbayes.config.schema import GridConfig, PrecisionConfig
 
 COEFFICIENTS = ("dependability", "generalizability")
@@ -52,15 +52,10 @@ def check_precision(config: "PrecisionConfig") -> None:
 
 
 def precision(scores: Scores, measure: str, plans: Sequence[Plan | None]) -> dict[str, np.ndarray]:
-    """Return how precise the scores of some designs are.
+    """Return how precise the scores of some designs are: ``[draw, plan]`` by name of the measure.
 
     On the bias scale the expected answer is taken to follow the predictor linearly, with the
     mean slope of the models' answers.
-
-    Returns
-    -------
-    dict
-        ``[draw, plan]`` by name of the measure of precision.
     """
     at = scores.measures.index(measure)
     relative, absolute = (error(scores, measure, plans, relative=r) for r in (True, False))
@@ -77,19 +72,19 @@ def precision(scores: Scores, measure: str, plans: Sequence[Plan | None]) -> dic
     }
 
 
-def reliability(scores: Scores, study: Study, *, level: float) -> "pd.DataFrame":
+def reliability(scores: Scores, study: Study, *, level: float) -> pd.DataFrame:
     """Summarise how precise the design at hand is."""
-    import pandas as pd
-
     rows = []
     for at, dimension in enumerate(scores.measures):
         if np.isnan(scores.universe[:, at]).any():
             continue
         plan = own_plan(study, dimension)
-        about = {"n_models": len(study.models)} | {n: getattr(plan, n) for n in NUMBERS}
+        about = {"level": level, "n_models": len(study.models)} | {
+            n: getattr(plan, n) for n in NUMBERS
+        }
         for name, draws in precision(scores, dimension, [None]).items():
             place = {"dimension": dimension, "measure": name, "model": None}
-            rows.append(place | _interval(draws[:, 0], level) | about)
+            rows.append(place | summary(draws[:, 0], level) | about)
         by_model = sum(s.by_model for s in scores.sources if not scores.is_fixed(s))
         for k, model in enumerate(study.models):
             root = np.sqrt(np.asarray(by_model)[:, k, at])
@@ -100,16 +95,14 @@ def reliability(scores: Scores, study: Study, *, level: float) -> "pd.DataFrame"
             for name, draws in own.items():
                 if np.isfinite(draws).all():
                     place = {"dimension": dimension, "measure": name, "model": model}
-                    rows.append(place | _interval(draws, level) | about)
+                    rows.append(place | summary(draws, level) | about)
     return pd.DataFrame(rows).assign(balanced=study.balanced)
 
 
 def d_study(
     scores: Scores, study: Study, config: "PrecisionConfig", *, level: float
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute the precision and the cost of many designs."""
-    import pandas as pd
-
     thinned = scores.thinned(_MOST_DRAWS)
     tables = []
     for at, dimension in enumerate(scores.measures):
@@ -127,7 +120,7 @@ def d_study(
         found = precision(thinned, dimension, [Plan(*numbers) for numbers in plans])
         for name, draws in found.items():
             table[name] = draws.mean(axis=0)
-            bounds = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2), axis=0)
+            bounds = np.quantile(draws, tails(level), axis=0)
             table[f"{name}_lower"], table[f"{name}_upper"] = bounds
         draws, upwards = found[config.measure], config.measure in COEFFICIENTS
         good = draws >= config.wanted if upwards else draws <= config.wanted
@@ -160,7 +153,7 @@ def varied(scores: Scores, study: Study) -> tuple[str, ...]:
     return tuple(n for n in known if study.levels[n] > 1) + (("runs",) if study.repeatable else ())
 
 
-def _with_cheapest(table: "pd.DataFrame", probability: float) -> "pd.DataFrame":
+def _with_cheapest(table: pd.DataFrame, probability: float) -> pd.DataFrame:
     """Mark the first of the designs, in order of their cost, that is good enough."""
     good = table["p_reached"] >= probability
     best = table["p_reached"].where(good & (table["questions"] == table["questions"][good].min()))
@@ -178,14 +171,3 @@ def _plans(own: dict[str, int], grid: "GridConfig", known: Iterable[str]) -> lis
         for number in (max(1, own[name] // 2), 2 * own[name], 4 * own[name]):
             found.add(tuple((own | {name: number}).values()))
     return sorted(found)
-
-
-def _interval(draws: np.ndarray, level: float) -> dict[str, float]:
-    lower, upper = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2))
-    return {
-        "estimate": float(draws.mean()),
-        "sd": float(draws.std(ddof=1)),
-        "lower": float(lower),
-        "upper": float(upper),
-        "level": level,
-    }

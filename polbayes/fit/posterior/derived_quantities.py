@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import pandas as pd
+import xarray as xr
+
 from polbayes.fit.posterior.contrasts import contrasts, prefix_contrasts
 from polbayes.fit.posterior.correlation import correlations
 from polbayes.fit.posterior.d_study import d_study, reliability
@@ -14,14 +17,11 @@ from polbayes.fit.spec.spec import Spec
 from polbayes.fit.spec.terms import BoundPart
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
     from polbayes.config.schema import PrecisionConfig
 
 
 def derived_quantities(
-    posterior: "xr.Dataset",
+    posterior: xr.Dataset,
     spec: Spec,
     parts: Mapping[str, BoundPart],
     cells: Cells,
@@ -29,7 +29,7 @@ def derived_quantities(
     level: float,
     rope: float,
     precision: "PrecisionConfig",
-) -> dict[str, "pd.DataFrame"]:
+) -> dict[str, pd.DataFrame]:
     """Compare the models, divide the variance, and plan further studies."""
     design = measurement_design(parts, cells)
     tables = {

@@ -13,14 +13,12 @@ The first is about comparing models with one another, the second about where eac
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
+from polbayes.fit.posterior.intervals import flat
 from polbayes.fit.posterior.measurement_design import Study, Term, average, spread
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 RUN = "run"
 REPETITION = "repetition"
@@ -29,17 +27,10 @@ DISCRIMINATION = "discrimination: item"
 
 @dataclass(frozen=True)
 class Plan:
-    """How many questions to ask of each model.
+    """How many questions to ask of each model."""
 
-    Parameters
-    ----------
-    items
-        Items on the dimension, or on all dimensions where these are measured together.
-    wordings, prefixes, runs
-        Wordings of each item, prefixes with each wording, answers to each of these.
-    """
-
-    items: float
+    items: float  # items on the dimension, or on all dimensions where these are measured together
+    # Wordings of each item, prefixes with each wording, answers to each of these
     wordings: float = 1.0
     prefixes: float = 1.0
     runs: float = 1.0
@@ -52,65 +43,30 @@ class Plan:
 
 @dataclass(frozen=True)
 class Source:
-    """A source of error in the scores, draw by draw.
+    """A source of error in the scores, draw by draw."""
 
-    Parameters
-    ----------
-    name
-        The term's.
-    facets
-        Which of ``item, variant, prefix, run`` its effects differ by.
-    relative
-        Whether its effects differ between models.
-    variance
-        ``[draw, measure]`` variance in one answer, averaged over models.
-    own
-        ``[draw, measure]`` variance in the scores of the design at hand, averaged likewise.
-    by_model
-        ``[draw, model, measure]`` the same for each model.
-    asked
-        Whether it adds to agreement, so that it cancels between statements keyed both ways.
-    planned
-        Whether more levels of the facets would average it out as they do for independent
-        effects; where this is not known every design is given what the one at hand has.
-    """
-
-    name: str
-    facets: frozenset[str]
-    relative: bool
-    variance: np.ndarray
-    own: np.ndarray
-    by_model: np.ndarray
-    asked: bool = False
+    name: str  # the term's
+    facets: frozenset[str]  # which of item, variant, prefix, run its effects differ by
+    relative: bool  # whether its effects differ between models
+    variance: np.ndarray  # [draw, measure] variance in one answer, averaged over models
+    own: np.ndarray  # [draw, measure] variance in the scores of the design, averaged likewise
+    by_model: np.ndarray  # [draw, model, measure] the same for each model
+    asked: bool = False  # adds to agreement: cancels between statements keyed both ways
+    # Whether more levels of the facets would average it out as they do for independent effects;
+    # where this is not known every design is given what the one at hand has
     planned: bool = True
 
 
 @dataclass(frozen=True)
 class Scores:
-    """The variance of universe scores, and the sources of error beside it.
+    """The variance of universe scores, and the sources of error beside it."""
 
-    Parameters
-    ----------
-    measures
-        The dimensions and their mean.
-    universe
-        ``[draw, measure]`` variance of the models' universe scores.
-    sources
-        Of error.
-    gain
-        ``[draw, measure]`` change of a score with theta: the mean discrimination.
-    slope
-        ``[draw, model, measure]`` change of the expected answer on [-1, 1] with the predictor.
-    fixed_prefixes
-        Whether the prefixes are all that matter, and not a sample of prefixes.
-    """
-
-    measures: tuple[str, ...]
-    universe: np.ndarray
-    sources: tuple[Source, ...]
-    gain: np.ndarray
-    slope: np.ndarray
-    fixed_prefixes: bool = False
+    measures: tuple[str, ...]  # the dimensions and their mean
+    universe: np.ndarray  # [draw, measure] variance of the models' universe scores
+    sources: tuple[Source, ...]  # of error
+    gain: np.ndarray  # [draw, measure] change of a score with theta: the mean discrimination
+    slope: np.ndarray  # [draw, model, measure] change of the expected answer with the predictor
+    fixed_prefixes: bool = False  # whether prefixes are all that matter, and no sample
 
     def is_fixed(self, source: Source) -> bool:
         """Tell whether a source is no error because the prefixes are fixed."""
@@ -162,14 +118,12 @@ def error(
         if relative and not source.relative:
             continue
         own = 0.0 if scores.is_fixed(source) else source.own[:, at]
-        shares = [
-            None
-            if plan is None or not source.planned
-            else left_of(source, plan, fixed_prefixes=scores.fixed_prefixes)
-            for plan in plans
-        ]
-        for k, share in enumerate(shares):
-            total[:, k] += own if share is None else share * source.variance[:, at]
+        for k, plan in enumerate(plans):
+            if plan is None or not source.planned:
+                total[:, k] += own
+            else:
+                share = left_of(source, plan, fixed_prefixes=scores.fixed_prefixes)
+                total[:, k] += share * source.variance[:, at]
     return total
 
 
@@ -180,7 +134,7 @@ def coefficient(universe: np.ndarray, error_variance: np.ndarray) -> np.ndarray:
 
 
 def scores_of(
-    posterior: "xr.Dataset", study: Study, *, latent: bool, fixed_prefixes: bool = False
+    posterior: xr.Dataset, study: Study, *, latent: bool, fixed_prefixes: bool = False
 ) -> Scores | None:
     """Read the variances off a posterior.
 
@@ -191,24 +145,20 @@ def scores_of(
     """
     if len(study.models) < 2:
         return None
-    theta = _flat(posterior["theta"].transpose("chain", "draw", "model", "dimension"))
+    theta = flat(posterior["theta"].transpose("chain", "draw", "model", "dimension"))
     centre, steepness, gain = _discriminations(posterior, study, len(theta))
-    level = theta * centre[:, None]
-    whole = [level, level.mean(axis=-1, keepdims=True)] if _several(study) else [level]
-    universe = spread(np.concatenate(whole, axis=-1), axis=1)
+    universe = spread(_with_total(theta * centre[:, None]), axis=1)
     sources = [_of_term(term, posterior) for term in study.terms]
-    squares = spread(theta, axis=1)
-    squares = np.column_stack([squares, squares.mean(axis=1)]) if _several(study) else squares
+    squares = _with_total(spread(theta, axis=1))
     if "discrimination" in posterior:
         if not study.signed:
             sources = [_steeper(s, gain, steepness) if _difficulty(s) else s for s in sources]
-        middle = average(theta, axis=1) ** 2
-        middle = np.column_stack([middle, middle.mean(axis=1)]) if _several(study) else middle
+        middle = _with_total(average(theta, axis=1) ** 2)
         sources += [
             _of_items(study, steepness * squares, relative=True),
             _of_items(study, steepness * middle, relative=False),
         ]
-    slope = _with_total(_flat(posterior["answer_slope"]))
+    slope = _with_total(flat(posterior["answer_slope"]))
     sources.append(_repetition(posterior, study, slope, latent=latent))
     for term, source in zip(study.terms, sources, strict=False):
         if term.absorbed and not (fixed_prefixes and source.facets == {"prefix"}):
@@ -223,15 +173,6 @@ def scores_of(
     )
 
 
-def _flat(values: "xr.DataArray") -> np.ndarray:
-    array = values.to_numpy()
-    return array.reshape(-1, *array.shape[2:])
-
-
-def _several(study: Study) -> bool:
-    return len(study.dimensions) > 1
-
-
 def _with_total(values: np.ndarray) -> np.ndarray:
     """Add the mean over the last axis, the dimensions, as a further entry."""
     if values.shape[-1] == 1:
@@ -239,10 +180,10 @@ def _with_total(values: np.ndarray) -> np.ndarray:
     return np.concatenate([values, values.mean(axis=-1, keepdims=True)], axis=-1)
 
 
-def _of_term(term: Term, posterior: "xr.Dataset") -> Source:
-    squares = _flat(posterior["scale"])[:, term.scales] ** 2
+def _of_term(term: Term, posterior: xr.Dataset) -> Source:
+    squares = flat(posterior["scale"])[:, term.scales] ** 2
     if "nu" in posterior and term.name in posterior["nu"]["tail_name"].values:
-        nu = _flat(posterior["nu"].sel(tail_name=term.name))[:, None]
+        nu = flat(posterior["nu"].sel(tail_name=term.name))[:, None]
         with np.errstate(divide="ignore"):
             squares = squares * np.where(nu > 2, nu / np.maximum(nu - 2, 0.0), np.inf)
     by_model = np.einsum("ds,smk->dmk", squares, term.left)
@@ -263,14 +204,14 @@ def _difficulty(source: Source) -> bool:
 
 
 def _discriminations(
-    posterior: "xr.Dataset", study: Study, draws: int
+    posterior: xr.Dataset, study: Study, draws: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return means by dimension, and variances and means by measure, of the discriminations."""
     if "discrimination" not in posterior:
         ones = np.ones((draws, len(study.dimensions)))
         return ones, np.zeros((draws, len(study.measures))), np.ones((draws, len(study.measures)))
     values = [
-        _flat(posterior["discrimination"].sel(item=list(study.items[d]))) for d in study.dimensions
+        flat(posterior["discrimination"].sel(item=list(study.items[d]))) for d in study.dimensions
     ]
     centre = np.stack([v.mean(axis=1) for v in values], axis=1)
     unequal = np.stack([v.var(axis=1) for v in values], axis=1)
@@ -295,16 +236,14 @@ def _of_items(study: Study, variance: np.ndarray, *, relative: bool) -> Source:
     return Source(DISCRIMINATION, frozenset({"item"}), relative, variance, own, by_model)
 
 
-def _repetition(
-    posterior: "xr.Dataset", study: Study, slope: np.ndarray, *, latent: bool
-) -> Source:
+def _repetition(posterior: xr.Dataset, study: Study, slope: np.ndarray, *, latent: bool) -> Source:
     """Return what differs between answers to the same question."""
-    noise = _flat(posterior["answer_noise" if latent else "answer_variance"])
+    noise = flat(posterior["answer_noise" if latent else "answer_variance"])
     steepness = np.ones_like(slope) if latent else slope**2
     single = _with_total(average(noise, axis=1))
     dimensions = len(study.dimensions)
     kept = noise * study.left["answer"][:, :dimensions]
-    if _several(study):
+    if dimensions > 1:
         whole = kept.sum(axis=-1, keepdims=True) / dimensions**2
         kept = np.concatenate([kept, whole], axis=-1)
     mean = average(steepness, axis=1)

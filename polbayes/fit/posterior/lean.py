@@ -17,9 +17,13 @@ and lean is half of the net agreement with a statement keyed right less that wit
 import math
 from collections.abc import Callable, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.sparse import csr_array
+from scipy.special import gammaincinv
 
 from polbayes.fit.density import kernel
 from polbayes.fit.density.layout import Block, Gathering, entries
@@ -27,9 +31,7 @@ from polbayes.fit.density.model import Built
 from polbayes.fit.posterior.measurement_design import ANEW
 from polbayes.fit.posterior.pointwise import draws_of
 from polbayes.fit.spec.cells import levels
-
-if TYPE_CHECKING:
-    import xarray as xr
+from polbayes.fit.spec.spec import POSITIONS
 
 # Nodes and weights of Gauss and Hermite for what differs by item on a logarithmic scale.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
@@ -38,47 +40,21 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _MIXED = 24
 
 
-def lean(built: Built, drawn: "xr.Dataset") -> Any:
-    """Return the posterior of the expected keyed stance on a new statement.
+def lean(built: Built, drawn: xr.Dataset) -> tuple[np.ndarray, pd.DataFrame]:
+    """Return ``[draw, level]`` the expected keyed stance on a new statement, and the levels.
 
-    It is averaged over prefixes like those asked, or over these where the spec has them fixed.
-
-    Parameters
-    ----------
-    built
-        The model.
-    drawn
-        Its draws, ``[chain, draw, ...]``.
-
-    Returns
-    -------
-    xarray.DataArray
-        ``[chain, draw, model, dimension]`` on [-1, 1], negative = left; NaN where a model was asked
-        nothing.
+    These are models and dimensions. It is averaged over prefixes like those asked, or over these
+    where the spec has them fixed.
     """
-    import xarray as xr
-
-    frame = built.cells.frame
     names = ["model", "dimension", *(["prefix"] if built.spec.fixed_prefixes else [])]
-    group, table = levels(frame, names)
+    group, table = levels(built.cells.frame, names)
+    place, places = levels(table, ["model", "dimension"])
     draws = draws_of(drawn)
     expected = _Expected(built, draws, group, len(table))
-    values = np.column_stack([expected.of(at) for at in range(len(table))])
-    shape = tuple(drawn.sizes[d] for d in ("chain", "draw"))
-    coords = {}
-    for name in ("model", "dimension"):
-        occurring = set(table[name])
-        coords[name] = [label for label in built.cells.order[name] if label in occurring]
-    total = np.zeros((len(values), *(len(labels) for labels in coords.values())))
-    number = np.zeros(total.shape[1:])
-    for at, row in enumerate(table.to_dict("records")):
-        model, dimension = (coords[name].index(row[name]) for name in coords)
-        total[:, model, dimension] += values[:, at]
-        number[model, dimension] += 1
-    with np.errstate(invalid="ignore"):
-        mean = np.where(number > 0, total / number, np.nan)
-    full = mean.reshape(*shape, *mean.shape[1:])
-    return xr.DataArray(full, dims=("chain", "draw", *coords), coords=coords)
+    total = np.zeros((len(draws.effects), len(places)))
+    for at, to in enumerate(place):
+        total[:, to] += expected.of(at)
+    return total / np.bincount(place), places
 
 
 class _Expected:
@@ -115,8 +91,6 @@ class _Expected:
         return out
 
     def _average(self, g: Gathering, terms: np.ndarray) -> np.ndarray:
-        from scipy.sparse import csr_array
-
         weight = np.broadcast_to(g.weight[:, terms], (len(g.index), len(terms)))
         share = 1.0 / np.bincount(self.group, minlength=self.size)[self.group]
         rows = np.repeat(self.group, len(terms))
@@ -133,11 +107,9 @@ class _Expected:
         for block in self.built.layout.blocks:
             if block.group is None or not self._varies(block):
                 continue
-            place = _PLACES.get(block.part)
-            if place is None:
+            place = self._place(block.part)
+            if place not in out:
                 continue
-            if block.part == "difficulty" and self.built.spec.signed:
-                place = "believed"
             table = np.zeros((len(self.built.layout.scales), self.size))
             for effect, factor in entries(block.group):
                 scale = block.every_scale[effect]
@@ -149,6 +121,14 @@ class _Expected:
             else:
                 out[place] += variance
         return out
+
+    def _place(self, part: str) -> str:
+        """Return where the effects of a part that a new statement would have anew are added."""
+        if part == "difficulty" and not self.built.spec.signed:
+            return "multiplied"
+        place = POSITIONS[part]
+        own = part in self.built.spec.observation.parts and place != "validity"
+        return "own" if own else place
 
     def of(self, at: int) -> np.ndarray:
         """Return ``[draw]`` the lean in a group of cells."""
@@ -200,8 +180,6 @@ class _Expected:
 
 def _divided(nu: np.ndarray) -> np.ndarray:
     """Return ``[node, draw]`` quantiles of what the variances of t distributions are divided by."""
-    from scipy.special import gammaincinv
-
     # What is averaged over them is smooth and bounded: 24 nodes leave an error below 1e-3.
     shares = (np.arange(_MIXED) + 0.5) / _MIXED
     return np.asarray(np.maximum(gammaincinv(nu / 2, shares[:, None]) * 2 / nu, 1e-12))
@@ -212,18 +190,3 @@ def _logarithmic(middle: np.ndarray, v: np.ndarray) -> list[tuple[np.ndarray, fl
     if not v.any():
         return [(middle, 1.0)]
     return [(middle + np.sqrt(v) * z, float(w)) for z, w in zip(_NODES, _WEIGHTS, strict=True)]
-
-
-# Where the effects of a part that a new statement would have anew are added.
-_PLACES = {
-    "acquiescence": "asked",
-    "wording": "asked",
-    "steer": "believed",
-    "quirk": "believed",
-    "difficulty": "multiplied",
-    "discrimination": "discrimination",
-    "threshold": "own",
-    "sigma": "own",
-    "phi": "own",
-    "decisiveness": "decisiveness",
-}

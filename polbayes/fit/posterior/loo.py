@@ -7,18 +7,21 @@ reweights the posterior's draws to what they would be without the cell.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.special import gammaln
 
+from polbayes.fit.density.model import Built
+from polbayes.fit.posterior.pointwise import (
+    Draws,
+    Likelihood,
+    draws_of,
+    likelihoods,
+    log_likelihood,
+)
 from polbayes.fit.spec.cells import Cells
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
-    from polbayes.fit.density.model import Built
-    from polbayes.fit.posterior.pointwise import Draws, Likelihood
 
 # Above this shape of the weights' tail, importance sampling with the usual numbers of draws does
 # not converge in practice; above 1 the weights have no mean (Vehtari et al. 2024).
@@ -40,21 +43,13 @@ LogLikelihood = Callable[["slice | np.ndarray"], np.ndarray]
 
 @dataclass(frozen=True)
 class Loo:
-    """What leaving out one cell at a time comes to.
+    """What leaving out one cell at a time comes to."""
 
-    Parameters
-    ----------
-    part
-        ``answers``, or ``validity`` for whether answers were usable.
-    cells
-        One row a cell: its variables, ``observed`` (what was answered, as text), ``n``
-        (answers), ``elpd`` (expected log predictive density), ``p_loo`` (by how much the cell's
-        own part in the posterior raises it), ``pareto_k`` and ``integrated`` (whether an effect
-        of this cell alone was integrated out).
-    """
-
-    part: str
-    cells: "pd.DataFrame"
+    part: str  # answers, or validity for whether answers were usable
+    # One row a cell: its variables, observed (what was answered, as text), n (answers), elpd
+    # (expected log predictive density), p_loo (by how much the cell's own part in the posterior
+    # raises it), pareto_k and integrated (whether an effect of this cell alone was integrated out)
+    cells: pd.DataFrame
 
     @property
     def elpd(self) -> float:
@@ -78,12 +73,8 @@ class Loo:
         return self.bands["k_bad"] + self.bands["k_very_bad"]
 
     def row(self) -> dict[str, object]:
-        """Return the summary, one row of ``loo.csv``.
-
-        ``probability`` is the geometric mean of the probabilities that the answers of a cell get
-        from all other cells, ``guess`` that of guessing by each model's own shares; both are
-        missing for answers that are numbers.
-        """
+        """Return the summary, one row of ``loo.csv``."""
+        probability, guess = self._chances()
         return {
             "part": self.part,
             "elpd_loo": self.elpd,
@@ -93,37 +84,27 @@ class Loo:
             "answers": int(self.cells["n"].sum()),
             **self.bands,
             "integrated": int(self.cells["integrated"].sum()),
-            "probability": self._probability(),
-            "guess": self._guess(),
+            "probability": probability,
+            "guess": guess,
         }
 
-    def _counts(self) -> np.ndarray | None:
-        """Return ``[cell, point]`` counts; None for answers that are numbers."""
+    def _chances(self) -> tuple[float, float]:
+        """Return the geometric mean probabilities of an answer, from other cells and by guessing.
+
+        Guesses are by how often each model gives each answer. Missing for numbers.
+        """
         text = self.cells["observed"].astype(str)
         if not text.str.contains(" ").all():
-            return None
-        return text.str.split(" ", expand=True).to_numpy(dtype=float)
-
-    def _probability(self) -> float:
-        """Return the geometric mean probability of an answer, predicted from other cells."""
-        from scipy.special import gammaln
-
-        counts = self._counts()
-        if counts is None:
-            return float("nan")
+            return np.nan, np.nan
+        counts = text.str.split(" ", expand=True).to_numpy(dtype=float)
         ways = gammaln(counts.sum(axis=1) + 1).sum() - gammaln(counts + 1).sum()
-        return float(np.exp((self.elpd - ways) / counts.sum()))
-
-    def _guess(self) -> float:
-        """Return the same for guesses by how often each model gives each answer."""
-        counts = self._counts()
-        if counts is None:
-            return float("nan")
+        probability = np.exp((self.elpd - ways) / counts.sum())
         model = np.unique(self.cells["model"], return_inverse=True)[1]
         total = np.zeros((model.max() + 1, counts.shape[1]))
         np.add.at(total, model, counts)
         share = total / total.sum(axis=1, keepdims=True)
-        return float(np.exp((total * np.log(np.where(total > 0, share, 1.0))).sum() / total.sum()))
+        logs = (total * np.log(np.where(total > 0, share, 1.0))).sum()
+        return float(probability), float(np.exp(logs / total.sum()))
 
 
 def _se(values: np.ndarray) -> float:
@@ -131,24 +112,13 @@ def _se(values: np.ndarray) -> float:
 
 
 def leave_one_out(
-    built: "Built", drawn: "xr.Dataset", *, integrate: bool = True, at_once: int = AT_ONCE
+    built: Built, drawn: xr.Dataset, *, integrate: bool = True, at_once: int = AT_ONCE
 ) -> list[Loo]:
     """Compute PSIS-LOO of every cell, for each likelihood of a model.
 
-    Parameters
-    ----------
-    built
-        The model.
-    drawn
-        Its draws, ``[chain, draw, ...]``.
-    integrate
-        Whether effects that enter one cell alone are integrated out first (Merkle, Furr and
-        Rabe-Hesketh 2019): leaving such a cell out leaves nothing that is known of its effect.
-    at_once
-        Log-likelihoods in memory at a time.
+    Where `integrate` is true, effects that enter one cell alone are integrated out first (Merkle,
+    Furr and Rabe-Hesketh 2019): leaving such a cell out leaves nothing that is known of its effect.
     """
-    from polbayes.fit.posterior.pointwise import draws_of, likelihoods
-
     draws = draws_of(drawn)
     chains = drawn.sizes["chain"]
     return [
@@ -157,9 +127,7 @@ def leave_one_out(
     ]
 
 
-def _of_part(part: "Likelihood", draws: "Draws", cells: Cells, *, chains: int, at_once: int) -> Loo:
-    from polbayes.fit.posterior.pointwise import log_likelihood
-
+def _of_part(part: Likelihood, draws: Draws, cells: Cells, *, chains: int, at_once: int) -> Loo:
     logp = partial(log_likelihood, part, draws)
     columns = left_out(logp, len(part.at), chains=chains, at_once=at_once)
     frame = cells.frame.iloc[part.at].reset_index(drop=True)
@@ -170,32 +138,18 @@ def _of_part(part: "Likelihood", draws: "Draws", cells: Cells, *, chains: int, a
 
 
 def left_out(
-    log_likelihood: LogLikelihood, size: int, *, chains: int, at_once: int = AT_ONCE
+    logp: LogLikelihood, size: int, *, chains: int, at_once: int = AT_ONCE
 ) -> dict[str, np.ndarray]:
-    """Leave out each of some independent observations, a few at a time.
+    """Leave out each of some independent observations, so many log-likelihoods at a time.
 
-    Parameters
-    ----------
-    log_likelihood
-        Gives ``[cell, draw]`` the log-likelihoods of some of the cells, chain after chain.
-    size
-        Number of cells.
-    chains
-        Number of chains.
-    at_once
-        Log-likelihoods in memory at a time.
-
-    Returns
-    -------
-    dict
-        ``elpd``, ``p_loo`` and ``pareto_k``, each ``[cell]``; see `Loo`.
+    Returns ``elpd``, ``p_loo`` and ``pareto_k``, each ``[cell]``; see `Loo`.
     """
-    few = log_likelihood(np.unique(np.linspace(0, size - 1, _FOR_EFFICIENCY).astype(int)))
+    few = logp(np.unique(np.linspace(0, size - 1, _FOR_EFFICIENCY).astype(int)))
     efficiency, step = _efficiency(few, chains), max(at_once // few.shape[1], 1)
     columns = {name: np.empty(size) for name in ("elpd", "p_loo", "pareto_k")}
     for start in range(0, size, step):
         here = slice(start, min(start + step, size))
-        found = psis_loo(log_likelihood(here), efficiency=efficiency)
+        found = psis_loo(logp(here), efficiency=efficiency)
         for name, values in zip(columns, found, strict=True):
             columns[name][here] = values
     return columns
@@ -237,19 +191,9 @@ _CONSTANT = 1e-9
 def psis_loo(
     logp: np.ndarray, *, efficiency: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Leave out each of some independent observations.
+    """Return ``[cell]`` elpd, p_loo and Pareto k from ``[cell, draw]`` log-likelihoods; see `Loo`.
 
-    Parameters
-    ----------
-    logp
-        ``[cell, draw]`` log-likelihoods.
-    efficiency
-        Effective draws by draws, which sets how much of the tail is smoothed.
-
-    Returns
-    -------
-    elpd, p_loo, pareto_k : numpy.ndarray
-        ``[cell]``; see `Loo`.
+    `efficiency` is effective draws by draws, which sets how much of the tail is smoothed.
     """
     import arviz as az
 
@@ -271,10 +215,8 @@ def _log_sum(logs: np.ndarray) -> np.ndarray:
     return total
 
 
-def loo_tables(found: Iterable[Loo]) -> dict[str, "pd.DataFrame"]:
+def loo_tables(found: Iterable[Loo]) -> dict[str, pd.DataFrame]:
     """Return the tables ``loo`` (one row a part) and ``loo_cells`` (one row a part and cell)."""
-    import pandas as pd
-
     found = list(found)
     cells = [loo.cells.assign(part=loo.part) for loo in found]
     return {
@@ -283,7 +225,7 @@ def loo_tables(found: Iterable[Loo]) -> dict[str, "pd.DataFrame"]:
     }
 
 
-def from_table(cells: "pd.DataFrame") -> list[Loo]:
+def from_table(cells: pd.DataFrame) -> list[Loo]:
     """Read the results back from the table ``loo_cells``."""
     return [
         Loo(str(part), rows.drop(columns="part").reset_index(drop=True))

@@ -6,19 +6,16 @@ and within a wording every prefix. Whatever adds to agreement alone then cancels
 of every other effect in the score is its variance times a number that depends on the design.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from polbayes.fit.density.layout import Block, entries, lay_out
+from polbayes.fit.density.layout import Block, Layout, entries, lay_out
 from polbayes.fit.spec.cells import Cells, levels
-from polbayes.fit.spec.spec import POSITIONS
-from polbayes.fit.spec.terms import BoundPart
-
-if TYPE_CHECKING:
-    import pandas as pd
+from polbayes.fit.spec.spec import IN_UNITS, POSITIONS
+from polbayes.fit.spec.terms import BoundGroup, BoundPart
 
 FACETS = ("item", "variant", "prefix")
 # What a new statement, or asking it again, has anew beside the facets that a study plans.
@@ -28,77 +25,38 @@ TOTAL = "total"
 
 @dataclass(frozen=True)
 class Term:
-    """A term of the predictor as a source of error in the models' scores.
+    """A term of the predictor as a source of error in the models' scores."""
 
-    Parameters
-    ----------
-    name
-        As its scales are called in the posterior, ``"part: factors"``.
-    facets
-        Which of item, variant and prefix its levels differ by.
-    planned
-        Whether it is known how more levels of the facets would average it out.
-    asked
-        Whether it adds to agreement, and not to leaning.
-    relative
-        Whether it differs between models, and so disturbs their comparison.
-    absorbed
-        Whether its mean over what was asked of a model is part of that model's theta.
-    scales
-        Positions of its standard deviations in the vector of scales.
-    left
-        ``[scale, model, dimension or total]`` what is left in a model's score of the variance
-        that belongs to each scale; NaN where a model was asked nothing.
-    single
-        ``[scale, dimension or total]`` the same for one answer.
-    """
-
-    name: str
-    facets: frozenset[str]
-    planned: bool
-    asked: bool
-    relative: bool
-    absorbed: bool
-    scales: np.ndarray
+    name: str  # as its scales are called in the posterior, "part: factors"
+    facets: frozenset[str]  # which of item, variant and prefix its levels differ by
+    planned: bool  # whether it is known how more levels of the facets would average it out
+    asked: bool  # whether it adds to agreement, and not to leaning
+    relative: bool  # whether it differs between models, and so disturbs their comparison
+    absorbed: bool  # whether its mean over what was asked of a model is part of that model's theta
+    scales: np.ndarray  # positions of its standard deviations in the vector of scales
+    # [scale, model, dimension or total] what is left in a model's score of the variance that
+    # belongs to each scale; NaN where a model was asked nothing
     left: np.ndarray
-    single: np.ndarray
+    single: np.ndarray  # [scale, dimension or total] the same for one answer
 
 
 @dataclass(frozen=True)
 class Study:
-    """What was asked of whom.
+    """What was asked of whom."""
 
-    Parameters
-    ----------
-    models, dimensions
-        Their labels; `dimensions` without the total.
-    items
-        Labels of the items of each dimension.
-    terms
-        All terms but those of theta.
-    left
-        By ``item``, ``wording``, ``prefix``, ``cell`` and ``answer``, ``[model, dimension or
-        total]`` what is left in a model's score of the variance of effects of each of these:
-        one over their number where they have the same weight.
-    balanced
-        Whether both keyings were asked of every model on every dimension.
-    levels
-        Numbers of ``items``, ``prefixes`` and, for the item with most of them, ``wordings``.
-    repeatable
-        Whether the same question can have different answers.
-    signed
-        Whether discriminations have either sign, and difficulties are not multiplied with them.
-    """
-
+    # Their labels; `dimensions` without the total
     models: tuple[str, ...]
     dimensions: tuple[str, ...]
-    items: Mapping[str, tuple[str, ...]]
-    terms: tuple[Term, ...]
+    items: Mapping[str, tuple[str, ...]]  # labels of the items of each dimension
+    terms: tuple[Term, ...]  # all terms but those of theta
+    # By item, wording, prefix, cell and answer, [model, dimension or total] what is left in a
+    # model's score of the variance of effects of each of these: one over their number where they
+    # have the same weight
     left: Mapping[str, np.ndarray]
-    balanced: bool
-    levels: Mapping[str, int]
-    repeatable: bool
-    signed: bool
+    balanced: bool  # whether both keyings were asked of every model on every dimension
+    levels: Mapping[str, int]  # of items, prefixes and, for the item with most, wordings
+    repeatable: bool  # whether the same question can have different answers
+    signed: bool  # discriminations have either sign, and do not multiply difficulties
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -108,37 +66,38 @@ class Study:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weight of every cell in the score of its model on its dimension.
-
-    Parameters
-    ----------
-    models, dimensions
-        Labels in the order of the dataset.
-    model, dimension
-        ``[cell]`` numbers of the labels.
-    weight
-        ``[cell]``, adding up to 1 within each model and dimension; 0 where nothing usable
-        was answered.
-    """
+    """The weight of every cell in the score of its model on its dimension."""
 
     models: tuple[str, ...]
     dimensions: tuple[str, ...]
-    model: np.ndarray
+    model: np.ndarray  # [cell] numbers of the labels
     dimension: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # [cell], 1 in each model and dimension; 0 where nothing was usable
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of models and dimensions."""
+        return len(self.models), len(self.dimensions)
+
+    @property
+    def size(self) -> int:
+        """Number of combinations of model and dimension."""
+        return len(self.models) * len(self.dimensions)
 
     @property
     def group(self) -> np.ndarray:
         """``[cell]`` number of the combination of model and dimension."""
         return self.model * len(self.dimensions) + self.dimension
 
+    @property
+    def asked(self) -> np.ndarray:
+        """``[model and dimension]`` whether anything usable was answered."""
+        return np.bincount(self.group, self.weight, minlength=self.size) > 0
+
     def mean(self, values: np.ndarray) -> np.ndarray:
         """Average ``[cell]`` values into ``[model, dimension]``; NaN where there is no cell."""
-        shape = len(self.models), len(self.dimensions)
-        size = shape[0] * shape[1]
-        total = np.bincount(self.group, self.weight * values, minlength=size)
-        asked = np.bincount(self.group, self.weight, minlength=size) > 0
-        return np.where(asked, total, np.nan).reshape(shape)
+        total = np.bincount(self.group, self.weight * values, minlength=self.size)
+        return np.where(self.asked, total, np.nan).reshape(self.shape)
 
 
 def average(values: np.ndarray, axis: int) -> np.ndarray:
@@ -170,7 +129,7 @@ def weigh(cells: Cells) -> Weights:
     return Weights(tuple(labels["model"]), tuple(labels["dimension"]), model, dimension, weight)
 
 
-def _shares(frame: "pd.DataFrame") -> np.ndarray:
+def _shares(frame: pd.DataFrame) -> np.ndarray:
     """Divide 1 among the keyings of every model and dimension, these among items, and so on."""
     share = np.ones(len(frame))
     names = ["model", "dimension"]
@@ -208,11 +167,8 @@ def measurement_design(parts: Mapping[str, BoundPart], cells: Cells) -> Study:
             for d, rows in zip(weights.dimensions, inside, strict=True)
         },
         terms=tuple(
-            _term(block, weights, cells, score)
-            for block in lay_out(parts, cells).blocks
-            if block.group is not None
-            and block.part != "theta"
-            and POSITIONS[block.part] in ("asked", "believed")
+            _term(block, group, weights, cells, score)
+            for block, group in terms_of(lay_out(parts, cells))
         ),
         left=left,
         balanced=bool((np.abs(keyed[np.isfinite(keyed)]) < 1e-9).all()),
@@ -231,9 +187,9 @@ class _Score:
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
-        count = len(weights.dimensions)
-        asked = ~np.isnan(weights.mean(np.ones(len(weights.weight))))
-        self.asked = asked if count == 1 else np.column_stack([asked, asked.all(axis=1)])
+        asked = weights.asked.reshape(weights.shape)
+        single = len(weights.dimensions) == 1
+        self.asked = asked if single else np.column_stack([asked, asked.all(axis=1)])
         self.share = asked.sum(axis=1)
 
     def left(
@@ -244,24 +200,16 @@ class _Score:
         scale: np.ndarray | None = None,
         scales: int = 1,
     ) -> np.ndarray:
-        """Return ``[scale, model, dimension or total]`` what is left.
+        """Return ``[scale, model, dimension or total]`` what is left of the variance of effects.
 
-        Parameters
-        ----------
-        effect
-            ``[cell]`` number of the effect that enters.
-        factor
-            ``[cell]`` what it is multiplied with.
-        scale
-            ``[effect]`` number of its scale; one for all when None.
-        scales
-            Number of scales.
+        `effect` is ``[cell]`` the number of the effect that enters, `factor` ``[cell]`` what it is
+        multiplied with, `scale` ``[effect]`` the number of its scale, one for all when None.
         """
         w = self.weights
         of = np.zeros(int(effect.max()) + 1, dtype=int) if scale is None else scale
-        models, dimensions = len(w.models), len(w.dimensions)
+        models, dimensions = w.shape
         by_dimension = _squares(
-            w.group, effect, w.weight * factor, scale=of, shape=(scales, models * dimensions)
+            w.group, effect, w.weight * factor, scale=of, shape=(scales, w.size)
         )
         found = [by_dimension.reshape(scales, models, dimensions)]
         if dimensions > 1:
@@ -286,9 +234,15 @@ def _squares(
     return np.bincount(place, squares, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def _term(block: Block, weights: Weights, cells: Cells, score: _Score) -> Term:
-    group, frame = block.group, cells.frame
-    assert group is not None
+def terms_of(layout: Layout) -> Iterator[tuple[Block, BoundGroup]]:
+    """Yield the group-specific terms of the predictor but those of theta."""
+    for block in layout.blocks:
+        if block.group is not None and block.part in IN_UNITS - {"theta"}:
+            yield block, block.group
+
+
+def _term(block: Block, group: BoundGroup, weights: Weights, cells: Cells, score: _Score) -> Term:
+    frame = cells.frame
     first, count = block.scales
     factors = set(group.term.factors)
     of_model = {
@@ -314,14 +268,12 @@ def _term(block: Block, weights: Weights, cells: Cells, score: _Score) -> Term:
         absorbed=not asked and relative and group.centred_in is not None,
         scales=first + np.arange(count),
         left=np.asarray(left),
-        single=_single(block, weights),
+        single=_single(block, group, weights),
     )
 
 
-def _single(block: Block, weights: Weights) -> np.ndarray:
+def _single(block: Block, group: BoundGroup, weights: Weights) -> np.ndarray:
     """Return ``[scale, dimension or total]`` the share of each scale's variance in one answer."""
-    group = block.group
-    assert group is not None
     first, count = block.scales
     found = np.zeros((count, len(weights.dimensions)))
     mean = np.zeros_like(found)

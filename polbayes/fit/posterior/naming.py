@@ -7,15 +7,17 @@ each is the value of a part of the predictor, averaged over the cells that a nam
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
+from scipy.sparse import csr_array
 
 from polbayes.fit.coder_errors.misclassification import Coder
-from polbayes.fit.density.kernel import DECISIVENESS
+from polbayes.fit.density.kernel import DECISIVENESS, forward, sharpness
 from polbayes.fit.density.layout import Gathering
 from polbayes.fit.density.model import Built
-from polbayes.fit.families import FAMILIES
+from polbayes.fit.families.ordinal import BERNOULLI
 from polbayes.fit.posterior.coefficients import read_coefficients
 from polbayes.fit.posterior.lean import lean
 from polbayes.fit.posterior.pointwise import draws_of
@@ -23,58 +25,44 @@ from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.centring import part_variables
 from polbayes.fit.spec.spec import POSITIONS
 
-if TYPE_CHECKING:
-    import xarray as xr
 
+def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
+    """Give the posterior, ``[chain, draw, ...]``, its public names; each where the spec has it.
 
-def name_posterior(built: Built, drawn: "xr.Dataset") -> "xr.Dataset":
-    """Give the posterior its public names.
+    ``theta[model, dimension]`` is the position on statements like those asked,
+    ``theta_asked[model, dimension]`` that on the statements asked; ``lean[model, dimension]``, on
+    [-1, 1], the expected keyed stance on a new statement (`polbayes.fit.posterior.lean`);
+    ``decisiveness[model]``, ``acquiescence[model]``, ``prefix_acquiescence`` and
+    ``prefix_steer[model, prefix]``, ``difficulty`` and ``discrimination[item]``,
+    ``wording[item, variant]``, ``wording_scale`` and ``prompt_scale[model]``,
+    ``prefix_scale[model, prefix_effect]``; ``bias[model, dimension]`` and ``bias_total[model]`` on
+    [-1, 1] (negative = left); where theta differs by instrument ``theta_instrument`` and
+    ``bias_instrument[model, dimension, instrument]``; ``validity[model]``, the probability of a
+    usable answer (of answer probabilities, that of all usable answers together);
+    ``scale[scale_name]``, ``nu[tail_name]`` (degrees of freedom), ``gap[middle_point]``;
+    ``confusion[coder_of, label, coded_as]``, how the coder reads answers with each stance or
+    ``none``; and what `polbayes.fit.posterior.coefficients.read_coefficients` names.
 
-    Parameters
-    ----------
-    built
-        The model that was sampled.
-    drawn
-        Its draws, ``[chain, draw, ...]``, those of effects that were integrated out among them
-        (`polbayes.fit.sampling.imputation.with_integrated`).
-
-    Returns
-    -------
-    xarray.Dataset
-        With dimensions ``chain, draw`` first: ``theta[model, dimension]``, the position on
-        statements like those asked; ``theta_asked[model, dimension]``, that on the statements
-        asked; ``lean[model, dimension]`` on [-1, 1], the expected keyed stance on a new statement
-        (`polbayes.fit.posterior.lean`); ``decisiveness[model]``, ``acquiescence[model]``,
-        ``prefix_acquiescence`` and ``prefix_steer[model, prefix]``,
-        ``difficulty`` and ``discrimination[item]``, ``wording[item, variant]``,
-        ``wording_scale[model]``, ``prompt_scale[model]``, ``prefix_scale[model, prefix_effect]``,
-        ``bias[model, dimension]`` and ``bias_total[model]`` on [-1, 1] (negative = left),
-        where theta differs by instrument ``theta_instrument`` and ``bias_instrument[model,
-        dimension, instrument]``, ``validity[model]``, the probability of a usable answer (of
-        answer probabilities, that of all usable answers together),
-        ``scale[scale_name]``, ``nu[tail_name]`` (degrees of freedom), ``gap[middle_point]``,
-        ``confusion[coder_of, label, coded_as]``, how the coder reads answers with each stance or
-        ``none``, and what `polbayes.fit.posterior.coefficients.read_coefficients` names; each where
-        the spec has it.
+    `drawn` holds the effects that were integrated out, too
+    (`polbayes.fit.sampling.imputation.with_integrated`).
     """
     reader = _Reader(built, drawn)
     out: dict[str, xr.DataArray] = {}
     parts = built.parts
     out["theta"] = reader.part("theta", ("model", "dimension"))
     out["theta_asked"] = _on_these(built, reader, out["theta"])
-    out["lean"] = lean(built, drawn)
+    expected, table = lean(built, drawn)
+    out["lean"] = reader.unstack(expected.reshape(*reader.effects.shape[:2], -1), table)
     if "decisiveness" in parts:
         out["decisiveness"] = _decisiveness(built, reader)
     if _by_instrument(built):
         out["theta_instrument"] = reader.part("theta", ("model", "dimension", "instrument"))
     if "acquiescence" in parts:
         out["acquiescence"] = reader.part("acquiescence", ("model",))
-        if _uses(built, "acquiescence", "prefix"):
-            effect = reader.part("acquiescence", ("model", "prefix"))
-            out["prefix_acquiescence"] = effect - effect.mean("prefix")
-    if "steer" in parts and _uses(built, "steer", "prefix"):
-        effect = reader.part("steer", ("model", "prefix"))
-        out["prefix_steer"] = effect - effect.mean("prefix")
+    for part in ("acquiescence", "steer"):
+        if part in parts and any("prefix" in g.term.factors for g in parts[part].groups):
+            effect = reader.part(part, ("model", "prefix"))
+            out[f"prefix_{part}"] = effect - effect.mean("prefix")
     if "difficulty" in parts:
         out["difficulty"] = reader.part("difficulty", ("item",))
     if "discrimination" in parts:
@@ -121,8 +109,6 @@ def _on_these(built: Built, reader: "_Reader", theta: Any) -> Any:
             .expand_dims(dimension=[d])
             for d in dims
         ]
-        import xarray as xr
-
         out = out - xr.concat(means, dim="dimension")
     return out.transpose(*theta.dims)
 
@@ -130,15 +116,16 @@ def _on_these(built: Built, reader: "_Reader", theta: Any) -> Any:
 class _Reader:
     """Reads values of parts off the draws."""
 
-    def __init__(self, built: Built, drawn: "xr.Dataset") -> None:
+    def __init__(self, built: Built, drawn: xr.Dataset) -> None:
         self.built = built
         self.drawn = drawn
         self.effects = drawn["effects"].to_numpy()
 
     def array(self, values: np.ndarray, dims: Sequence[str], coords: dict[str, Any]) -> Any:
-        import xarray as xr
-
         return xr.DataArray(values, dims=("chain", "draw", *dims), coords=coords)
+
+    def variable(self, name: str, dim: str, labels: list[str]) -> Any:
+        return self.array(self.drawn[name].to_numpy(), (dim,), {dim: labels})
 
     def part(self, name: str, dims: tuple[str, ...]) -> Any:
         """Average a part over the cells of every combination of `dims`."""
@@ -165,9 +152,7 @@ class _Reader:
         full[(slice(None), slice(None), *at)] = values
         return self.array(full, dims, coords)
 
-    def dataset(self, variables: dict[str, Any]) -> "xr.Dataset":
-        import xarray as xr
-
+    def dataset(self, variables: dict[str, Any]) -> xr.Dataset:
         data = xr.Dataset(variables)
         for name in data.coords:
             if data[name].dtype.kind in "UT":
@@ -196,10 +181,6 @@ def _of_part(built: Built, name: str) -> Gathering:
     return Gathering(whole.index[:, inside], whole.weight[:, inside], roles, whole.keying)
 
 
-def _uses(built: Built, part: str, variable: str) -> bool:
-    return any(variable in g.term.factors for g in built.parts[part].groups)
-
-
 def _by_instrument(built: Built) -> bool:
     """Whether theta differs between several instruments."""
     frame = built.cells.frame
@@ -221,23 +202,16 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
     out: dict[str, Any] = {}
     if "sd" in reader.drawn:
         labels = [f"{p}: {g}" + (f" [{x}]" if x else "") for p, g, x in built.layout.scales]
-        out["scale"] = reader.array(
-            reader.drawn["sd"].to_numpy(), ("scale_name",), {"scale_name": labels}
-        )
+        out["scale"] = reader.variable("sd", "scale_name", labels)
     if built.layout.tails:
         terms = [f"{part}: {name}" for part, name in built.layout.tails]
-        out["nu"] = reader.array(
-            reader.drawn["nu"].to_numpy(), ("tail_name",), {"tail_name": terms}
-        )
+        out["nu"] = reader.variable("nu", "tail_name", terms)
     for name in reader.drawn.data_vars:
         if str(name).startswith("cor_") and "_raw" not in str(name):
             dims = ("row", "column")[: reader.drawn[name].ndim - 2]
             out[str(name)] = reader.array(reader.drawn[name].to_numpy(), dims, {})
     if "gap" in reader.drawn:
-        points = list(built.cells.points[1:-1])
-        out["gap"] = reader.array(
-            reader.drawn["gap"].to_numpy(), ("middle_point",), {"middle_point": points}
-        )
+        out["gap"] = reader.variable("gap", "middle_point", list(built.cells.points[1:-1]))
     prefix: dict[str, Any] = {}
     for block in built.layout.blocks:
         group = block.group
@@ -253,8 +227,6 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
             name = "prompt_scale" if "prefix" in group.term.factors else "wording_scale"
             out[name] = array
     if prefix:
-        import xarray as xr
-
         out["prefix_scale"] = xr.concat(
             [prefix[p].assign_coords(prefix_effect=p) for p in prefix], dim="prefix_effect"
         ).transpose("chain", "draw", "model", "prefix_effect")
@@ -280,12 +252,10 @@ def _confusion(coder: Coder, reader: _Reader) -> Any:
 
 def _share_usable(built: Built, reader: _Reader) -> Any:
     """Return ``[chain, draw, model]`` the probability of a usable answer to what was asked."""
-    from polbayes.fit.density.kernel import forward
-
     g, cells = built.layout.validity, built.cells
     assert g is not None
     model, table = levels(cells.frame, ("model",))
-    family = built.spec.observation if cells.mass.size else FAMILIES["bernoulli"]
+    family = built.spec.observation if cells.mass.size else BERNOULLI
     weight = cells.asked / np.bincount(model, weights=cells.asked)[model]
     shape = reader.effects.shape
     shares = [
@@ -297,25 +267,13 @@ def _share_usable(built: Built, reader: _Reader) -> Any:
 
 
 def of_every_draw(
-    built: Built, drawn: "xr.Dataset", function: Callable[..., np.ndarray]
+    built: Built, drawn: xr.Dataset, function: Callable[..., np.ndarray]
 ) -> np.ndarray:
-    """Compute something of what answers follow, draw by draw.
+    """Return ``[draw, ...]`` something of what answers follow, computed draw by draw.
 
-    Parameters
-    ----------
-    built, drawn
-        The model and its draws.
-    function
-        Is given ``eta``, in which the decisiveness is a factor, and ``own``, both ``[cell]``; the
-        distances of the cutpoints; and the decisiveness, ``[cell]``.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``[draw, ...]``
+    The function is given ``eta``, in which the decisiveness is a factor, and ``own``, both
+    ``[cell]``; the distances of the cutpoints; and the decisiveness, ``[cell]``.
     """
-    from polbayes.fit.density.kernel import forward, sharpness
-
     draws, plain = draws_of(drawn), built.layout.answers.plain
 
     def of(draw: int) -> np.ndarray:
@@ -326,23 +284,14 @@ def of_every_draw(
         return np.stack(list(threads.map(of, range(len(draws.effects)))))
 
 
-def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
-    """Compute the posterior of the bias measure on [-1, 1].
+def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
+    """Compute the posterior of the bias measure on [-1, 1], by the names of `name_posterior`.
 
     Faulborn et al. (2025), Eq. 3: the mean of P(agree) - P(disagree) over statements of
     the right, less that over statements of the left, by two. Disagreeing with a statement
     of opposite meaning counts as agreeing. Every wording of an item has the same weight,
-    whatever was answered, so that the design is balanced.
-
-    Returns
-    -------
-    dict
-        ``bias[model, dimension]``, ``bias_total[model]`` and, where theta differs by
-        instrument, ``bias_instrument[model, dimension, instrument]``; NaN where a side has no
-        items.
+    whatever was answered, so that the design is balanced. NaN where a side has no items.
     """
-    from scipy.sparse import csr_array
-
     frame = built.cells.frame
     models, dims = _present(built.cells, "model"), _present(built.cells, "dimension")
     flip = (frame["keying"] * frame["direction"]).to_numpy(dtype=float)
@@ -363,8 +312,6 @@ def bias_measure(built: Built, drawn: "xr.Dataset") -> dict[str, Any]:
         lambda eta, own, gaps, _: table @ built.spec.observation.net(eta, own, gaps),
     )
     values = values.reshape(*shape, len(models), 1 + len(instruments), len(dims) + 1)
-    import xarray as xr
-
     every = xr.DataArray(
         values,
         dims=("chain", "draw", "model", "instrument", "dimension"),

@@ -6,9 +6,9 @@ too much about it; such effects are therefore integrated out against their own d
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.fit.coder_errors.confusion import expand
 from polbayes.fit.coder_errors.misclassification import Coder
@@ -19,46 +19,25 @@ from polbayes.fit.density.observed import likelihood_parts
 from polbayes.fit.families import kinds
 from polbayes.fit.families.ordinal import multinomial
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 PARTS = ("answers", "validity")
 
 
 @dataclass(frozen=True)
 class Likelihood:
-    """One of a model's likelihoods at the cells that have something to say about it.
+    """One of a model's likelihoods at the cells that have something to say about it."""
 
-    Parameters
-    ----------
-    part
-        ``answers`` or ``validity``.
-    kind
-        Observation model (`polbayes.fit.density.kernel`).
-    at
-        ``[cell]`` rows of the model's cells.
-    answers
-        ``[cell, column]`` as the kernel takes them.
-    constant
-        ``[cell]`` what the kernel leaves out: the logarithm of the multinomial coefficient of
-        counts, or the Jacobian that turns a density of logit(y) into one of y.
-    gathering
-        Which effects enter each cell, without those that are integrated out.
-    own_scale
-        ``[cell, scale]`` what the squares of the scales are multiplied with to give the variance
-        of the effects that are integrated out.
-    coder
-        Who read the answers, where what was read may be wrong.
-    """
-
-    part: str
-    kind: int
-    at: np.ndarray
-    answers: np.ndarray
+    part: str  # answers or validity
+    kind: int  # observation model (`polbayes.fit.density.kernel`)
+    at: np.ndarray  # [cell] rows of the model's cells
+    answers: np.ndarray  # [cell, column] as the kernel takes them
+    # [cell] what the kernel leaves out: the logarithm of the multinomial coefficient of counts, or
+    # the Jacobian that turns a density of logit(y) into one of y
     constant: np.ndarray
-    gathering: Gathering
+    gathering: Gathering  # which effects enter each cell, without those that are integrated out
+    # [cell, scale] what the squares of the scales are multiplied with to give the variance of the
+    # effects that are integrated out
     own_scale: np.ndarray
-    coder: Coder | None = None
+    coder: Coder | None = None  # who read the answers, where what was read may be wrong
 
     @property
     def integrated(self) -> np.ndarray:
@@ -68,30 +47,16 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws as matrices.
+    """Draws as matrices."""
 
-    Parameters
-    ----------
-    effects
-        ``[draw, effect]``.
-    gaps
-        ``[draw, gap]`` distances of the cutpoints; no columns where there are none.
-    scales
-        ``[draw, scale]``.
-    readings
-        ``[draw, number]`` from which confusion matrices are made; no columns where there are none.
-    tails
-        ``[draw, tail]`` degrees of freedom of t distributions; no columns where there are none.
-    """
-
-    effects: np.ndarray
-    gaps: np.ndarray
-    scales: np.ndarray
-    readings: np.ndarray
-    tails: np.ndarray
+    effects: np.ndarray  # [draw, effect]
+    gaps: np.ndarray  # [draw, gap] distances of the cutpoints; no columns where there are none
+    scales: np.ndarray  # [draw, scale]
+    readings: np.ndarray  # [draw, number] what confusion matrices are made from, if any
+    tails: np.ndarray  # [draw, tail] degrees of freedom of t distributions, if any
 
 
-def draws_of(drawn: "xr.Dataset") -> Draws:
+def draws_of(drawn: xr.Dataset) -> Draws:
     """Lay draws out as matrices, chains one after the other."""
     count = drawn.sizes["chain"] * drawn.sizes["draw"]
 
@@ -105,55 +70,28 @@ def draws_of(drawn: "xr.Dataset") -> Draws:
 
 
 def likelihoods(built: Built, *, integrate: bool = True) -> dict[str, Likelihood]:
-    """Return the likelihoods of a model by part.
-
-    Parameters
-    ----------
-    built
-        The model.
-    integrate
-        Whether effects that enter one cell alone are integrated out.
-    """
+    """Return the likelihoods of a model by part; see `leave_one_out` for `integrate`."""
     cells, out = built.cells, {}
     parts = likelihood_parts(built.layout, built.spec, cells)
     for part, (kind, answers, whole) in zip(PARTS, parts, strict=False):
         said = cells.answered > 0 if part == "answers" else np.ones(len(answers), dtype=bool)
         at = np.flatnonzero(said)
-        out[part] = _likelihood(part, kind, at, answers[at], whole.at(at), built, integrate)
+        gathering, given = whole.at(at), answers[at]
+        own_scale = np.zeros((len(at), len(built.layout.scales)))
+        if integrate and kind in (kinds.ORDINAL, kinds.BINOMIAL):
+            gathering, own_scale = _without_own(gathering, built)
+        coder = cells.read.coder if cells.read is not None and kind == kinds.READ else None
+        constant = _constant(kind, given, built)
+        out[part] = Likelihood(part, kind, at, given, constant, gathering, own_scale, coder)
     return out
-
-
-def _likelihood(
-    part: str,
-    kind: int,
-    at: np.ndarray,
-    answers: np.ndarray,
-    gathering: Gathering,
-    built: Built,
-    integrate: bool,
-) -> Likelihood:
-    own_scale = np.zeros((len(at), len(built.layout.scales)))
-    if integrate and kind in (kinds.ORDINAL, kinds.BINOMIAL):
-        gathering, own_scale = _without_own(gathering, built)
-    read = built.cells.read
-    return Likelihood(
-        part,
-        kind,
-        at,
-        answers,
-        _constant(kind, answers, built),
-        gathering,
-        own_scale,
-        read.coder if read is not None and kind == kinds.READ else None,
-    )
 
 
 def _constant(kind: int, answers: np.ndarray, built: Built) -> np.ndarray:
     if kind == kinds.READ:
         return multinomial(answers[:, scores.READINGS :])
-    return (
-        multinomial(answers) if kind == kinds.BINOMIAL else built.spec.observation.constant(answers)
-    )
+    if kind == kinds.BINOMIAL:
+        return multinomial(answers)
+    return built.spec.observation.constant(answers)
 
 
 # Groups that sum to zero must have this many effects for one of them to be integrated out.
@@ -196,17 +134,7 @@ def _without_own(gathering: Gathering, built: Built) -> tuple[Gathering, np.ndar
 
 
 def log_likelihood(part: Likelihood, draws: Draws, cells: slice | np.ndarray) -> np.ndarray:
-    """Return ``[cell, draw]`` the log-likelihood of some cells.
-
-    Parameters
-    ----------
-    part
-        The likelihood.
-    draws
-        The draws.
-    cells
-        Which of the likelihood's cells; the memory needed is proportional to their number.
-    """
+    """Return ``[cell, draw]`` the log-likelihood of some cells; memory grows with their number."""
     rows = np.arange(len(part.at))[cells]
     g, answers = part.gathering.at(rows), np.ascontiguousarray(part.answers[rows])
     spread = np.sqrt(draws.scales**2 @ part.own_scale[rows].T)

@@ -7,18 +7,14 @@ numbers at the top: coefficients, standard deviations, correlations, distances o
 degrees of freedom. That of effects given their standard deviation is part of the model.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.fit.density.model import Built, correlation_name
 from polbayes.fit.density.prior_densities import correlation_prior, priors_of
 from polbayes.fit.posterior.pointwise import draws_of, likelihoods, log_likelihood
 from polbayes.fit.spec.priors import log_density
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 # Quantities that are looked at, and how many draws are enough for them.
 MEASURES = ("theta", "theta_asked", "lean", "decisiveness", "acquiescence")
@@ -31,7 +27,7 @@ WEAK, CONFLICT, NONE = "prior", "conflict", ""
 _CHUNK = 2000
 
 
-def log_prior(built: Built, drawn: "xr.Dataset") -> np.ndarray:
+def log_prior(built: Built, drawn: xr.Dataset) -> np.ndarray:
     """Return ``[chain, draw]`` the log-density of the numbers at the top, up to a constant."""
     layout = built.layout.sampled
     priors = priors_of(layout, built.spec, built.cells)
@@ -56,7 +52,7 @@ def _log_determinant(correlations: np.ndarray) -> np.ndarray:
     return np.asarray(np.log1p(-(np.reshape(correlations, correlations.shape[:2]) ** 2)))
 
 
-def log_likelihood_of(built: Built, drawn: "xr.Dataset") -> np.ndarray:
+def log_likelihood_of(built: Built, drawn: xr.Dataset) -> np.ndarray:
     """Return ``[chain, draw]`` the log-likelihood of all answers.
 
     Effects that enter one cell alone are integrated out.
@@ -69,10 +65,8 @@ def log_likelihood_of(built: Built, drawn: "xr.Dataset") -> np.ndarray:
     return total.reshape(drawn.sizes["chain"], drawn.sizes["draw"])
 
 
-def power_scaling(built: Built, drawn: "xr.Dataset", posterior: "xr.Dataset") -> "pd.DataFrame":
+def power_scaling(built: Built, drawn: xr.Dataset, posterior: xr.Dataset) -> pd.DataFrame:
     """Tell for each headline quantity how sensitive it is to prior and likelihood."""
-    import pandas as pd
-
     step = max(1, drawn.sizes["chain"] * drawn.sizes["draw"] // _DRAWS)
     some = drawn.isel(draw=slice(None, None, step))
     rows, values = [], []
@@ -96,7 +90,6 @@ def power_scaling(built: Built, drawn: "xr.Dataset", posterior: "xr.Dataset") ->
 
 def _sensitivity(values: np.ndarray, logp: np.ndarray) -> np.ndarray:
     """Return ``[quantity]`` the sensitivities of ``[chain, draw, quantity]``."""
-    import xarray as xr
     from arviz_stats.psense import psense
 
     dims = ("chain", "draw")

@@ -6,17 +6,17 @@ Meng and Stern 1996): what does not lie where the replicates lie is what the mod
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.special import expit
 
+from polbayes.fit.density.kernel import forward
 from polbayes.fit.density.model import Built
+from polbayes.fit.posterior.intervals import two_intervals
 from polbayes.fit.posterior.pointwise import Draws, draws_of
 from polbayes.fit.spec.cells import Cells, levels
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 REPLICATES = 400
 LABELS = ("model", "prefix", "item", "keying")
@@ -28,59 +28,33 @@ _EXTREME = 0.05
 
 @dataclass(frozen=True)
 class Answers:
-    """One set of answers, observed or replicated, summed within cells.
+    """One set of answers, observed or replicated, summed within cells."""
 
-    Parameters
-    ----------
-    agree, disagree
-        ``[cell]`` answers that agree and that disagree; for answer probabilities R+ and 1 - R+, 0
-        where there is none.
-    extreme
-        ``[cell]`` answers that leave hardly any doubt; of answer probabilities only.
-    n
-        ``[cell]`` answers with a stance.
-    asked
-        ``[cell]`` answers, usable or not.
-    usable
-        ``[cell]`` usable answers; of answer probabilities that of all usable answers together.
-    same, pairs
-        ``[cell]`` pairs of answers to the same question that are the same, and all pairs.
-    """
-
+    # [cell] answers that agree and that disagree; for answer probabilities R+ and 1 - R+, 0 where
+    # there is none
     agree: np.ndarray
     disagree: np.ndarray
-    extreme: np.ndarray
-    n: np.ndarray
-    asked: np.ndarray
-    usable: np.ndarray
+    extreme: np.ndarray  # [cell] answers that leave hardly any doubt; of answer probabilities only
+    n: np.ndarray  # [cell] answers with a stance
+    asked: np.ndarray  # [cell] answers, usable or not
+    usable: np.ndarray  # [cell] usable answers, or the probability of all usable answers
+    # [cell] pairs of answers to the same question that are the same, and all pairs
     same: np.ndarray
     pairs: np.ndarray
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A share of answers in each of some groups of cells.
+    """A share of answers in each of some groups of cells."""
 
-    Parameters
-    ----------
-    name
-        Name in the tables.
-    what
-        ``agree``, ``neutral``, ``extreme`` or ``usable`` for a share of answers; ``repeated`` for
-        the share of pairs of answers to one question that are the same; ``wordings`` for how far
-        the wordings of an item are apart.
-    labels
-        ``[group]`` what the groups are.
-    index
-        ``[cell]`` group; for ``wordings`` the wording of an item by a model.
-    item, model
-        For ``wordings``, ``[wording]`` item and ``[item]`` group.
-    """
-
-    name: str
+    name: str  # name in the tables
+    # agree, neutral, extreme or usable for a share of answers; repeated for the share of pairs of
+    # answers to one question that are the same; wordings for how far the wordings of an item are
+    # apart
     what: str
-    labels: "pd.DataFrame"
-    index: np.ndarray
+    labels: pd.DataFrame  # [group] what the groups are
+    index: np.ndarray  # [cell] group; for wordings the wording of an item by a model
+    # For wordings, [wording] item and [item] group
     item: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
     model: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
 
@@ -120,7 +94,7 @@ def statistics(built: Built) -> list[Statistic]:
     return out
 
 
-def evaluate(statistic: Statistic, answers: Answers, frame: "pd.DataFrame") -> np.ndarray:
+def evaluate(statistic: Statistic, answers: Answers, frame: pd.DataFrame) -> np.ndarray:
     """Return ``[group]`` a statistic of a set of answers; NaN where a group has no answer."""
     if statistic.what == "wordings":
         return _between_wordings(statistic, answers, frame)
@@ -141,7 +115,7 @@ def evaluate(statistic: Statistic, answers: Answers, frame: "pd.DataFrame") -> n
     return share
 
 
-def _between_wordings(statistic: Statistic, answers: Answers, frame: "pd.DataFrame") -> np.ndarray:
+def _between_wordings(statistic: Statistic, answers: Answers, frame: pd.DataFrame) -> np.ndarray:
     """Return ``[model]`` the standard deviation between the wordings of an item.
 
     Of the share agreeing less the share disagreeing, with the sign turned for wordings of
@@ -195,10 +169,6 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
     As many answers a cell as were usable; where the spec has a part for validity, as many as
     that makes usable of those that were asked.
     """
-    from scipy.special import expit
-
-    from polbayes.fit.density.kernel import forward
-
     rng, cells, family = np.random.default_rng(seed), built.cells, built.spec.observation
     g, validity = built.layout.answers, built.layout.validity
     for effects, gaps, readings in zip(draws.effects, draws.gaps, draws.readings, strict=True):
@@ -239,25 +209,12 @@ def thinned(draws: Draws, most: int) -> Draws:
 
 
 def posterior_predictive(
-    built: Built, drawn: "xr.Dataset", *, level: float = 0.9, seed: int, most: int = REPLICATES
-) -> "pd.DataFrame":
+    built: Built, drawn: xr.Dataset, *, level: float = 0.9, seed: int, most: int = REPLICATES
+) -> pd.DataFrame:
     """Compare the observed answers with replicates from the posterior.
 
-    Parameters
-    ----------
-    built
-        The model.
-    drawn
-        Its draws, ``[chain, draw, ...]``.
-    level
-        Probability of the wider interval.
-    seed
-        Fixes the replicates.
-    most
-        Draws that are used, evenly spread.
+    `level` is the probability of the wider interval, `most` how many draws are used, evenly spread.
     """
-    import pandas as pd
-
     wanted = statistics(built)
     values = replicated(built, thinned(draws_of(drawn), most), wanted, seed=seed)
     given = observed_answers(built.cells)
@@ -276,7 +233,7 @@ def posterior_predictive(
     return whole_table.reindex(columns=["statistic", *LABELS, *numbers])
 
 
-def quirk_tails(built: Built, draws: Draws, *, level: float, seed: int) -> list["pd.DataFrame"]:
+def quirk_tails(built: Built, draws: Draws, *, level: float, seed: int) -> list[pd.DataFrame]:
     """Compare the tails of the quirks in the draws with those of their distribution.
 
     A realised discrepancy (Gelman, Meng and Stern 1996): the kurtosis of a model's quirks in each
@@ -319,21 +276,17 @@ def _kurtosis(values: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 def _intervals(rows: np.ndarray, level: float) -> dict[str, np.ndarray]:
     """Return median and equal-tailed intervals of ``[draw, group]`` values."""
-    inner, outer = ((0.25, 0.75), ((1 - level) / 2, (1 + level) / 2))
     out = {}
     with np.errstate(invalid="ignore"):
         missing = np.isnan(rows).any(axis=0)
     filled = np.where(missing, 0.0, rows)
-    names = ("estimate", "lower", "upper", "lower_50", "upper_50")
-    for name, at in zip(names, (0.5, *outer, *inner), strict=True):
+    for name, at in two_intervals(level).items():
         out[name] = np.where(missing, np.nan, np.quantile(filled, at, axis=0))
     return out
 
 
-def coverage(predictive: "pd.DataFrame") -> "pd.DataFrame":
+def coverage(predictive: pd.DataFrame) -> pd.DataFrame:
     """Count how many observed values lie within the intervals of the replicates."""
-    import pandas as pd
-
     rows = []
     groups = [*predictive.groupby("statistic", sort=False), ("all", predictive)]
     for name, part in groups:

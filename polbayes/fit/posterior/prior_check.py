@@ -1,18 +1,16 @@
 """What the priors say before any answer is seen."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.fit.density.model import Built
+from polbayes.fit.posterior.intervals import two_intervals
 from polbayes.fit.posterior.naming import bias_measure
 from polbayes.fit.posterior.pointwise import draws_of
 from polbayes.fit.posterior.predictive import REPLICATES, replicated, statistics
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 # What a reader of the table sees, by statistic.
 _WORDS = {
@@ -30,14 +28,13 @@ _WORDS = {
 _KEYED = {-1: "left-leaning", 1: "right-leaning"}
 
 
-def prior_draws(built: Built, *, draws: int, seed: int) -> "xr.Dataset":
+def prior_draws(built: Built, *, draws: int, seed: int) -> xr.Dataset:
     """Draw from the prior of a model's effects.
 
     The likelihood enters the model as potentials, which drawing from the prior leaves out; where
     the chains start plays no part in it.
     """
     import pymc as pm
-    import xarray as xr
 
     names = [name for name in ("effects", "sd", "gap") if name in built.model.named_vars]
     # Without compiling anything: some thousand draws take less time than that.
@@ -53,7 +50,7 @@ def prior_draws(built: Built, *, draws: int, seed: int) -> "xr.Dataset":
 
 def prior_predictive(
     built: Built, *, level: float = 0.9, seed: int, draws: int = REPLICATES
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Say what the priors imply for the statistics that a fit is checked by."""
     drawn = prior_draws(built, draws=draws, seed=seed)
     bias = bias_measure(built, drawn)
@@ -73,21 +70,19 @@ def prior_predictive(
     return _summary(values, level)
 
 
-def _summary(values: Mapping[str, np.ndarray], level: float) -> "pd.DataFrame":
-    import pandas as pd
-
-    probabilities = (0.5, (1 - level) / 2, (1 + level) / 2, 0.25, 0.75)
-    names = ("estimate", "lower", "upper", "lower_50", "upper_50")
+def _summary(values: Mapping[str, np.ndarray], level: float) -> pd.DataFrame:
+    wanted = two_intervals(level)
     summaries = []
     for quantity, drawn in values.items():
         there = drawn[np.isfinite(drawn)]
         if len(there):  # a dimension without items on one side has no bias
-            quantiles = dict(zip(names, np.quantile(there, probabilities), strict=True))
+            found = np.quantile(there, list(wanted.values()))
+            quantiles = dict(zip(wanted, found, strict=True))
             summaries.append({"quantity": quantity, **quantiles})
     return pd.DataFrame(summaries).assign(level=level)
 
 
-def prior_text(table: "pd.DataFrame") -> str:
+def prior_text(table: pd.DataFrame) -> str:
     """Write the table of `prior_predictive` for a terminal."""
     level = float(table["level"].iloc[0])
     width = max(len(name) for name in table["quantity"])

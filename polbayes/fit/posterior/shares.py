@@ -1,27 +1,22 @@
 """Where the differences between answers come from: shares of their variance."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.fit.posterior.generalizability import DISCRIMINATION, REPETITION
+from polbayes.fit.posterior.intervals import flat, summary
 from polbayes.fit.posterior.measurement_design import Study, average, spread
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 MODEL = "theta: model"
 
 
-def variance_shares(posterior: "xr.Dataset", study: Study, *, level: float) -> "pd.DataFrame":
+def variance_shares(posterior: xr.Dataset, study: Study, *, level: float) -> pd.DataFrame:
     """Divide the variance of keyed answers on the latent scale among its sources.
 
     The effects are taken as they are in each draw, with the number of the free ones as
     divisor, and not as a sample of effects that there might be (Gelman 2005).
     """
-    import pandas as pd
-
     every = _of_all(posterior, study)
     frames = [_table(every, study, level).assign(model=None)]
     for k, model in enumerate(study.models):
@@ -32,14 +27,9 @@ def variance_shares(posterior: "xr.Dataset", study: Study, *, level: float) -> "
     return pd.concat(frames, ignore_index=True)[[*columns, "level", "variance"]]
 
 
-def _draws(values: "xr.DataArray") -> np.ndarray:
-    array = values.to_numpy()
-    return array.reshape(-1, *array.shape[2:])
-
-
-def _of_all(posterior: "xr.Dataset", study: Study) -> dict[str, np.ndarray]:
+def _of_all(posterior: xr.Dataset, study: Study) -> dict[str, np.ndarray]:
     """Return ``[draw, dimension]`` variances by component."""
-    theta = _draws(posterior["theta"])
+    theta = flat(posterior["theta"])
     out: dict[str, np.ndarray] = {}
     leaning = spread(theta, axis=1) if len(study.models) > 1 else None
     centre, unequal = _discriminations(posterior, study)
@@ -50,35 +40,28 @@ def _of_all(posterior: "xr.Dataset", study: Study) -> dict[str, np.ndarray]:
             continue
         out[term.name] = average(_effects(posterior, at), axis=1)
     if unequal is not None:
-        for name in list(out):
-            if name.startswith("difficulty:"):
-                del out[name]
-        out["difficulty: item"] = _items(posterior, study, average(theta, axis=1))
+        _put_items(out, posterior, study, average(theta, axis=1))
         if leaning is not None:
             out[DISCRIMINATION] = unequal * leaning
-    out[REPETITION] = average(_draws(posterior["answer_noise"]), axis=1)
+    out[REPETITION] = average(flat(posterior["answer_noise"]), axis=1)
     return out
 
 
-def _of_one(posterior: "xr.Dataset", study: Study, model: int) -> dict[str, np.ndarray]:
+def _of_one(posterior: xr.Dataset, study: Study, model: int) -> dict[str, np.ndarray]:
     """Return ``[draw, dimension]`` variances between the answers of one model."""
     out = {}
     for at, term in enumerate(study.terms):
         if not _constant(study, at):
             out[term.name] = _effects(posterior, at)[:, model]
     if "discrimination" in posterior:
-        for name in list(out):
-            if name.startswith("difficulty:"):
-                del out[name]
-        theta = _draws(posterior["theta"])[:, model]
-        out["difficulty: item"] = _items(posterior, study, theta)
-    out[REPETITION] = _draws(posterior["answer_noise"])[:, model]
+        _put_items(out, posterior, study, flat(posterior["theta"])[:, model])
+    out[REPETITION] = flat(posterior["answer_noise"])[:, model]
     return out
 
 
-def _effects(posterior: "xr.Dataset", at: int) -> np.ndarray:
+def _effects(posterior: xr.Dataset, at: int) -> np.ndarray:
     """Return ``[draw, model, dimension]`` the variances of a term's effects."""
-    return _draws(posterior["effect_variance"].isel(component=at))
+    return flat(posterior["effect_variance"].isel(component=at))
 
 
 def _constant(study: Study, at: int) -> bool:
@@ -87,36 +70,38 @@ def _constant(study: Study, at: int) -> bool:
 
 
 def _discriminations(
-    posterior: "xr.Dataset", study: Study
+    posterior: xr.Dataset, study: Study
 ) -> tuple[np.ndarray | float, np.ndarray | None]:
     if "discrimination" not in posterior:
         return 1.0, None
     values = [
-        _draws(posterior["discrimination"].sel(item=list(study.items[d]))) for d in study.dimensions
+        flat(posterior["discrimination"].sel(item=list(study.items[d]))) for d in study.dimensions
     ]
     centre = np.stack([v.mean(axis=1) for v in values], axis=1)
     unequal = np.stack([v.var(axis=1, ddof=min(1, v.shape[1] - 1)) for v in values], axis=1)
     return centre, unequal
 
 
-def _items(posterior: "xr.Dataset", study: Study, theta: np.ndarray) -> np.ndarray:
-    """Return ``[draw, dimension]`` the variance of what items differ by in leaning."""
+def _put_items(
+    variances: dict[str, np.ndarray], posterior: xr.Dataset, study: Study, theta: np.ndarray
+) -> None:
+    """Put the variance of what items differ by in leaning in the place of difficulties'."""
+    for name in list(variances):
+        if name.startswith("difficulty:"):
+            del variances[name]
     out = []
     for k, dimension in enumerate(study.dimensions):
         items = list(study.items[dimension])
-        factor = _draws(posterior["discrimination"].sel(item=items))
+        factor = flat(posterior["discrimination"].sel(item=items))
         values = factor * theta[:, k, None]
         if "difficulty" in posterior:
-            difficulty = _draws(posterior["difficulty"].sel(item=items))
+            difficulty = flat(posterior["difficulty"].sel(item=items))
             values = values - (difficulty if study.signed else factor * difficulty)
         out.append(values.var(axis=1, ddof=min(1, len(items) - 1)))
-    return np.stack(out, axis=1)
+    variances["difficulty: item"] = np.stack(out, axis=1)
 
 
-def _table(variances: dict[str, np.ndarray], study: Study, level: float) -> "pd.DataFrame":
-    import pandas as pd
-
-    low, high = (1 - level) / 2, (1 + level) / 2
+def _table(variances: dict[str, np.ndarray], study: Study, level: float) -> pd.DataFrame:
     values = np.stack(list(variances.values()), axis=-1)
     if len(study.dimensions) > 1:
         values = np.concatenate([values, average(values, axis=1)[:, None]], axis=1)
@@ -127,17 +112,6 @@ def _table(variances: dict[str, np.ndarray], study: Study, level: float) -> "pd.
             share = shares[:, d, k]
             if np.isnan(share).any():
                 continue
-            lower, upper = np.quantile(share, (low, high))
-            rows.append(
-                {
-                    "dimension": dimension,
-                    "component": name,
-                    "estimate": share.mean(),
-                    "sd": share.std(ddof=1),
-                    "lower": lower,
-                    "upper": upper,
-                    "level": level,
-                    "variance": values[:, d, k].mean(),
-                }
-            )
-    return pd.DataFrame(rows)
+            about = {"dimension": dimension, "component": name}
+            rows.append(about | summary(share, level) | {"variance": values[:, d, k].mean()})
+    return pd.DataFrame(rows).assign(level=level)

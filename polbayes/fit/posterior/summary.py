@@ -1,28 +1,24 @@
 """Tables of the posterior: one row a quantity, with an equal-tailed interval."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.fit.posterior.by_instrument import instrument_tables
 from polbayes.fit.posterior.coefficients import coefficient_tables
 from polbayes.fit.posterior.intervals import interval_table
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 _DRAW = ("chain", "draw")
 
 
 def summarise(
-    posterior: "xr.Dataset", *, level: float, items: "pd.DataFrame | None" = None
-) -> dict[str, "pd.DataFrame"]:
+    posterior: xr.Dataset, *, level: float, items: pd.DataFrame | None = None
+) -> dict[str, pd.DataFrame]:
     """Summarise a posterior into the tables of the report."""
-    tables = {"theta": interval_table(posterior["theta"], level, left=True)}
-    for name in ("theta_asked", "lean"):
-        tables[name] = interval_table(posterior[name], level, left=True)
+    names = ("theta", "theta_asked", "lean")
+    tables = {name: interval_table(posterior[name], level, left=True) for name in names}
     tables["bias_posterior"] = _bias(posterior, level)
     measures = {
         name: posterior.get(name)
@@ -60,19 +56,15 @@ def summarise(
     return tables
 
 
-def positions(posterior: "xr.Dataset", name: str = "theta") -> "xr.DataArray":
+def positions(posterior: xr.Dataset, name: str = "theta") -> xr.DataArray:
     """Return theta or lean with the mean of its dimensions as a further one, ``"total"``."""
-    import xarray as xr
-
     theta = posterior[name]
     total = theta.mean("dimension").expand_dims(dimension=["total"], axis=-1)
     return xr.concat([theta, total.transpose(*theta.dims)], dim="dimension")
 
 
-def pairwise(posterior: "xr.Dataset") -> "pd.DataFrame":
+def pairwise(posterior: xr.Dataset) -> pd.DataFrame:
     """Return the probability that one model is left of another, for every ordered pair."""
-    import pandas as pd
-
     theta = positions(posterior)
     rows = []
     for dimension in theta["dimension"].values:
@@ -85,10 +77,8 @@ def pairwise(posterior: "xr.Dataset") -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["model_a", "model_b", "dimension", "p_left"])
 
 
-def ranks(posterior: "xr.Dataset") -> "pd.DataFrame":
+def ranks(posterior: xr.Dataset) -> pd.DataFrame:
     """Return the probability of every rank of every model, rank 1 being furthest left."""
-    import pandas as pd
-
     theta = positions(posterior)
     models = theta["model"].values
     rows = []
@@ -102,9 +92,7 @@ def ranks(posterior: "xr.Dataset") -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["model", "dimension", "rank", "probability"])
 
 
-def _bias(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
-    import pandas as pd
-
+def _bias(posterior: xr.Dataset, level: float) -> pd.DataFrame:
     by_dimension = interval_table(posterior["bias"], level, left=True)
     total = interval_table(posterior["bias_total"], level, left=True)
     return pd.concat([by_dimension, total.assign(dimension="total")], ignore_index=True)[
@@ -114,13 +102,11 @@ def _bias(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
 
 def _stacked(
     name: str,
-    variables: Mapping[str, "xr.DataArray | None"],
+    variables: Mapping[str, xr.DataArray | None],
     level: float,
     *,
     of: str = "effect",
-) -> dict[str, "pd.DataFrame"]:
-    import pandas as pd
-
+) -> dict[str, pd.DataFrame]:
     tables = []
     for effect, values in variables.items():
         if values is not None:
@@ -130,20 +116,19 @@ def _stacked(
     return {name: pd.concat(tables, ignore_index=True)} if tables else {}
 
 
-def _items(posterior: "xr.Dataset", items: "pd.DataFrame | None", level: float) -> "pd.DataFrame":
-    table = interval_table(posterior["difficulty"], level).drop(columns=["sd", "level"])
-    table.columns = ["item", "difficulty", "difficulty_lower", "difficulty_upper"]
+def _items(posterior: xr.Dataset, items: pd.DataFrame | None, level: float) -> pd.DataFrame:
+    table = _of_items(posterior, "difficulty", level)
     if "discrimination" in posterior:
-        other = interval_table(posterior["discrimination"], level).drop(columns=["sd", "level"])
-        other.columns = [
-            "item",
-            "discrimination",
-            "discrimination_lower",
-            "discrimination_upper",
-        ]
+        other = _of_items(posterior, "discrimination", level)
         if posterior["discrimination"].attrs.get("sign") == "either":
             positive = (posterior["discrimination"] > 0).mean(("chain", "draw"))
             other["discrimination_p_positive"] = positive.to_numpy()
         table = table.merge(other, on="item")
     table = table.assign(level=level)
     return table if items is None else items.merge(table, on="item")
+
+
+def _of_items(posterior: xr.Dataset, name: str, level: float) -> pd.DataFrame:
+    table = interval_table(posterior[name], level)
+    bounds = {"estimate": name, "lower": f"{name}_lower", "upper": f"{name}_upper"}
+    return table[["item", *bounds]].rename(columns=bounds)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.data.dataset import ANSWERED, NOT_ASKED, STANCE
+from polbayes.data.dataset import NOT_ASKED, STANCE, to_frame
 from polbayes.errors import UserError, unknown
 from polbayes.fit.coder_errors.misclassification import (
     Coder,
@@ -19,6 +19,8 @@ from polbayes.fit.coder_errors.misclassification import (
     odds_by_model,
     readings,
 )
+from polbayes.fit.spec import answers
+from polbayes.fit.spec.formula import described
 from polbayes.fit.spec.spec import Spec
 from polbayes.instrument.covariates import check_given
 from polbayes.instrument.questionnaires import DIMENSIONS
@@ -31,58 +33,30 @@ if TYPE_CHECKING:
 
 _KEYS = ("model", "item", "variant", "prefix", "dimension", "direction", "keying")
 _MASS = "mass"
-_STANCE_POINTS = ("disagree", "neutral", "agree")
-# The squeeze towards the middle by which answers of exactly 0 or 1 get a finite logit:
-# (y (n - 1) + 1/2) / n with n = 1000 (Smithson & Verkuilen 2006 use the sample size as n;
-# a fixed n keeps the data of one model from changing those of another).
-_SQUEEZE = 1000.0
-
-
+# Why an answer cannot be used.
+_NO_STANCE = "express no stance that the model can use"
 # Ways of decoding (an attribute of models) of which several runs are one answer.
 ONE_ANSWER = ("greedy", "beam", "contrastive", "cached")
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Distinct cells, with what was answered in each.
+    """Distinct cells, with what was answered in each."""
 
-    Parameters
-    ----------
-    frame
-        One row a cell: the variables of the spec, and ``keying`` (-1 or +1).
-    counts
-        ``[cell, point]`` answers at each point from strongest disagreement to strongest
-        agreement; empty for continuous answers.
-    value
-        ``[cell]`` answers in (0, 1), NaN where there is none; empty for ordinal ones.
-    mass
-        ``[cell]`` probability of all usable answers together, in (0, 1), of answers that are
-        numbers; empty where it is not modelled.
-    asked
-        ``[cell]`` times the cell was asked and something came back, usable or not.
-    points
-        Labels of the points.
-    notes
-        Sentences that say what was left out, and how much.
-    order
-        Labels of every dimension in the order of the dataset.
-    read
-        What a coder that may err made of the answers; None where what is counted is true.
-    copies
-        Models whose runs are all the same, in every cell, where there are several, or whose
-        decoding gives one answer.
-    """
-
-    frame: "pd.DataFrame"
+    frame: "pd.DataFrame"  # one row a cell: the variables of the spec, and keying (-1 or +1)
+    # [cell, point] answers at each point from strongest disagreement to strongest agreement; empty
+    # for continuous answers
     counts: np.ndarray
-    value: np.ndarray
-    asked: np.ndarray
-    points: tuple[str, ...]
-    notes: tuple[str, ...]
-    order: Mapping[str, list[str]]
-    read: Readings | None = None
+    value: np.ndarray  # [cell] answers in (0, 1), NaN where there is none; empty for ordinal ones
+    asked: np.ndarray  # [cell] times the cell was asked and something came back, usable or not
+    points: tuple[str, ...]  # labels of the points
+    notes: tuple[str, ...]  # sentences that say what was left out, and how much
+    order: Mapping[str, list[str]]  # labels of every dimension in the order of the dataset
+    read: Readings | None = None  # by a coder that may err; None where counts are true
+    # [cell] probability of all usable answers together, in (0, 1), of answers that are numbers;
+    # empty where it is not modelled
     mass: np.ndarray = field(default_factory=lambda: np.empty(0))
-    copies: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()  # models whose runs or decoding give one answer
 
     @property
     def answered(self) -> np.ndarray:
@@ -102,20 +76,7 @@ class Cells:
 
 
 def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
-    """Gather the cells of a coded dataset that a spec is fitted to.
-
-    Parameters
-    ----------
-    data
-        A coded response dataset.
-    spec
-        Says which response is modelled, which variables are used and what is selected.
-
-    Raises
-    ------
-    UserError
-        If a variable is unknown, the response is not in the data, or nothing usable is left.
-    """
+    """Gather the cells of a coded dataset that a spec is fitted to."""
     coder = check_coder(data, spec)
     data = data if coder is None else readings(data, coder)
     frame = cell_frame(data, spec)
@@ -143,8 +104,6 @@ def check_coder(data: "xr.Dataset", spec: Spec) -> Coder | None:
 
 def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
     """Lay a dataset out as one row per asked cell, restricted by `spec.select`."""
-    from polbayes.data.dataset import to_frame
-
     source = data
     if spec.response == "agree" and "stance" in data:
         source = data.assign(agree=data["stance"])
@@ -158,59 +117,31 @@ def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
     for name in used_variables(spec) | set(spec.select):
         if name not in available:
             raise unknown("variable", name, available, where="analysis")
-    for name, values in spec.select.items():
-        known = set(frame[name].unique().tolist())
-        for value in values:
-            if value not in known:
-                raise unknown("value", value, known, where=f"analysis.select.{name}")
-        frame = frame[frame[name].isin(values)]
-    if frame.empty:
-        raise UserError("analysis.select: the selection leaves no cell of the data.")
+    frame = answers.selected(frame, spec.select)
     check_given(data, sorted(used_variables(spec)), sorted(set(frame["model"])))
     return frame.reset_index(drop=True)
 
 
 def used_variables(spec: "Spec | MixedSpec") -> set[str]:
     """Return the names of the variables that the formulas of a spec use."""
-    from formulae import model_description
-    from formulae.parser import ParseError
-    from formulae.scanner import ScanError
-
     names: set[str] = set()
     for part, formula in spec.parts.items():
         for group in formula.groups:
             names |= set(group.factors)
         for text in (formula.common, *(group.expr for group in formula.groups)):
-            try:
-                names |= set(model_description(text).var_names) if text != "0" else set()
-            except (ParseError, ScanError, ValueError, TypeError) as error:
-                raise UserError(
-                    f"analysis.parts.{part}: '{text}' cannot be read: {error}"
-                ) from error
+            if text != "0":
+                names |= set(described(text, "var_names", where=f"analysis.parts.{part}"))
     return names - {""}  # formulae's name for a constant in a call
 
 
 def _drop_unusable(frame: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
-    notes = []
-    came = frame["status"].isin(ANSWERED)
-    if not came.all():
-        notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
+    notes: list[str] = []
+    items = ", ".join(sorted(frame.loc[frame["keying"] == 0, "item"].unique()))
+    frame = answers.came_back(frame, notes)
     scored = frame["keying"] != 0
-    if not scored.all():
-        items = ", ".join(sorted(frame.loc[~scored, "item"].unique()))
-        notes.append(
-            f"{(~scored & came).sum():,} answers to unscored items ({items}) are left out."
-        )
-    return frame[came & scored], notes
-
-
-def _note_unanswered(usable: "pd.Series", models: "pd.Series", notes: list[str]) -> None:
-    lost = (~usable).groupby(models).agg(["sum", "mean"])
-    for model, row in lost[lost["sum"] > 0].iterrows():
-        notes.append(
-            f"{model}: {int(row['sum']):,} answers ({row['mean']:.1%}) express no stance that "
-            "the model can use."
-        )
+    if items:
+        notes.append(f"{(~scored).sum():,} answers to unscored items ({items}) are left out.")
+    return frame[scored], notes
 
 
 def _ordinal(
@@ -224,12 +155,7 @@ def _ordinal(
     position = {code: k for k, code in enumerate(codes)}
     point = frame[spec.response].map(position)
     usable = point.notna()
-    _note_unanswered(usable, frame["model"], notes)
-    if not usable.any():
-        raise UserError(
-            f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
-            "measures/validity.csv shows what came back instead."
-        )
+    answers.note_unusable(usable, frame["model"], notes, response=spec.response, why=_NO_STANCE)
     odds = odds_by_model(frame, coder) if coder else {}
     if "validity" not in spec.parts:
         frame, point, usable = frame[usable], point[usable], usable[usable]
@@ -284,11 +210,10 @@ def _first_of_copies(
 def _with_copies(cells: Cells, spec: Spec, known: tuple[str, ...]) -> Cells:
     """Find the models whose runs are all the same, and count these runs once.
 
-    To `known`, of which there is one run each already, come those that the data show.
-
-    A model that always repeats itself gives one opinion, and not as many as there are runs. Where
-    there is one cell a statement, and its quirk is integrated out, the likelihood says so itself,
-    and learns how decided the model is.
+    To `known`, of which there is one run each already, come those that the data show. A model that
+    always repeats itself gives one opinion, and not as many as there are runs. Where there is one
+    cell a statement, and its quirk is integrated out, the likelihood says so itself, and learns how
+    decided the model is.
     """
     if not spec.sampled_items:
         return cells
@@ -333,8 +258,8 @@ def _points(spec: Spec, data: "xr.Dataset") -> tuple[tuple[int, ...], tuple[str,
     if spec.response == "agree":
         return (STANCE["disagree"], STANCE["agree"]), ("disagree", "agree")
     if spec.response == "stance":
-        return tuple(STANCE[p] for p in _STANCE_POINTS), _STANCE_POINTS
-    labels = tuple(str(data["rating"].attrs["rating_points"]).split("; "))
+        return tuple(STANCE[p] for p in answers.STANCE_POINTS), answers.STANCE_POINTS
+    labels = answers.rating_points(data)
     return tuple(range(len(labels))), labels
 
 
@@ -348,35 +273,24 @@ def _order(data: "xr.Dataset") -> dict[str, list[str]]:
 
 def _continuous(frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset") -> Cells:
     value = frame[spec.response].to_numpy(dtype=float)
-    usable = np.isfinite(value)
-    _note_unanswered(frame[spec.response].notna(), frame["model"], notes)
-    if not usable.any():
-        raise UserError(
-            f"fit: none of the {len(frame):,} answers has a usable {spec.response}; "
-            "measures/validity.csv shows what came back instead."
-        )
+    usable, there = np.isfinite(value), frame[spec.response].notna()
+    answers.note_unusable(there, frame["model"], notes, response=spec.response, why=_NO_STANCE)
     kept, mass = usable, np.empty(0)
     if _has_mass(spec):
         mass = frame[_MASS].to_numpy(dtype=float)
         kept = np.isfinite(mass)
-        mass = _squeezed(np.clip(mass[kept], 0.0, 1.0))
+        mass = answers.squeezed(np.clip(mass[kept], 0.0, 1.0))
     keys = sorted(used_variables(spec) | {*_KEYS})
     return Cells(
         frame=frame.loc[kept, keys].reset_index(drop=True),
         counts=np.empty((0, 0)),
-        value=_squeezed(np.where(usable, value, np.nan)[kept]),
+        value=answers.squeezed(np.where(usable, value, np.nan)[kept]),
         asked=np.ones(int(kept.sum())),
         mass=mass,
         points=(),
         notes=tuple(notes),
         order=_order(data),
     )
-
-
-def _squeezed(value: np.ndarray) -> np.ndarray:
-    """Move numbers in [0, 1] off its ends."""
-    squeezed: np.ndarray = (value * (_SQUEEZE - 1) + 0.5) / _SQUEEZE
-    return squeezed
 
 
 def _has_mass(spec: Spec) -> bool:
@@ -397,19 +311,8 @@ def _with_mass(data: "xr.Dataset") -> "xr.Dataset":
 def levels(frame: "pd.DataFrame", names: Iterable[str]) -> tuple[np.ndarray, "pd.DataFrame"]:
     """Find the combinations of some variables that occur, and give each a number.
 
-    Parameters
-    ----------
-    frame
-        One row a cell.
-    names
-        Variables to combine.
-
-    Returns
-    -------
-    index : numpy.ndarray
-        ``[cell]`` number of the cell's combination.
-    table : pandas.DataFrame
-        ``[level, variable]`` the combinations, sorted.
+    Returns ``[cell]`` the number of the cell's combination, and ``[level, variable]`` the
+    combinations, sorted.
     """
     columns = list(names)
     index = frame.groupby(columns, sort=True, observed=True).ngroup().to_numpy()

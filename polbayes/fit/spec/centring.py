@@ -17,21 +17,8 @@ def mean_is_common(
 ) -> np.ndarray | None:
     """Let varying coefficients sum to zero over all levels where common terms have their means.
 
-    They do where the columns that vary are sums of columns of the common part.
-
-    Parameters
-    ----------
-    matrix
-        ``[cell, column]`` what multiplies the coefficients that vary.
-    common
-        ``[cell, column]`` design matrix of the part's common terms, None without any.
-    index
-        ``[cell]`` level of each cell.
-
-    Returns
-    -------
-    numpy.ndarray or None
-        ``[level]`` zeros, the one group that sums to zero; None where there is none.
+    They do where the columns that vary, ``[cell, column]``, are sums of columns of the common part.
+    Returns ``[level]`` zeros, the one group that sums to zero; None where there is none.
     """
     if common is None:
         return None
@@ -44,29 +31,13 @@ def mean_is_common(
 def centring(
     part: str, term: GroupTerm, spec: Spec, frame: "pd.DataFrame", *, index: np.ndarray
 ) -> np.ndarray | None:
-    """Find the groups of levels in which the mean would be confounded with another term.
+    """Find ``[level]`` groups in which the mean would be confounded with another term, if any.
 
     The effects of a varying intercept sum to zero within the levels of the finest coarser
     term in the same position, terms of the respondent first, because there the confounded
     mean would be part of what is to be estimated. Models do not sum to zero within the groups
     that their attributes make: such a group (a family) stands for more models than were
     asked, and its effect is as uncertain as the mean of a sample of them.
-
-    Parameters
-    ----------
-    part, term
-        The term, and the part it is in.
-    spec
-        With all parts.
-    frame
-        One row a cell.
-    index
-        ``[cell]`` level of each cell.
-
-    Returns
-    -------
-    numpy.ndarray or None
-        ``[level]`` number of the group; None where effects need not sum to zero.
     """
     attributes = attributes_of(frame)
     candidates: list[tuple[bool, int, np.ndarray]] = []

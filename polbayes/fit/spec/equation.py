@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from polbayes.fit.spec.formula import GroupTerm
-from polbayes.fit.spec.spec import POSITIONS, Spec
+from polbayes.fit.spec.spec import POSITIONS, Spec, common_names
 from polbayes.fit.spec.terms import BoundGroup, BoundPart
 
 # What the parts mean that all families may have.
@@ -41,8 +41,6 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
 
 def prior_lines(spec: Spec) -> list[str]:
     """Write the priors that a spec uses, one a line."""
-    from polbayes.fit.spec.spec import common_names
-
     lines = []
     for name, formula in spec.parts.items():
         for term in common_names(formula.common):

@@ -11,6 +11,7 @@ The formula algebra itself is formulae's.
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,27 +31,13 @@ DISTRIBUTIONS = ("gaussian", "student")
 
 @dataclass(frozen=True)
 class GroupTerm:
-    """Effects that vary over the levels of a grouping factor.
+    """Effects that vary over the levels of a grouping factor."""
 
-    Parameters
-    ----------
-    expr
-        What varies, as a formula without a response: ``"1"``, ``"0 + dimension"``.
-    factors
-        Variables whose combinations are the levels.
-    by
-        Variable with a standard deviation for each of its levels, or None.
-    correlated
-        Whether the coefficients of `expr` are correlated (``|``) or not (``||``).
-    dist
-        One of `DISTRIBUTIONS`.
-    """
-
-    expr: str
-    factors: tuple[str, ...]
-    by: str | None = None
-    correlated: bool = True
-    dist: str = DISTRIBUTIONS[0]
+    expr: str  # what varies, as a formula without a response: "1", "0 + dimension"
+    factors: tuple[str, ...]  # variables whose combinations are the levels
+    by: str | None = None  # variable with a standard deviation for each of its levels, or None
+    correlated: bool = True  # whether the coefficients of `expr` are correlated (|) or not (||)
+    dist: str = DISTRIBUTIONS[0]  # one of `DISTRIBUTIONS`
 
     @property
     def heavy(self) -> bool:
@@ -72,44 +59,18 @@ class GroupTerm:
 
 @dataclass(frozen=True)
 class Formula:
-    """One part's formula.
+    """One part's formula."""
 
-    Parameters
-    ----------
-    text
-        As it was written.
-    common
-        The common ("fixed") part as formula text, ``"0"`` where there is none.
-    groups
-        The group-specific ("random") terms.
-    """
-
-    text: str
-    common: str
-    groups: tuple[GroupTerm, ...]
+    text: str  # as it was written
+    common: str  # the common ("fixed") part as formula text, "0" where there is none
+    groups: tuple[GroupTerm, ...]  # the group-specific ("random") terms
 
 
 def parse_formula(text: str, *, where: str) -> Formula:
-    """Parse a one-sided formula.
+    """Parse a one-sided formula, `where` being its key, for messages.
 
-    Parameters
-    ----------
-    text
-        The formula; the leading ``~`` may be left out.
-    where
-        Key of the formula, for messages.
-
-    Returns
-    -------
-    Formula
-        Its parts. As in R, the common part has an intercept unless it says ``0 +``;
-        a formula of group-specific terms alone has none, because its mean belongs to
-        another part.
-
-    Raises
-    ------
-    UserError
-        If the text is not a formula, with the place where it stops being one.
+    As in R, the common part has an intercept unless it says ``0 +``; a formula of group-specific
+    terms alone has none, because its mean belongs to another part.
     """
     body = text.strip().removeprefix("~").strip()
     if not body:
@@ -128,6 +89,18 @@ def parse_formula(text: str, *, where: str) -> Formula:
     # `-1` is R's other way of writing `0 +`.
     kept = ["0" if piece.replace(" ", "") == "-1" else piece for piece in common]
     return Formula(text.strip(), " + ".join(kept) or "0", tuple(groups))
+
+
+def described(text: str, attribute: str, *, where: str) -> Any:
+    """Return what formulae makes of a common part."""
+    from formulae import model_description
+    from formulae.parser import ParseError
+    from formulae.scanner import ScanError
+
+    try:
+        return getattr(model_description(text), attribute)
+    except (ParseError, ScanError, ValueError, TypeError, AttributeError) as error:
+        raise UserError(f"{where}: '{text}' cannot be read: {error}") from error
 
 
 def _summands(body: str, where: str) -> list[str]:

@@ -33,19 +33,11 @@ _CALL = re.compile(r"(?P<name>\w+)\s*\(\s*(?P<args>[^()]*)\)")
 
 @dataclass(frozen=True)
 class Prior:
-    """A distribution with numbers for arguments.
+    """A distribution with numbers for arguments."""
 
-    Parameters
-    ----------
-    name
-        As in `_DISTRIBUTIONS`; ``LKJ(eta)`` is for correlations only, and ``Constant(value)`` for
-        scales only.
-    values
-        Its arguments, in order.
-    """
-
+    # As in `_DISTRIBUTIONS`; LKJ(eta) is for correlations only, and Constant(value) for scales only
     name: str
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # its arguments, in order
 
     @property
     def positive(self) -> bool:
@@ -79,27 +71,23 @@ class Prior:
 
 
 def log_density(prior: Prior, values: np.ndarray) -> np.ndarray:
-    """Return the log-density of values under a prior; 0 where the value is known.
-
-    Parameters
-    ----------
-    prior
-        Any but LKJ.
-    values
-        Of any shape, in the support.
-    """
+    """Return the log-density of values in the support of a prior, not LKJ; 0 for what is known."""
     from scipy import stats
 
     if prior.name == CONSTANT:
         return np.zeros(np.shape(values))
+    if prior.name.startswith("Half"):
+        unfolded = prior.unfolded()
+        assert unfolded is not None
+        return log_density(unfolded, values) + math.log(2)
     v = prior.values
     match prior.name:
-        case "Normal" | "HalfNormal":
-            found = stats.norm(*((0.0, *v) if len(v) == 1 else v))
-        case "StudentT" | "HalfStudentT":
-            found = stats.t(*((v[0], 0.0, v[1]) if len(v) == 2 else v))
-        case "Cauchy" | "HalfCauchy":
-            found = stats.cauchy(*((0.0, *v) if len(v) == 1 else v))
+        case "Normal":
+            found = stats.norm(*v)
+        case "StudentT":
+            found = stats.t(*v)
+        case "Cauchy":
+            found = stats.cauchy(*v)
         case "Laplace":
             found = stats.laplace(*v)
         case "Exponential":
@@ -110,8 +98,7 @@ def log_density(prior: Prior, values: np.ndarray) -> np.ndarray:
             found = stats.lognorm(v[1], scale=math.exp(v[0]))
         case _:
             raise AssertionError(f"{prior.name} is no distribution of a number")
-    folded = math.log(2) if prior.name.startswith("Half") else 0.0
-    return np.asarray(found.logpdf(values) + folded)
+    return np.asarray(found.logpdf(values))
 
 
 def draw_vector(priors: Sequence[Prior], name: str, start: Any = None) -> Any:
@@ -135,26 +122,10 @@ def parse_prior(
     correlation: bool | None = None,
     constant: bool = False,
 ) -> Prior:
-    """Parse one prior.
+    """Parse a prior such as ``"Normal(0, 1)"``, `where` being its key, for messages.
 
-    Parameters
-    ----------
-    text
-        E.g. ``"Normal(0, 1)"``.
-    where
-        Its key, for messages.
-    scale
-        Whether it is for a standard deviation, and so must be positive.
-    correlation
-        Whether it is for correlations, and so must be LKJ, or must not; None for either.
-    constant
-        Whether it may be known, and not estimated.
-
-    Raises
-    ------
-    UserError
-        If the name is unknown, an argument is missing or not a number, or the support
-        does not fit.
+    That of a `scale` must be positive, that of a `correlation` LKJ or, if False, not; a `constant`
+    may be known, and not estimated.
     """
     match = _CALL.fullmatch(str(text).strip())
     if not match:

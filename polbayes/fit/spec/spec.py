@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 from polbayes.errors import UserError, unknown
 from polbayes.fit.families import FAMILIES
 from polbayes.fit.families.base import Family
-from polbayes.fit.spec.formula import Formula, parse_formula
+from polbayes.fit.spec.answers import selection
+from polbayes.fit.spec.formula import Formula, described, parse_formula
 from polbayes.fit.spec.priors import Prior, flatten, parse_prior
 
 if TYPE_CHECKING:
@@ -91,35 +92,20 @@ _SIGNED_PRIORS = {"discrimination.sd": "Constant(1)", "difficulty.sd": "HalfNorm
 
 @dataclass(frozen=True)
 class Spec:
-    """A parsed analysis spec.
+    """A parsed analysis spec."""
 
-    Parameters
-    ----------
-    response, family
-        What is modelled, and with which observation model.
-    parts
-        Formula of each part.
-    priors
-        Priors by dotted key, the user's over the defaults.
-    select
-        Coordinate values to keep, by coordinate name.
-    anchors
-        By dimension the model that is known to be right of the middle, where discriminations may
-        have either sign.
-    misclassification
-        What is known of the errors of the coder that read the answers; None if there are none.
-    fixed_prefixes
-        Whether the prefixes asked are all that matter, and not a sample of prefixes.
-    """
-
+    # What is modelled, and with which observation model
     response: str
     family: str
-    parts: Mapping[str, Formula]
-    priors: Mapping[str, str]
-    select: Mapping[str, tuple[Any, ...]]
+    parts: Mapping[str, Formula]  # formula of each part
+    priors: Mapping[str, str]  # priors by dotted key, the user's over the defaults
+    select: Mapping[str, tuple[Any, ...]]  # coordinate values to keep, by coordinate name
+    # By dimension the model that is known to be right of the middle, where discriminations may have
+    # either sign
     anchors: Mapping[str, str] = field(default_factory=dict)
+    # What is known of the errors of the coder that read the answers; None if there are none
     misclassification: "MisclassificationConfig | None" = None
-    fixed_prefixes: bool = False
+    fixed_prefixes: bool = False  # whether prefixes are all that matter, and no sample
 
     @property
     def observation(self) -> Family:
@@ -137,43 +123,36 @@ class Spec:
         return "decisiveness" in self.parts
 
     def position(self, part: str) -> str:
-        """Return where a part enters the predictor.
-
-        Parameters
-        ----------
-        part
-            The part.
-        """
+        """Return where a part enters the predictor."""
         return (_SIGNED if self.signed else {}).get(part, POSITIONS[part])
 
-    def prior(self, part: str, *names: str, scale: bool = False) -> Prior:
+    def prior(self, part: str, *names: str) -> Prior:
         """Return the most specific prior for a quantity of a part.
 
-        Parameters
-        ----------
-        part
-            The part.
-        names
-            Name of the term and, for group-specific ones, ``"sd"``, ``"cor"`` or ``"nu"``.
-        scale
-            Whether it must be positive.
+        `names` are that of the term and, for group-specific ones, ``"sd"``, ``"cor"`` or ``"nu"``.
         """
         kind = names[-1] if names[-1] in ("sd", "cor", "nu") else "common"
         for key in (".".join((part, *names)), f"{part}.{kind}", kind):
             if key in self.priors:
-                return parse_prior(
-                    self.priors[key],
-                    where=f"analysis.priors.{key}",
-                    scale=scale or kind in ("sd", "nu"),
-                    correlation=kind == "cor",
-                    constant=kind in ("sd", "nu"),
-                )
+                return _parsed(key, self.priors[key])
         raise AssertionError(f"no default prior for {part}.{names}")
 
     @property
     def cutpoint_prior(self) -> Prior:
         """Prior of the distance between neighbouring cutpoints."""
-        return parse_prior(self.priors["cutpoints"], where="analysis.priors.cutpoints", scale=True)
+        return _parsed("cutpoints", self.priors["cutpoints"])
+
+
+def _parsed(key: str, text: str) -> Prior:
+    """Parse a prior, whose key ends in what it is of."""
+    kind = key.split(".")[-1]
+    return parse_prior(
+        text,
+        where=f"analysis.priors.{key}",
+        scale=kind in ("sd", "nu", "cutpoints"),
+        correlation=kind == "cor",
+        constant=kind in ("sd", "nu"),
+    )
 
 
 def parse_spec(config: "AnalysisConfig") -> Spec:
@@ -207,15 +186,7 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         )
     _check_prior_keys(given, parts)
     for key, text in given.items():
-        kind = key.split(".")[-1]
-        scale, correlation = kind in ("sd", "nu", "cutpoints"), kind == "cor"
-        where = f"analysis.priors.{key}"
-        of_effects = kind in ("sd", "nu")
-        parse_prior(text, where=where, scale=scale, correlation=correlation, constant=of_effects)
-    select = {
-        str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
-        for name, value in config.select.items()
-    }
+        _parsed(key, text)
     defaults = _DEFAULT_PRIORS | (_SIGNED_PRIORS if config.anchor else {})
     defaults |= _UNIT_DEFAULTS if "decisiveness" in parts else {}
     anchors = {str(dimension): str(model) for dimension, model in config.anchor.items()}
@@ -230,7 +201,7 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         family=family.name,
         parts=parts,
         priors={**defaults, **given},
-        select=select,
+        select=selection(config.select),
         anchors=anchors,
         misclassification=errors,
         fixed_prefixes=config.precision.prefixes == "fixed",
@@ -293,21 +264,6 @@ def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) ->
 
 
 def common_names(common: str, where: str = "analysis.parts") -> list[str]:
-    """Return the names of the common terms of a formula, as formulae has them.
-
-    Raises
-    ------
-    UserError
-        If the text is not a formula.
-    """
-    from formulae import model_description
-    from formulae.parser import ParseError
-    from formulae.scanner import ScanError
-
-    if common == "0":
-        return []
-    try:
-        terms = model_description(common).common_terms
-    except (ParseError, ScanError, ValueError, TypeError, AttributeError) as error:
-        raise UserError(f"{where}: '{common}' cannot be read: {error}") from error
+    """Return the names of the common terms of a formula, as formulae has them."""
+    terms = described(common, "common_terms", where=where) if common != "0" else []
     return [str(getattr(term, "name", "Intercept")) for term in terms]

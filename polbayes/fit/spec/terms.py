@@ -21,64 +21,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BoundCommon:
-    """The common part of a formula on given data.
+    """The common part of a formula on given data."""
 
-    Parameters
-    ----------
-    names
-        Columns of the design matrix, e.g. ``"dimension[economic]"``.
-    terms
-        For each column the term it belongs to.
-    matrix
-        ``[row, column]`` design matrix, one row for each distinct combination of predictors.
-    index
-        ``[cell]`` row of each cell.
-    """
-
-    names: tuple[str, ...]
-    terms: tuple[str, ...]
-    matrix: np.ndarray
-    index: np.ndarray
+    names: tuple[str, ...]  # columns of the design matrix, e.g. "dimension[economic]"
+    terms: tuple[str, ...]  # for each column the term it belongs to
+    matrix: np.ndarray  # [row, column] one row for each distinct combination of predictors
+    index: np.ndarray  # [cell] row of each cell
 
 
 @dataclass(frozen=True)
 class BoundGroup:
-    """A group-specific term on given data.
+    """A group-specific term on given data."""
 
-    Parameters
-    ----------
-    term
-        As declared.
-    levels
-        ``[level, factor]`` the combinations of the grouping factors that occur.
-    index
-        ``[cell]`` level of each cell.
-    columns
-        Names of the coefficients that vary.
-    matrix
-        ``[cell, column]`` what multiplies them; None for a varying intercept.
-    centred_in
-        ``[level]`` group within which the effects sum to zero; None where they do not.
-    scale_of
-        ``[level]`` standard deviation that a level has (all 0 without ``by``).
-    scales
-        Labels of the standard deviations when there is one for each level of ``by``.
-    answers
-        ``[level]`` number of answers that inform a level.
-    integrated
-        Whether the effects, one for every cell, are integrated out of the likelihood.
-    """
-
-    term: GroupTerm
-    levels: "pd.DataFrame"
-    index: np.ndarray
-    columns: tuple[str, ...]
-    matrix: np.ndarray | None
-    centred_in: np.ndarray | None
-    scale_of: np.ndarray
-    scales: tuple[str, ...]
-    answers: np.ndarray
-    integrated: bool = False
+    term: GroupTerm  # as declared
+    levels: "pd.DataFrame"  # [level, factor] the combinations of the grouping factors that occur
+    index: np.ndarray  # [cell] level of each cell
+    columns: tuple[str, ...]  # names of the coefficients that vary
+    matrix: np.ndarray | None  # [cell, column] what multiplies them; None for a varying intercept
+    centred_in: np.ndarray | None  # [level] group in which effects sum to zero, if they do
+    scale_of: np.ndarray  # [level] standard deviation that a level has (all 0 without by)
+    scales: tuple[str, ...]  # labels of standard deviations, one for each level of by
+    answers: np.ndarray  # [level] number of answers that inform a level
+    integrated: bool = False  # whether effects, one a cell, are integrated out
 
     @property
     def labels(self) -> list[str]:
@@ -88,36 +52,17 @@ class BoundGroup:
 
 @dataclass(frozen=True)
 class BoundPart:
-    """One part of the predictor on given data.
-
-    Parameters
-    ----------
-    name
-        Of the part.
-    common, groups
-        Its terms.
-    signed
-        Whether it holds discriminations of either sign.
-    widens
-        Whether it also multiplies the family's own parameter (decisiveness, which multiplies
-        cutpoints and residuals as it does the predictor).
-    """
+    """One part of the predictor on given data."""
 
     name: str
     common: BoundCommon | None
     groups: tuple[BoundGroup, ...]
-    signed: bool = False
-    widens: bool = False
+    signed: bool = False  # whether it holds discriminations of either sign
+    widens: bool = False  # also multiplies the family's own parameter
 
 
 def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
-    """Bind every part of a spec to the cells.
-
-    Raises
-    ------
-    UserError
-        If the data cannot identify a term, naming the part, the term and the way out.
-    """
+    """Bind every part of a spec to the cells, or say which term the data cannot identify."""
     _check_keying(spec, cells.frame)
     _check_anchors(spec, cells.frame)
     parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
@@ -234,10 +179,7 @@ def _bind_group(
 
 
 def _unrepeated(part: str, group: BoundGroup, cells: Cells) -> bool:
-    """Tell whether a term cannot be told from repetition, because nothing was asked twice.
-
-    Where no prompt has two answers, what a single prompt does is what decisiveness leaves open.
-    """
+    """Tell whether a term is what decisiveness leaves open, because nothing was asked twice."""
     return part != "quirk" and group.integrated and bool(cells.answered.max() <= 1)
 
 

@@ -1,0 +1,72 @@
+"""Which answers count: those that are selected, came back, and can be used."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polbayes.data.dataset import ANSWERED
+from polbayes.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+STANCE_POINTS = ("disagree", "neutral", "agree")
+# The squeeze towards the middle by which answers of exactly 0 or 1 get a finite logit:
+# (y (n - 1) + 1/2) / n with n = 1000 (Smithson & Verkuilen 2006 use the sample size as n;
+# a fixed n keeps the data of one model from changing those of another).
+_SQUEEZE = 1000.0
+
+
+def selection(select: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the values to keep, of which a config may give one alone, by variable."""
+    return {
+        str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
+        for name, value in select.items()
+    }
+
+
+def selected(frame: "pd.DataFrame", select: Mapping[str, tuple[Any, ...]]) -> "pd.DataFrame":
+    """Keep the rows with selected values."""
+    for name, values in select.items():
+        known = frame[name].unique().tolist()
+        for value in values:
+            if value not in known:
+                raise unknown("value", value, known, where=f"analysis.select.{name}")
+        frame = frame[frame[name].isin(values)]
+    if frame.empty:
+        raise UserError("analysis.select: the selection leaves no cell of the data.")
+    return frame
+
+
+def came_back(frame: "pd.DataFrame", notes: list[str]) -> "pd.DataFrame":
+    """Leave out, and count, what was not asked yet or failed."""
+    came = frame["status"].isin(ANSWERED)
+    if not came.all():
+        notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
+    return frame[came]
+
+
+def note_unusable(
+    usable: "pd.Series", models: "pd.Series", notes: list[str], *, response: str, why: str
+) -> None:
+    """Count by model the answers that cannot be used, and refuse data without any other."""
+    lost = (~usable).groupby(models).agg(["sum", "mean"])
+    for model, row in lost[lost["sum"] > 0].iterrows():
+        notes.append(f"{model}: {int(row['sum']):,} answers ({row['mean']:.1%}) {why}.")
+    if not usable.any():
+        raise UserError(
+            f"fit: none of the {len(usable):,} answers has a usable {response}; "
+            "measures/validity.csv shows what came back instead."
+        )
+
+
+def rating_points(data: "xr.Dataset") -> tuple[str, ...]:
+    """Return the labels of the points of ratings, from lowest to highest."""
+    return tuple(str(data["rating"].attrs["rating_points"]).split("; "))
+
+
+def squeezed(value: np.ndarray) -> np.ndarray:
+    """Move numbers in [0, 1] off its ends."""
+    return np.asarray((value * (_SQUEEZE - 1) + 0.5) / _SQUEEZE)
