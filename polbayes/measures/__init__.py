@@ -5,7 +5,9 @@ answers it rests on and of those left out, and a note where a number is missing.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.coding.levels import STRONG
 from polbayes.config.schema import FeatureConfig
@@ -28,10 +30,6 @@ from polbayes.measures.registry import compute_all
 from polbayes.measures.stability import stability
 from polbayes.measures.text_features import feature_correlations, wording_features
 from polbayes.measures.validity import validity
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 __all__ = [
     "agreement",
@@ -56,7 +54,7 @@ __all__ = [
 
 
 def measure_all(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     draws: int = 10_000,
     level: float = 0.95,
@@ -65,7 +63,7 @@ def measure_all(
     paraphrase_sets: Mapping[str, Sequence[str]] | None = None,
     reformulation_sets: Mapping[str, Sequence[str]] | None = None,
     features: FeatureConfig | None = None,
-) -> "dict[str, pd.DataFrame]":
+) -> dict[str, pd.DataFrame]:
     """Compute every classical measure that the dataset allows.
 
     Parameters

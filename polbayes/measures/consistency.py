@@ -17,9 +17,11 @@ consistent in paraphrases and never under reversal.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.coding.levels import STRONG, four_levels
 from polbayes.data.dataset import CELL_DIMS, MISSING
@@ -34,10 +36,6 @@ from polbayes.measures.grouping import (
 )
 from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 # What is compared with the original; `reversed` takes negations and opposites together.
 KINDS: Mapping[str, tuple[str, ...]] = {
@@ -96,7 +94,7 @@ class Pairs:
 
 
 def consistency(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     by: Sequence[str] = ("model",),
     measures: Sequence[str] = MEASURES,
@@ -104,7 +102,7 @@ def consistency(
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute polar and paraphrastic consistency, four-level and binary.
 
     Parameters
@@ -144,8 +142,6 @@ def consistency(
         If `by` or `measures` names what is not there, a setting is out of range, the dataset
         is not coded, or has no wording beside an original.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     for name in measures:
         if name not in MEASURES:
@@ -165,7 +161,7 @@ def consistency(
     return pd.DataFrame(rows, columns=[*by, *_COLUMNS])
 
 
-def compare_wordings(data: "xr.Dataset", *, strong: float = STRONG) -> Pairs:
+def compare_wordings(data: xr.Dataset, *, strong: float = STRONG) -> Pairs:
     """Compare every answer with the one that its item's original wording makes expected."""
     levels = four_levels(data, strong=strong)
     levels = levels.broadcast_like(data["status"]).transpose(*CELL_DIMS)
@@ -193,7 +189,7 @@ def compare_wordings(data: "xr.Dataset", *, strong: float = STRONG) -> Pairs:
     )
 
 
-def has_pairs(data: "xr.Dataset") -> bool:
+def has_pairs(data: xr.Dataset) -> bool:
     """Tell whether any item was asked in its original wording and in another one."""
     asked = asked_cells(data, ["item", "variant"])
     is_original = data["kind"].transpose("item", "variant").values == "original"
@@ -202,7 +198,7 @@ def has_pairs(data: "xr.Dataset") -> bool:
 
 
 def _of_kind(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     pairs: Pairs,
     asked: np.ndarray,
     wanted: tuple[tuple[str, ...], tuple[str, ...]],
@@ -264,7 +260,7 @@ def _note(n: int, clusters: int, name: str) -> str:
     return f"only one {name}: no interval" if clusters == 1 else ""
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     if not has_pairs(job.data):
         return {}
     settings: dict[str, Any] = {**job.bootstrap, "strong": job.strong}

@@ -6,9 +6,11 @@ by different language models (Appendix H, Table 6). A difference is of the measu
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.errors import UserError, unknown
 from polbayes.measures.grouping import check_by
@@ -16,10 +18,6 @@ from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.paraphrases import wordings_of_sets
 from polbayes.measures.resampling import Bootstrap, percentile_interval
 from polbayes.measures.sided import SidedCounts, bias_of, count_answers, resample
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 _COLUMNS = (
     "first",
@@ -43,7 +41,7 @@ _Series = tuple[float, np.ndarray, np.ndarray]
 
 
 def bias_difference(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     over: str = "instrument",
     by: Sequence[str] = ("model", "dimension"),
@@ -51,7 +49,7 @@ def bias_difference(
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute differences of bias between the levels of a coordinate.
 
     Returns
@@ -65,8 +63,6 @@ def bias_difference(
         valid and ``n_excluded`` other answers; ``n_undefined``, ``n_undefined_item``;
         ``level``; ``note``.
     """
-    import pandas as pd
-
     check_by(data, [*by, over])
     bootstrap = Bootstrap(draws, level, seed)
     counts = count_answers(data, (*by, over), side_of="item")
@@ -89,15 +85,15 @@ def bias_difference(
 
 
 def reformulation_robustness(
-    first: "xr.Dataset",
-    second: "xr.Dataset",
+    first: xr.Dataset,
+    second: xr.Dataset,
     *,
     by: Sequence[str] = ("model", "kind"),
     names: tuple[str, str] = ("first", "second"),
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compare bias under two sets of reformulations of the same items.
 
     Parameters
@@ -124,8 +120,6 @@ def reformulation_robustness(
     UserError
         If the two have no group in common, a setting is out of range, or one is not coded.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     counts = tuple(count_answers(data, by, side_of="item") for data in (first, second))
     places = [{label: g for g, label in enumerate(c.groups.labels)} for c in counts]
@@ -189,7 +183,7 @@ def _row(
     }
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     tables = {}
     if job.several("instrument"):
         tables["bias_difference_by_instrument"] = bias_difference(job.data, **job.bootstrap)

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED
 from polbayes.errors import UserError, unknown
 from polbayes.instrument.questionnaires import DIMENSIONS
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 TOTAL = "total"
 
@@ -42,13 +40,13 @@ class Groups:
     item_codes: np.ndarray
 
 
-def asked_cells(data: "xr.Dataset", dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
+def asked_cells(data: xr.Dataset, dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
     """Return over `dims` which cells were to be asked, in any run where `run` is not among them."""
     asked = data["status"] != NOT_ASKED
     return asked.any([d for d in CELL_DIMS if d not in dims]).transpose(*dims).to_numpy()
 
 
-def on_cells(data: "xr.Dataset", name: str, dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
+def on_cells(data: xr.Dataset, name: str, dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
     """Return the values of a variable or coordinate, repeated over all cells.
 
     Parameters
@@ -78,7 +76,7 @@ def on_cells(data: "xr.Dataset", name: str, dims: Sequence[str] = CELL_DIMS) -> 
 
 
 def group_cells(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     by: Sequence[str],
     cells: np.ndarray,
     *,
@@ -131,7 +129,7 @@ def group_cells(
     )
 
 
-def cluster_by(data: "xr.Dataset", groups: Groups, name: str) -> Groups:
+def cluster_by(data: xr.Dataset, groups: Groups, name: str) -> Groups:
     """Let something else than items be what is resampled as a whole."""
     values = np.asarray(data[name].values, dtype=str)
     labels, codes = np.unique(values, return_inverse=True)
@@ -139,7 +137,7 @@ def cluster_by(data: "xr.Dataset", groups: Groups, name: str) -> Groups:
     return replace(groups, items=tuple(labels.tolist()), item_codes=item_codes)
 
 
-def check_by(data: "xr.Dataset", by: Sequence[str], dims: Sequence[str] = CELL_DIMS) -> None:
+def check_by(data: xr.Dataset, by: Sequence[str], dims: Sequence[str] = CELL_DIMS) -> None:
     """Refuse a grouping that the dataset cannot give.
 
     Raises
@@ -182,7 +180,7 @@ def sum_by_item(groups: Groups, where: np.ndarray, values: np.ndarray | None = N
     return total.reshape(shape)
 
 
-def _levels(data: "xr.Dataset", name: str) -> tuple[list[Any], np.ndarray]:
+def _levels(data: xr.Dataset, name: str) -> tuple[list[Any], np.ndarray]:
     values = data[name].values
     flat = values.reshape(-1).tolist()
     names = list(dict.fromkeys(flat))
@@ -193,7 +191,7 @@ def _levels(data: "xr.Dataset", name: str) -> tuple[list[Any], np.ndarray]:
     return names, codes.reshape(values.shape)
 
 
-def _spread(data: "xr.Dataset", name: str, codes: np.ndarray, dims: Sequence[str]) -> np.ndarray:
+def _spread(data: xr.Dataset, name: str, codes: np.ndarray, dims: Sequence[str]) -> np.ndarray:
     return on_cells(data.assign_coords(_codes=(data[name].dims, codes)), "_codes", dims)
 
 

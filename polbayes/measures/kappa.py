@@ -15,9 +15,10 @@ Bulletin 76, 378-382.
 """
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError
 from polbayes.measures.resampling import (
@@ -26,9 +27,6 @@ from polbayes.measures.resampling import (
     percentile_interval,
     resample_answers,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _COLUMNS = (
     "first",
@@ -45,8 +43,8 @@ _COLUMNS = (
 
 
 def annotator_agreement(
-    labels: "pd.DataFrame", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
-) -> "pd.DataFrame":
+    labels: pd.DataFrame, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Compute kappa of every two annotators and of all together.
 
     Parameters
@@ -69,8 +67,6 @@ def annotator_agreement(
     UserError
         If there are fewer than two annotators, or a setting is out of range.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     names = [str(c) for c in labels.columns]
     if len(names) < 2:
@@ -126,7 +122,7 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.divide(above, below, out=out, where=np.asarray(below) > 0)
 
 
-def _codes(labels: "pd.DataFrame") -> np.ndarray:
+def _codes(labels: pd.DataFrame) -> np.ndarray:
     """Replace labels with their numbers, -1 where there is none."""
     flat = labels.to_numpy(dtype=object)
     missing = labels.isna().to_numpy()

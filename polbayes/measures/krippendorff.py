@@ -12,9 +12,10 @@ for coding data. Communication Methods and Measures 1, 77-89.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError
 from polbayes.measures.resampling import (
@@ -23,9 +24,6 @@ from polbayes.measures.resampling import (
     percentile_interval,
     resample_answers,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Metric = Literal["nominal", "ordinal"]
 _AT_ONCE = 1_000
@@ -63,16 +61,14 @@ def _squared_differences(totals: np.ndarray, metric: Metric) -> np.ndarray:
 
 
 def alpha_table(
-    labels: "pd.DataFrame",
+    labels: pd.DataFrame,
     *,
     order: Sequence[str] = (),
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute Krippendorff's alpha of all annotators, with intervals from resampling units."""
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     if len(labels.columns) < 2:
         raise UserError("labels: agreement needs the columns of at least two annotators.")

@@ -6,9 +6,11 @@ answers to each side's statements. They differ in what a statement's side is.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import STANCE
 from polbayes.errors import UserError
@@ -28,10 +30,6 @@ from polbayes.measures.resampling import (
     percentile_interval,
     resample_answers,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 SIDES = ("left", "right")
 DISAGREE, NEUTRAL, AGREE = range(3)
@@ -103,7 +101,7 @@ class SidedCounts:
     what: Literal["item", "wording"]
 
 
-def polarity(data: "xr.Dataset") -> "xr.DataArray":
+def polarity(data: xr.Dataset) -> xr.DataArray:
     """Return what agreeing with a wording means for its item."""
     if "direction" in data.coords:
         return (data["keying"] * data["direction"]).transpose("item", "variant")
@@ -118,7 +116,7 @@ def polarity(data: "xr.Dataset") -> "xr.DataArray":
 
 
 def count_answers(
-    data: "xr.Dataset", by: Sequence[str], *, side_of: Literal["item", "wording"]
+    data: xr.Dataset, by: Sequence[str], *, side_of: Literal["item", "wording"]
 ) -> SidedCounts:
     """Count the answers to scored statements by side and stance.
 
@@ -204,7 +202,7 @@ def resample_items(counts: SidedCounts, bootstrap: Bootstrap) -> Iterator[tuple[
 
 def summarise(
     counts: SidedCounts, measures: Sequence[Statistic], bootstrap: Bootstrap
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute measures of every group with both bootstrap intervals.
 
     Returns
@@ -212,8 +210,6 @@ def summarise(
     pandas.DataFrame
         The columns of `polbayes.measures.bias.bias`, one row per group and measure.
     """
-    import pandas as pd
-
     per_group: dict[int, list[dict[str, Any]]] = {}
     for g, by_answer, by_item in resample(counts, bootstrap):
         resampled = (shares(by_answer), shares(by_item))

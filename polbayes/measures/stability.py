@@ -6,19 +6,17 @@ of reversed meaning (negations, opposites) are no paraphrases and do not enter.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
 from polbayes.measures.measure import Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 SAME_MEANING = ("original", "paraphrase")
 FLIP_PERCENT = (5, 10, 25)
@@ -38,13 +36,13 @@ _COLUMNS = (
 
 
 def stability(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     by: Sequence[str] = ("model",),
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute how much answers vary over the wordings of one meaning.
 
     Each quantity is computed for every item within one prefix and run over its wordings
@@ -87,8 +85,6 @@ def stability(
         If the dataset has no `r_plus`, `by` names what is not there or lies along
         ``variant``, or a setting is out of range.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     if "r_plus" not in data:
         raise UserError("the dataset has no 'r_plus'; stability needs option probabilities.")
@@ -202,7 +198,7 @@ def _flags(table: tuple[np.ndarray, np.ndarray], group: int) -> list[dict[str, A
     return rows
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     if not job.probabilities:
         return {}
     return {

@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
@@ -11,9 +14,6 @@ from polbayes.data.provenance import versions
 from polbayes.errors import UserError
 from polbayes.report.coder_errors import coder_warnings
 from polbayes.report.results import Results
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # Where specs are compared on a run's answers, within its folder.
 SPECS_TABLE = Path("comparisons") / "specs.csv"
@@ -101,7 +101,7 @@ def used_by(stages: Mapping[str, Any]) -> dict[str, str]:
     return {f"used by {name}": text for one in used for name, text in one.items()}
 
 
-def _coders(responses: "xr.Dataset") -> dict[str, str]:
+def _coders(responses: xr.Dataset) -> dict[str, str]:
     """Return what coders say of themselves."""
     said = str(responses["coder"].attrs.get("about", "")) if "coder" in responses else ""
     pairs = [line.split(": ", 1) for line in said.splitlines()]
@@ -134,8 +134,6 @@ def _beside(folder: Path, config: RunConfig) -> dict[str, Any]:
 
 
 def _read(path: Path, types: Mapping[str, type] | None = None) -> Any:
-    import pandas as pd
-
     # "null" and "NA" may be names of models; only empty fields are missing.
     return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=types)
 

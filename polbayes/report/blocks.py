@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pandas as pd
+
 from polbayes.report.numbers import ABSENT, chance, count, interval, number
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 MOST_ROWS = 200
@@ -123,7 +124,7 @@ class Section:
     title: str
     reading: tuple[str, ...]
     blocks: tuple[Block, ...]
-    tables: Mapping[str, "pd.DataFrame"] = field(default_factory=dict)
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ def estimate_columns(
 
 
 def grid(
-    table: "pd.DataFrame",
+    table: pd.DataFrame,
     columns: Sequence[Column],
     *,
     caption: str,
@@ -209,7 +210,7 @@ def grid(
     )
 
 
-def overall(table: "pd.DataFrame | None") -> "pd.DataFrame | None":
+def overall(table: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return the rows of the measure ``bias`` itself, or None where there are none."""
     if table is None or "measure" not in table:
         return table
@@ -217,7 +218,7 @@ def overall(table: "pd.DataFrame | None") -> "pd.DataFrame | None":
     return None if rows.empty else rows
 
 
-def level_of(table: "pd.DataFrame | None", default: float = 0.95) -> float:
+def level_of(table: pd.DataFrame | None, default: float = 0.95) -> float:
     """Return the coverage that a classical table states."""
     if table is None or "level" not in table or table["level"].dropna().empty:
         return default

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 # Where ``task=validate_coder`` leaves the errors by side.
 KEYING = Path("validation") / "tables" / "keying.csv"
 _ALL = "cascade"
@@ -10,8 +12,6 @@ _ALL = "cascade"
 
 def coder_warnings(folder: Path, coders: Sequence[str], *, modelled: bool) -> list[str]:
     """Say whether the errors of a run's coders differ between the sides."""
-    import pandas as pd
-
     from polbayes.report.keying_errors import keying_sentences
 
     path = folder / KEYING

@@ -1,14 +1,11 @@
 """A coder's errors by side in words."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.numbers import interval, number
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def keying_sentences(table: "pd.DataFrame") -> list[tuple[str, str]]:
+def keying_sentences(table: pd.DataFrame) -> list[tuple[str, str]]:
     """Say of each coder whether its errors differ by side, and what that does to the bias.
 
     Parameters
@@ -27,7 +24,7 @@ def keying_sentences(table: "pd.DataFrame") -> list[tuple[str, str]]:
     ]
 
 
-def _sentence(rows: "pd.DataFrame") -> str:
+def _sentence(rows: pd.DataFrame) -> str:
     wrong, silent, shift = (
         rows.loc[name] for name in ("error_rate_difference", "not_coded_difference", "bias_shift")
     )
@@ -63,7 +60,7 @@ def _sentence(rows: "pd.DataFrame") -> str:
     )
 
 
-def _more(row: "pd.Series", what: str) -> str:
+def _more(row: pd.Series, what: str) -> str:
     if not _leaves_out_0(row):
         return ""
     more, less = ("right", "left") if row["estimate"] > 0 else ("left", "right")
@@ -73,11 +70,11 @@ def _more(row: "pd.Series", what: str) -> str:
     )
 
 
-def _leaves_out_0(row: "pd.Series") -> bool:
+def _leaves_out_0(row: pd.Series) -> bool:
     return bool(row["lower"] > 0 or row["upper"] < 0)
 
 
-def _with(row: "pd.Series", *, unsigned: bool = False) -> str:
+def _with(row: pd.Series, *, unsigned: bool = False) -> str:
     estimate, lower, upper = row["estimate"], row["lower"], row["upper"]
     if unsigned and estimate < 0:
         estimate, lower, upper = -estimate, -upper, -lower

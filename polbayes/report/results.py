@@ -3,15 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.measures.registry import MEASURES
 from polbayes.report.asked import size
 from polbayes.report.numbers import count
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 VERDICTS = ("good", "caution", "bad", "preview")
 
@@ -142,7 +141,7 @@ class Reported(ABC):
     name: str
     command: str
     created: str
-    tables: "Mapping[str, pd.DataFrame]"
+    tables: Mapping[str, pd.DataFrame]
     level: float = 0.9
     verdict: str = ""
     verdict_sentences: list[str] = field(default_factory=list)
@@ -164,7 +163,7 @@ class Reported(ABC):
         """Whether the report shows estimates that rest on a sampler."""
         return bool(self.verdict)
 
-    def table(self, name: str) -> "pd.DataFrame | None":
+    def table(self, name: str) -> pd.DataFrame | None:
         """Return the table of that name, or None where it is absent or empty."""
         table = self.tables.get(name)
         return None if table is None or table.empty else table
@@ -195,7 +194,7 @@ class Results(Reported):
         If the verdict or level is out of range or a table lacks a column.
     """
 
-    responses: "xr.Dataset"
+    responses: xr.Dataset
     equation: str = ""
     priors: list[str] = field(default_factory=list)
     citations: list[str] = field(default_factory=list)

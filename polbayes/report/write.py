@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
 from polbayes.data.spreadsheets import defused_value
 from polbayes.errors import UserError
 from polbayes.report.blocks import Section
@@ -15,7 +18,6 @@ from polbayes.report.page import Front, front_of, pictures, render_page, section
 from polbayes.report.results import POSTERIOR, Results
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 PAGE = "index.html"
@@ -52,7 +54,7 @@ def write_report(results: Results, folder: Path) -> Path:
 def write_page(
     front: Front,
     present: Sequence[Section],
-    tables: "Mapping[str, pd.DataFrame]",
+    tables: Mapping[str, pd.DataFrame],
     folder: Path,
     *,
     also: Callable[[Path], object] | None = None,
@@ -97,7 +99,7 @@ def _check_replaceable(target: Path) -> None:
 
 
 def _build(
-    front: Front, present: Sequence[Section], tables: "Mapping[str, pd.DataFrame]", folder: Path
+    front: Front, present: Sequence[Section], tables: Mapping[str, pd.DataFrame], folder: Path
 ) -> None:
     every = dict(tables)
     for section in present:
@@ -121,10 +123,8 @@ def _mark_unusable(figure: "Figure") -> None:
     stamp(figure, NOT_TO_BE_USED)
 
 
-def _write_table(table: "pd.DataFrame", path: Path, *, verdict: str | None) -> None:
+def _write_table(table: pd.DataFrame, path: Path, *, verdict: str | None) -> None:
     """Write one CSV; estimates carry the verdict, so that it travels with them."""
-    from pandas.api.types import is_numeric_dtype
-
     safe = table.copy()
     for column in safe.columns:
         if not is_numeric_dtype(safe[column]):

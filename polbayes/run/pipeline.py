@@ -3,15 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import pandas as pd
 
 from polbayes.config.registry import Registry
 from polbayes.config.schema import RunConfig
 from polbayes.data.files import write_text
 from polbayes.run.manifest import Manifest
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 P = TypeVar("P")
 
@@ -90,7 +89,7 @@ def pipeline_of(config: RunConfig) -> Pipeline[Any]:
     return PIPELINES[kind if kind in PIPELINES else "questionnaire"]
 
 
-def write_tables(tables: "Mapping[str, pd.DataFrame]", folder: Path) -> list[str]:
+def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[str]:
     """Write the tables of a stage, and remove those that an earlier analysis left.
 
     Parameters

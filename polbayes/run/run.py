@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 import yaml
 
 from polbayes.config.registry import added
@@ -28,8 +29,6 @@ from polbayes.run.pipeline import Job, Pipeline, Stage, pipeline_of, write_table
 from polbayes.run.plan import Plan, dry_run, plan
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from polbayes.fit.mixed.spec import MixedSpec
     from polbayes.fit.sampling.draws_cache import DrawsCache
     from polbayes.fit.spec.spec import Spec
@@ -298,7 +297,7 @@ def _code(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     coding, read = job.plan.config.coding, Counter[str]()
     coders = open_coders(coding.coders, models=coding.models, journal_dir=job.folder / CODING)
 
-    def coded() -> "Iterator[xr.Dataset]":
+    def coded() -> Iterator[xr.Dataset]:
         for data in portions(job.folder, cells=_PORTION):
             done = code_with(data, coders)
             read.update(decided(done))
@@ -345,7 +344,7 @@ def _fit(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
 def fit_into(
     folder: Path,
     spec: "Spec | MixedSpec",
-    data: "xr.Dataset",
+    data: xr.Dataset,
     config: RunConfig,
     *,
     cache: "DrawsCache | None" = None,
@@ -434,7 +433,7 @@ PIPELINE = Pipeline(
 )
 
 
-def load_run(folder: str | Path) -> tuple["xr.Dataset", "xr.Dataset"]:
+def load_run(folder: str | Path) -> tuple[xr.Dataset, xr.Dataset]:
     """Load the responses and the posterior of a finished run.
 
     Parameters

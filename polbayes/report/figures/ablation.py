@@ -1,9 +1,11 @@
 """What becomes of consistency and position when a design is answered or read otherwise."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import draw_intervals, say_missing
 from polbayes.report.figures.style import (
@@ -18,15 +20,10 @@ from polbayes.report.figures.style import (
     row_names,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _ACROSS = 2
 
 
-def plot_settings(table: "pd.DataFrame", *, measure: str = "consistent_4") -> "Figure":
+def plot_settings(table: pd.DataFrame, *, measure: str = "consistent_4") -> Figure:
     """Draw a share for every decoding and list of coders, one axes a model."""
     rows = table[table["measure"] == measure]
     decodings, coders, models = (_levels(rows, name) for name in ("decoding", "coder", "model"))
@@ -51,9 +48,7 @@ def plot_settings(table: "pd.DataFrame", *, measure: str = "consistent_4") -> "F
     return figure
 
 
-def _draw(
-    axes: "Axes", rows: "pd.DataFrame", decodings: Sequence[str], coders: Sequence[str]
-) -> None:
+def _draw(axes: Axes, rows: pd.DataFrame, decodings: Sequence[str], coders: Sequence[str]) -> None:
     known = np.zeros(len(decodings), dtype=bool)
     for k, coder in enumerate(coders):
         own = rows[rows["coder"] == coder].set_index("decoding").reindex(list(decodings))
@@ -69,7 +64,7 @@ def _draw(
     axes.tick_params(axis="y", length=0)
 
 
-def plot_positions(table: "pd.DataFrame") -> "Figure":
+def plot_positions(table: pd.DataFrame) -> Figure:
     """Draw where the original wordings put each model, by decoding (colour) and coder (marker)."""
     own = table[(table["kind"] == "original") & table["measure"].isin(("economic", "social"))]
     keys = ["decoding", "coder", "model"]
@@ -93,7 +88,7 @@ def plot_positions(table: "pd.DataFrame") -> "Figure":
 
 
 def _compass(
-    axes: "Axes", rows: "pd.DataFrame", decodings: Sequence[str], coders: Sequence[str]
+    axes: Axes, rows: pd.DataFrame, decodings: Sequence[str], coders: Sequence[str]
 ) -> None:
     axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
     axes.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
@@ -115,7 +110,7 @@ def _compass(
             )
 
 
-def plot_lexicon_sizes(table: "pd.DataFrame", *, panels: Sequence[tuple[str, str]]) -> "Figure":
+def plot_lexicon_sizes(table: pd.DataFrame, *, panels: Sequence[tuple[str, str]]) -> Figure:
     """Draw shares against the number of options of a stance, one line a model."""
     models = _levels(table, "model")
     with neutral_style():
@@ -135,7 +130,7 @@ def plot_lexicon_sizes(table: "pd.DataFrame", *, panels: Sequence[tuple[str, str
     return figure
 
 
-def _line(axes: "Axes", rows: "pd.DataFrame", model: str, k: int) -> None:
+def _line(axes: Axes, rows: pd.DataFrame, model: str, k: int) -> None:
     colour = SERIES[k % len(SERIES)]
     first = rows[rows["composition"] == 0]
     x, y, low, high = (
@@ -156,5 +151,5 @@ def _line(axes: "Axes", rows: "pd.DataFrame", model: str, k: int) -> None:
     )
 
 
-def _levels(table: "pd.DataFrame", name: str) -> list[str]:
+def _levels(table: pd.DataFrame, name: str) -> list[str]:
     return list(dict.fromkeys(table[name].astype(str)))

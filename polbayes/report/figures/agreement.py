@@ -1,8 +1,8 @@
 """Agreement with statements keyed to the left and to the right, per model."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import draw_intervals
 from polbayes.report.figures.style import (
@@ -15,12 +15,8 @@ from polbayes.report.figures.style import (
     rule,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
-
-def plot_agreement(agreement: "pd.DataFrame") -> "Figure":
+def plot_agreement(agreement: pd.DataFrame) -> Figure:
     """Draw the share of agreeing answers by keying, models in the order of the table."""
     models = list(dict.fromkeys(agreement["model"].astype(str)))
     series = (

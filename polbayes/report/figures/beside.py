@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import draw_intervals, draw_lines, say_missing
 from polbayes.report.figures.style import (
@@ -16,11 +18,6 @@ from polbayes.report.figures.style import (
     row_names,
     rule,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 HERE, THERE = "this run", "published"
 
@@ -39,7 +36,7 @@ class Beside:
     """
 
     title: str
-    rows: "pd.DataFrame"
+    rows: pd.DataFrame
 
 
 def plot_beside(
@@ -48,7 +45,7 @@ def plot_beside(
     label: str,
     centre: float | None = 0.0,
     limits: tuple[float, float] | None = None,
-) -> "Figure":
+) -> Figure:
     """Draw estimates with intervals, and published ones as open diamonds.
 
     Parameters
@@ -84,7 +81,7 @@ def plot_beside(
     return figure
 
 
-def _draw(axes: "Axes", rows: "pd.DataFrame") -> None:
+def _draw(axes: Axes, rows: pd.DataFrame) -> None:
     at = np.arange(len(rows), dtype=float)
     own = np.isfinite(rows["estimate"].to_numpy(dtype=float))
     known = np.isfinite(rows["published"].to_numpy(dtype=float))

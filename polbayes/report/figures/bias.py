@@ -1,8 +1,9 @@
 """The bias measure of each model: posterior and classical estimate side by side."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import ascending, draw_intervals, draw_lines, say_missing
 from polbayes.report.figures.ranks import complete
@@ -19,13 +20,8 @@ from polbayes.report.figures.style import (
     sides,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def plot_bias(posterior: "pd.DataFrame | None", classical: "pd.DataFrame | None") -> "Figure":
+def plot_bias(posterior: pd.DataFrame | None, classical: pd.DataFrame | None) -> Figure:
     """Draw the bias on [-1, 1] by dimension, models in one order in all panels."""
     given = [table for table in (posterior, classical) if table is not None]
     dimensions = dimensions_of([d for table in given for d in table["dimension"]])
@@ -46,7 +42,7 @@ def plot_bias(posterior: "pd.DataFrame | None", classical: "pd.DataFrame | None"
     return figure
 
 
-def _order(tables: list["pd.DataFrame"], dimensions: list[str]) -> list[str]:
+def _order(tables: list[pd.DataFrame], dimensions: list[str]) -> list[str]:
     first = tables[0]
     rows = ascending(first[first["dimension"] == dimensions[-1]])
     every = [str(m) for table in tables for m in table["model"]]
@@ -54,9 +50,9 @@ def _order(tables: list["pd.DataFrame"], dimensions: list[str]) -> list[str]:
 
 
 def _draw(
-    axes: "Axes",
-    posterior: "pd.DataFrame | None",
-    classical: "pd.DataFrame | None",
+    axes: Axes,
+    posterior: pd.DataFrame | None,
+    classical: pd.DataFrame | None,
     dimension: str,
     models: list[str],
 ) -> None:
@@ -86,6 +82,6 @@ def _draw(
         say_missing(axes, float(y))
 
 
-def _rows(table: "pd.DataFrame", dimension: str, models: list[str]) -> "pd.DataFrame":
+def _rows(table: pd.DataFrame, dimension: str, models: list[str]) -> pd.DataFrame:
     rows = table[table["dimension"] == dimension]
     return rows.drop_duplicates("model").set_index("model").reindex(models)

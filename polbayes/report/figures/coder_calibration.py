@@ -1,8 +1,9 @@
 """Reliability diagrams: how often coders are right beside how sure they are."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.style import (
     FAINT,
@@ -13,15 +14,10 @@ from polbayes.report.figures.style import (
     new_figure,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _ACROSS = 3
 
 
-def plot_coder_calibration(curve: "pd.DataFrame") -> "Figure":
+def plot_coder_calibration(curve: pd.DataFrame) -> Figure:
     """Draw a calibration curve per coder."""
     coders = list(dict.fromkeys(curve["coder"].astype(str)))
     across = min(len(coders), _ACROSS)
@@ -39,7 +35,7 @@ def plot_coder_calibration(curve: "pd.DataFrame") -> "Figure":
     return figure
 
 
-def _draw(axes: "Axes", rows: "pd.DataFrame") -> None:
+def _draw(axes: Axes, rows: pd.DataFrame) -> None:
     x, y, low, high, n = (
         rows[c].to_numpy(dtype=float) for c in ("confidence", "estimate", "lower", "upper", "n")
     )

@@ -1,17 +1,14 @@
 """Confusion of a coder: shares of each label that were coded as each class."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
 from polbayes.report.figures.style import CHANCE, label, neutral_style, new_figure
 from polbayes.report.numbers import count
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
-
-def plot_coder_confusion(counts: "pd.DataFrame", *, coder: str) -> "Figure":
+def plot_coder_confusion(counts: pd.DataFrame, *, coder: str) -> Figure:
     """Draw a confusion matrix, coloured by the shares of a row and with its counts."""
     totals = counts.sum(axis=1)
     shares = counts.div(totals.where(totals > 0), axis=0)

@@ -1,8 +1,8 @@
 """Macro F1 and the share kept as the confidence asked for rises, per coder."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.style import (
     MARKERS,
@@ -14,14 +14,10 @@ from polbayes.report.figures.style import (
     new_figure,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
 PANELS = {"macro_f1": "Macro F1 of the answers kept", "share_kept": "Share of the answers kept"}
 
 
-def plot_coder_thresholds(thresholds: "pd.DataFrame") -> "Figure":
+def plot_coder_thresholds(thresholds: pd.DataFrame) -> Figure:
     """Draw what dropping unsure answers gains and costs (Faulborn et al. 2025, Figure 3).
 
     Parameters

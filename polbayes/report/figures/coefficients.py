@@ -1,17 +1,14 @@
 """The coefficients of a mixed model."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.style import SERIES, label
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def plot_coefficients(coefficients: "pd.DataFrame", *, by: str | None) -> "Figure":
+def plot_coefficients(coefficients: pd.DataFrame, *, by: str | None) -> Figure:
     """Draw coefficients with their intervals on one scale.
 
     Parameters
@@ -39,5 +36,5 @@ def plot_coefficients(coefficients: "pd.DataFrame", *, by: str | None) -> "Figur
     return plot_forest(panels, centre=0.0, dress=_named)
 
 
-def _named(axes: "Axes") -> None:
+def _named(axes: Axes) -> None:
     axes.set_xlabel("coefficient (0 = no effect)")

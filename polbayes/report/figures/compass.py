@@ -1,8 +1,10 @@
 """Where each wording's answers put a model on the Political Compass."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.style import (
     FAINT,
@@ -15,12 +17,6 @@ from polbayes.report.figures.style import (
     new_figure,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 MOST_ACROSS = 4
 # Kind of answers: name, colour, marker, hollow.
 ANSWERS = {
@@ -32,7 +28,7 @@ ANSWERS = {
 }
 
 
-def plot_compass(positions: "pd.DataFrame") -> "Figure":
+def plot_compass(positions: pd.DataFrame) -> Figure:
     """Draw one small compass for each model, in the order of the table."""
     models = list(dict.fromkeys(positions["model"].astype(str)))
     across = min(len(models), MOST_ACROSS)
@@ -56,7 +52,7 @@ def plot_compass(positions: "pd.DataFrame") -> "Figure":
     return figure
 
 
-def _draw(axes: "Axes", rows: "pd.DataFrame") -> None:
+def _draw(axes: Axes, rows: pd.DataFrame) -> None:
     axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
     axes.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
     axes.grid(color=PALE, linewidth=0.5)
@@ -88,7 +84,7 @@ def _draw(axes: "Axes", rows: "pd.DataFrame") -> None:
             )
 
 
-def _legend(figure: "Figure") -> "tuple[list[Artist], list[str]]":
+def _legend(figure: Figure) -> tuple[list[Artist], list[str]]:
     found: dict[str, Artist] = {}
     for axes in figure.axes:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):

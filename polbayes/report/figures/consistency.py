@@ -1,8 +1,9 @@
 """Consistency of the answers across wordings of one item, per model."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import draw_intervals, say_missing
 from polbayes.report.figures.style import (
@@ -13,11 +14,6 @@ from polbayes.report.figures.style import (
     new_figure,
     row_names,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PANELS = {
     "reversed": "Polar: negations and opposites",
@@ -30,7 +26,7 @@ _SERIES = {
 }
 
 
-def plot_consistency(consistency: "pd.DataFrame") -> "Figure":
+def plot_consistency(consistency: pd.DataFrame) -> Figure:
     """Draw the shares of answers that are as expected, models in the order of the table."""
     models = list(dict.fromkeys(consistency["model"].astype(str)))
     kinds = [kind for kind in PANELS if (consistency["kind"] == kind).any()]
@@ -51,7 +47,7 @@ def plot_consistency(consistency: "pd.DataFrame") -> "Figure":
     return figure
 
 
-def _draw(axes: "Axes", table: "pd.DataFrame", models: list[str]) -> None:
+def _draw(axes: Axes, table: pd.DataFrame, models: list[str]) -> None:
     known = np.zeros(len(models), dtype=bool)
     for measure, (name, colour, marker, hollow, shift) in _SERIES.items():
         rows = table[table["measure"] == measure].astype({"model": str})

@@ -1,6 +1,9 @@
 """How the precision grows with the number of questions."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from polbayes.report.figures.style import (
     FAINT,
@@ -14,18 +17,11 @@ from polbayes.report.figures.style import (
 )
 from polbayes.report.numbers import count
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 NUMBERS = ("items", "wordings", "prefixes", "runs")
 
 
-def plot_d_study(designs: "pd.DataFrame", *, title: str) -> "Figure":
+def plot_d_study(designs: pd.DataFrame, *, title: str) -> Figure:
     """Draw precision against the number of questions, one line for each way to ask more."""
-    from matplotlib.ticker import LogLocator, NullLocator
-
     with neutral_style():
         figure = new_figure(0.75 * WIDTH, 3.6)
         axes = figure.subplots()
@@ -42,7 +38,7 @@ def plot_d_study(designs: "pd.DataFrame", *, title: str) -> "Figure":
     return figure
 
 
-def one_at_a_time(designs: "pd.DataFrame", name: str) -> "pd.DataFrame":
+def one_at_a_time(designs: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the designs that differ from the run's in one number at most, in its order."""
     (own,) = designs[designs["own"]][list(NUMBERS)].to_dict(orient="records")
     same = [designs[other] == own[other] for other in NUMBERS if other != name]
@@ -50,7 +46,7 @@ def one_at_a_time(designs: "pd.DataFrame", name: str) -> "pd.DataFrame":
     return rows.sort_values(name, kind="stable")
 
 
-def _draw(axes: "Axes", designs: "pd.DataFrame") -> None:
+def _draw(axes: Axes, designs: pd.DataFrame) -> None:
     measure, wanted = str(designs["measure"].iloc[0]), float(designs["wanted"].iloc[0])
     axes.axhline(wanted, color=INK, linewidth=0.9, linestyle="--", label="wanted")
     for k, name in enumerate(NUMBERS):

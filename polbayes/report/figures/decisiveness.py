@@ -1,14 +1,12 @@
 """How decided each model is."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MEASURES = {
     "decisiveness": "Decisiveness",
@@ -16,7 +14,7 @@ MEASURES = {
 }
 
 
-def plot_decisiveness(table: "pd.DataFrame", *, measure: str) -> "Figure":
+def plot_decisiveness(table: pd.DataFrame, *, measure: str) -> Figure:
     """Draw a measure of decisiveness, the most decided model at the top."""
     rows = descending(table[table["measure"] == measure])
     panel = Panel(MEASURES[measure], rows, SERIES[0], "o")
@@ -25,13 +23,11 @@ def plot_decisiveness(table: "pd.DataFrame", *, measure: str) -> "Figure":
     )
 
 
-def _probability(axes: "Axes") -> None:
+def _probability(axes: Axes) -> None:
     axes.set(xlim=(0, 1), xlabel="probability")
 
 
-def _logarithmic(axes: "Axes") -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
+def _logarithmic(axes: Axes) -> None:
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))

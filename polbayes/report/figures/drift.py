@@ -1,17 +1,14 @@
 """How far models have moved between two snapshots."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.style import SERIES
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def plot_drift(drift: "pd.DataFrame") -> "Figure":
+def plot_drift(drift: pd.DataFrame) -> Figure:
     """Draw the differences of theta between snapshots with their intervals."""
     panels = [
         Panel(
@@ -24,5 +21,5 @@ def plot_drift(drift: "pd.DataFrame") -> "Figure":
     return plot_forest(panels, centre=0.0, dress=_named)
 
 
-def _named(axes: "Axes") -> None:
+def _named(axes: Axes) -> None:
     axes.set_xlabel("moved left (negative) or right")

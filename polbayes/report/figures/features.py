@@ -1,22 +1,18 @@
 """How text features of wordings go together, as a heat map."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
 from polbayes.report.figures.style import neutral_style, new_figure
 from polbayes.report.numbers import number
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
 # Neither the colours of left and right nor those of agreeing.
 _TOGETHER = "PRGn"
 
 
-def plot_feature_correlations(correlations: "pd.DataFrame") -> "Figure":
+def plot_feature_correlations(correlations: pd.DataFrame) -> Figure:
     """Draw correlations; in bold where the interval over items leaves out 0.
 
     Parameters
@@ -24,8 +20,6 @@ def plot_feature_correlations(correlations: "pd.DataFrame") -> "Figure":
     correlations
         Columns ``first, second, estimate, lower_item, upper_item``, one row a pair.
     """
-    import pandas as pd
-
     names = list(dict.fromkeys([*correlations["first"], *correlations["second"]]))
     values = pd.DataFrame(np.nan, index=names, columns=names)
     strong = pd.DataFrame(False, index=names, columns=names)

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.style import (
     FAINT,
@@ -17,11 +19,6 @@ from polbayes.report.figures.style import (
     row_names,
     rule,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -40,17 +37,17 @@ class Panel:
     """
 
     title: str
-    rows: "pd.DataFrame"
+    rows: pd.DataFrame
     colour: str = INK
     marker: str = "o"
 
 
-def ascending(rows: "pd.DataFrame") -> "pd.DataFrame":
+def ascending(rows: pd.DataFrame) -> pd.DataFrame:
     """Sort by estimate, the lowest (furthest left) first and missing ones last."""
     return rows.sort_values("estimate", kind="stable", na_position="last")
 
 
-def descending(rows: "pd.DataFrame") -> "pd.DataFrame":
+def descending(rows: pd.DataFrame) -> pd.DataFrame:
     """Sort by estimate, the highest first and missing ones last."""
     return rows.sort_values("estimate", ascending=False, kind="stable", na_position="last")
 
@@ -59,8 +56,8 @@ def plot_forest(
     panels: Sequence[Panel],
     *,
     centre: float | None,
-    dress: Callable[["Axes"], object],
-) -> "Figure":
+    dress: Callable[[Axes], object],
+) -> Figure:
     """Draw panels of estimates with intervals on one common scale.
 
     Parameters
@@ -102,7 +99,7 @@ def _width(panels: Sequence[Panel], across: int) -> float:
     return max(WIDTH if across > 1 else 0.72 * WIDTH, across * (3.0 + 0.075 * longest))
 
 
-def draw_rows(axes: "Axes", panel: Panel) -> None:
+def draw_rows(axes: Axes, panel: Panel) -> None:
     """Draw one panel's rows from top to bottom; a missing estimate is said in words."""
     rows = panel.rows
     at = np.arange(len(rows))
@@ -116,7 +113,7 @@ def draw_rows(axes: "Axes", panel: Panel) -> None:
     row_names(axes, rows["model"].astype(str).tolist())
 
 
-def say_missing(axes: "Axes", y: float) -> None:
+def say_missing(axes: Axes, y: float) -> None:
     """Write that a row has no estimate."""
     axes.text(
         0.5,
@@ -133,9 +130,9 @@ def say_missing(axes: "Axes", y: float) -> None:
 
 
 def draw_intervals(
-    axes: "Axes",
-    rows: "pd.DataFrame",
-    at: "np.ndarray",
+    axes: Axes,
+    rows: pd.DataFrame,
+    at: np.ndarray,
     *,
     colour: str,
     marker: str,
@@ -159,9 +156,9 @@ def draw_intervals(
 
 
 def draw_lines(
-    axes: "Axes",
-    rows: "pd.DataFrame",
-    at: "np.ndarray",
+    axes: Axes,
+    rows: pd.DataFrame,
+    at: np.ndarray,
     *,
     colour: str,
     bounds: tuple[str, str] = ("lower", "upper"),

@@ -1,9 +1,12 @@
 """Where the statements stand, and how well they tell models apart."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
 
 from polbayes.report.figures.style import (
     COLOUR,
@@ -19,15 +22,10 @@ from polbayes.report.figures.style import (
     wrapped,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _DIRECTION = {"left": "<", "-1": "<", "right": ">", "1": ">", "+1": ">"}
 
 
-def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figure":
+def plot_items(items: pd.DataFrame, *, statements: Mapping[str, str]) -> Figure:
     """Draw difficulty, and discrimination where it was estimated, with the statements."""
     groups = {
         dimension: items[items["dimension"] == dimension].sort_values(
@@ -62,12 +60,12 @@ def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figu
     return figure
 
 
-def signed(items: "pd.DataFrame") -> bool:
+def signed(items: pd.DataFrame) -> bool:
     """Tell whether discriminations may have either sign; then there is a probability of one."""
     return "discrimination_p_positive" in items
 
 
-def _reach(items: "pd.DataFrame", quantity: str) -> tuple[float, float]:
+def _reach(items: pd.DataFrame, quantity: str) -> tuple[float, float]:
     """Return limits that take in all intervals; for discrimination on a log scale."""
     ends = items[[quantity, f"{quantity}_lower", f"{quantity}_upper"]].to_numpy(dtype=float)
     known = ends[np.isfinite(ends)]
@@ -76,7 +74,7 @@ def _reach(items: "pd.DataFrame", quantity: str) -> tuple[float, float]:
     return known.min(initial=-0.5) - 0.2, known.max(initial=0.5) + 0.2
 
 
-def _draw(axes: "Axes", rows: "pd.DataFrame", quantity: str, colour: str, *, factor: bool) -> None:
+def _draw(axes: Axes, rows: pd.DataFrame, quantity: str, colour: str, *, factor: bool) -> None:
     if factor:
         _log_scale(axes)
     at = np.arange(len(rows))
@@ -96,9 +94,7 @@ def _draw(axes: "Axes", rows: "pd.DataFrame", quantity: str, colour: str, *, fac
         sides(axes, "drawn to the right", "drawn to the left")
 
 
-def _log_scale(axes: "Axes") -> None:
-    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
-
+def _log_scale(axes: Axes) -> None:
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator([0.1, 0.2, 0.5, 1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(ScalarFormatter())
@@ -111,7 +107,7 @@ def _marker(direction: object) -> str:
     return _DIRECTION.get(str(direction).removesuffix(".0"), "o")
 
 
-def _name_items(axes: "Axes", rows: "pd.DataFrame", statements: Mapping[str, str]) -> None:
+def _name_items(axes: Axes, rows: pd.DataFrame, statements: Mapping[str, str]) -> None:
     names = [
         wrapped(f"{item}: {statements[item]}" if item in statements else item, width=56, lines=2)
         for item in rows["item"].astype(str)

@@ -1,6 +1,8 @@
 """How surely models are put in order, by numbers of judges and scenarios."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from polbayes.report.figures.style import (
     FAINT,
@@ -13,15 +15,9 @@ from polbayes.report.figures.style import (
     new_figure,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
-
-def plot_judge_d_study(designs: "pd.DataFrame") -> "Figure":
+def plot_judge_d_study(designs: pd.DataFrame) -> Figure:
     """Draw the probability of the right order of two models, one line a number of judges."""
-    from matplotlib.ticker import NullLocator
-
     with neutral_style():
         figure = new_figure(0.75 * WIDTH, 3.6)
         axes = figure.subplots()

@@ -1,14 +1,12 @@
 """What judges do to ratings, one panel an effect."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import Panel, draw_rows
 from polbayes.report.figures.style import WIDTH, neutral_style, new_figure, rule
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 TITLES: Mapping[str, str] = {
     "severity": "Severity, points",
@@ -20,7 +18,7 @@ TITLES: Mapping[str, str] = {
 }
 
 
-def plot_judge_effects(effects: "pd.DataFrame") -> "Figure":
+def plot_judge_effects(effects: pd.DataFrame) -> Figure:
     """Draw the effects of judges with intervals."""
     there = [effect for effect in TITLES if (effects["effect"] == effect).any()]
     down = -(-len(there) // 2)

@@ -1,20 +1,16 @@
 """What each judge adds to each value, as a heat map."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.instrument.values import VALUES, WEIGHTS
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat
 from polbayes.report.figures.style import DISAGREE_AGREE, neutral_style, new_figure
 from polbayes.report.numbers import number
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
-
-def plot_judge_shifts(table: "pd.DataFrame") -> "Figure":
+def plot_judge_shifts(table: pd.DataFrame) -> Figure:
     """Draw shifts by value and judge."""
     order = sorted(VALUES, key=lambda value: WEIGHTS[value] < 0)
     wide = table.pivot(index="value", columns="judge", values="estimate")

@@ -1,16 +1,13 @@
 """The models in order of their leaning, one panel per dimension."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import Panel, ascending, plot_forest
 from polbayes.report.figures.style import COLOUR, INK, MARKER, dimensions_of, in_full, sides
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
-
-def plot_leaning_forest(theta: "pd.DataFrame") -> "Figure":
+def plot_leaning_forest(theta: pd.DataFrame) -> Figure:
     """Draw the latent leanings with intervals, the furthest left at the top of each panel."""
     panels = [
         Panel(

@@ -1,25 +1,23 @@
 """One heat map per dimension, abreast where they fit and one below the other elsewhere."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
 from polbayes.report.figures.style import WIDTH, in_full, neutral_style, new_figure
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 def plot_matrices(
-    matrices: Mapping[str, "pd.DataFrame"],
+    matrices: Mapping[str, pd.DataFrame],
     *,
     palette: str,
     limits: tuple[float, float],
     write: Callable[[float], str],
-    dress: Callable[["Axes"], object],
-) -> "Figure":
+    dress: Callable[[Axes], object],
+) -> Figure:
     """Draw one matrix per dimension.
 
     Parameters

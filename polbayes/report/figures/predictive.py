@@ -1,9 +1,12 @@
 """Observed shares of agreement against those that the fitted model would give."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from polbayes.report.figures.style import (
     FAINT,
@@ -14,11 +17,6 @@ from polbayes.report.figures.style import (
     new_figure,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 PANELS: Mapping[str, str] = {
     "agreement_by_keying": "Model and side\nof the statement",
     "agreement_by_prefix": "Model and prefix",
@@ -28,7 +26,7 @@ INSIDE, OUTSIDE = SERIES[0], SERIES[1]
 _FEW = 40
 
 
-def plot_predictive(predictive: "pd.DataFrame", *, what: str) -> "Figure":
+def plot_predictive(predictive: pd.DataFrame, *, what: str) -> Figure:
     """Draw observed against predicted agreement, a panel for each way of grouping answers."""
     present = [name for name in PANELS if (predictive["statistic"] == name).any()]
     with neutral_style():
@@ -43,7 +41,7 @@ def plot_predictive(predictive: "pd.DataFrame", *, what: str) -> "Figure":
     return figure
 
 
-def _panel(axes: "Axes", rows: "pd.DataFrame") -> None:
+def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.9, zorder=1)
     inside = rows["observed"].between(rows["lower"], rows["upper"])
     small = len(rows) > _FEW
@@ -72,9 +70,7 @@ def _panel(axes: "Axes", rows: "pd.DataFrame") -> None:
     axes.set_axisbelow(True)
 
 
-def _legend(figure: "Figure") -> None:
-    from matplotlib.lines import Line2D
-
+def _legend(figure: Figure) -> None:
     handles = [
         Line2D([], [], color=colour, marker=marker, label=name)
         for colour, marker, name in (

@@ -1,18 +1,16 @@
 """How far prefixes move the bias of each model."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES, label
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def plot_prefix_shift(shifts: "pd.DataFrame", *, prefixes: Sequence[str]) -> "Figure":
+def plot_prefix_shift(shifts: pd.DataFrame, *, prefixes: Sequence[str]) -> Figure:
     """Draw the mean absolute shift, and how far the other prefixes are from some."""
     mean = shifts[shifts["measure"] == "mean_absolute_shift"]
     panels = []
@@ -30,5 +28,5 @@ def plot_prefix_shift(shifts: "pd.DataFrame", *, prefixes: Sequence[str]) -> "Fi
     return plot_forest(panels, centre=0.0, dress=_dress)
 
 
-def _dress(axes: "Axes") -> None:
+def _dress(axes: Axes) -> None:
     axes.set_xlabel("bias (scale from −1 to 1)")

@@ -1,17 +1,15 @@
 """The probability of every rank, a heat map per dimension."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.matrices import plot_matrices
 from polbayes.report.figures.style import CHANCE, dimensions_of
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
-
-def plot_ranks(ranks: "pd.DataFrame", *, order: Mapping[str, Sequence[str]]) -> "Figure":
+def plot_ranks(ranks: pd.DataFrame, *, order: Mapping[str, Sequence[str]]) -> Figure:
     """Draw the probability that a model has a rank, rank 1 being furthest left."""
     matrices = {}
     for dimension in dimensions_of(ranks["dimension"].tolist()):

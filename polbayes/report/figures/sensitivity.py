@@ -1,14 +1,11 @@
 """How much the answers of each model depend on how it is asked."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES, label
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 EFFECTS = {
     "wording": "Wording of the statement",
@@ -18,7 +15,7 @@ EFFECTS = {
 }
 
 
-def plot_sensitivity(sensitivity: "pd.DataFrame") -> "Figure":
+def plot_sensitivity(sensitivity: pd.DataFrame) -> Figure:
     """Draw the scales of the effects of asking, the most sensitive model at the top."""
     present = list(dict.fromkeys(sensitivity["effect"]))
     effects = [e for e in EFFECTS if e in present] + [e for e in present if e not in EFFECTS]
@@ -35,6 +32,6 @@ def plot_sensitivity(sensitivity: "pd.DataFrame") -> "Figure":
     return plot_forest(panels, centre=None, dress=lambda axes: _from_zero(axes, reach))
 
 
-def _from_zero(axes: "Axes", reach: float) -> None:
+def _from_zero(axes: Axes, reach: float) -> None:
     axes.set_xlim(0, 1.05 * reach if reach > 0 else 1.0)
     axes.set_xlabel("standard deviation (0 = no effect)")

@@ -1,9 +1,11 @@
 """Measures by stage, a line a model."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.style import (
     FAINT,
@@ -16,19 +18,14 @@ from polbayes.report.figures.style import (
     new_figure,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 def plot_stage_curves(
-    panels: Mapping[str, "pd.DataFrame"],
+    panels: Mapping[str, pd.DataFrame],
     *,
     stages: Sequence[str],
     names: Sequence[str],
     joined: Sequence[str],
-) -> "Figure":
+) -> Figure:
     """Draw estimates with intervals over the stages."""
     models = list(dict.fromkeys(m for table in panels.values() for m in table["model"]))
     with neutral_style():
@@ -55,7 +52,7 @@ def plot_stage_curves(
     return figure
 
 
-def _draw(axes: "Axes", rows: "pd.DataFrame", k: int, n: int, joined: Sequence[bool]) -> None:
+def _draw(axes: Axes, rows: pd.DataFrame, k: int, n: int, joined: Sequence[bool]) -> None:
     """Draw one model, a little beside the others so that intervals can be told apart."""
     at = np.arange(len(rows)) + (k - (n - 1) / 2) * min(0.09, 0.6 / n)
     colour, marker = SERIES[k % len(SERIES)], MARKERS[k % len(MARKERS)]

@@ -1,9 +1,13 @@
 """Figures of Faulborn et al. (2025): positions on two dimensions, and bias by prefix."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from polbayes.report.figures.style import (
     FAINT,
@@ -20,17 +24,11 @@ from polbayes.report.figures.style import (
     sides,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 INSTRUCT, BASE = "instruct", "base"
 _OF_TUNED = {INSTRUCT: SERIES[1], BASE: SERIES[0]}
 
 
-def plot_plane(panels: "Sequence[tuple[str, pd.DataFrame]]") -> "Figure":
+def plot_plane(panels: Sequence[tuple[str, pd.DataFrame]]) -> Figure:
     """Draw bias on both dimensions, one marker a model, filled for one instrument (Figure 1)."""
     names = list(dict.fromkeys(m for _, t in panels for m in t["model"].astype(str)))
     instruments = _instruments([table for _, table in panels])
@@ -47,13 +45,13 @@ def plot_plane(panels: "Sequence[tuple[str, pd.DataFrame]]") -> "Figure":
     return figure
 
 
-def _instruments(tables: "Sequence[pd.DataFrame]") -> list[str]:
+def _instruments(tables: Sequence[pd.DataFrame]) -> list[str]:
     found = list(dict.fromkeys(str(i) for t in tables for i in t["instrument"]))
     return sorted(found, key=lambda name: (name != "wvs", found.index(name)))
 
 
 def _plane(
-    axes: "Axes", table: "pd.DataFrame", names: Sequence[str], instruments: Sequence[str]
+    axes: Axes, table: pd.DataFrame, names: Sequence[str], instruments: Sequence[str]
 ) -> None:
     axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
     axes.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
@@ -84,10 +82,8 @@ def _marker(names: Sequence[str], model: object) -> str:
 def _legend(
     names: Sequence[str],
     instruments: Sequence[str],
-    panels: "Sequence[tuple[str, pd.DataFrame]]",
-) -> "tuple[list[Artist], list[str]]":
-    from matplotlib.lines import Line2D
-
+    panels: Sequence[tuple[str, pd.DataFrame]],
+) -> tuple[list[Artist], list[str]]:
     tuned = {
         str(m): t
         for _, table in panels
@@ -109,8 +105,8 @@ def _legend(
 
 
 def plot_prefix_dots(
-    panels: "Sequence[tuple[str, pd.DataFrame]]", *, prefixes: Sequence[str]
-) -> "Figure":
+    panels: Sequence[tuple[str, pd.DataFrame]], *, prefixes: Sequence[str]
+) -> Figure:
     """Draw the bias of each model under every prefix, instruction-tuned first (Figure 2a)."""
     most = max(table["model"].nunique() for _, table in panels)
     with neutral_style():
@@ -126,7 +122,7 @@ def plot_prefix_dots(
     return figure
 
 
-def _dots(axes: "Axes", table: "pd.DataFrame", prefixes: Sequence[str]) -> None:
+def _dots(axes: Axes, table: pd.DataFrame, prefixes: Sequence[str]) -> None:
     tuned = table.drop_duplicates("model").set_index("model")["tuned"]
     order = [*tuned[tuned != BASE].index, *tuned[tuned == BASE].index]
     for k, prefix in enumerate(prefixes):
@@ -149,7 +145,7 @@ def _dots(axes: "Axes", table: "pd.DataFrame", prefixes: Sequence[str]) -> None:
     row_names(axes, [str(name) for name in order], width=24)
 
 
-def plot_prefix_by_instrument(table: "pd.DataFrame", *, prefixes: Sequence[str]) -> "Figure":
+def plot_prefix_by_instrument(table: pd.DataFrame, *, prefixes: Sequence[str]) -> Figure:
     """Draw the bias of every model by prefix and instrument, one axes a model (Figure 5)."""
     models = list(dict.fromkeys(table["model"].astype(str)))
     instruments = _instruments([table])
@@ -176,7 +172,7 @@ def plot_prefix_by_instrument(table: "pd.DataFrame", *, prefixes: Sequence[str])
     return figure
 
 
-def _of_instrument(axes: "Axes", rows: "pd.DataFrame", k: int, instrument: str) -> None:
+def _of_instrument(axes: Axes, rows: pd.DataFrame, k: int, instrument: str) -> None:
     at = np.arange(len(rows)) + 0.2 * (k - 0.5)
     colour = SERIES[k % len(SERIES)]
     low, high = (rows[c].to_numpy(dtype=float) for c in ("lower", "upper"))

@@ -1,8 +1,11 @@
 """Figures of Haller et al. (2024): answers to every item over its wordings, unstable items."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.style import (
     FAINT,
@@ -14,20 +17,13 @@ from polbayes.report.figures.style import (
     new_figure,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _WIDE = 11.0
 _MOST_NAMED = 70
 
 
 def plot_item_boxes(
-    table: "pd.DataFrame", *, items: "Sequence[str]", beyond: "Mapping[tuple[str, str], np.ndarray]"
-) -> "Figure":
+    table: pd.DataFrame, *, items: Sequence[str], beyond: Mapping[tuple[str, str], np.ndarray]
+) -> Figure:
     """Draw a box plot of R+ over the wordings of every item, one axes a model (Figures 2, 4, 5)."""
     models = list(dict.fromkeys(table["model"].astype(str)))
     with neutral_style():
@@ -47,7 +43,7 @@ def plot_item_boxes(
     return figure
 
 
-def _boxes(axes: "Axes", wide: "pd.DataFrame") -> None:
+def _boxes(axes: Axes, wide: pd.DataFrame) -> None:
     at = np.arange(len(wide))
     names = ("q25", "median", "q75", "whisker_low", "whisker_high")
     low, middle, high, bottom, top = (wide[n].to_numpy(dtype=float) for n in names)
@@ -70,7 +66,7 @@ def _boxes(axes: "Axes", wide: "pd.DataFrame") -> None:
     axes.grid(axis="y", color=PALE, linewidth=0.6)
 
 
-def _name_items(axes: "Axes", items: "Sequence[str]") -> None:
+def _name_items(axes: Axes, items: Sequence[str]) -> None:
     step = -(-len(items) // _MOST_NAMED)
     at = range(0, len(items), step)
     axes.set_xticks(list(at), [label(items[k], 12) for k in at], rotation=90, fontsize=7)
@@ -78,7 +74,7 @@ def _name_items(axes: "Axes", items: "Sequence[str]") -> None:
     axes.set_xlabel("item")
 
 
-def plot_item_bars(table: "pd.DataFrame", *, items: "Sequence[str]") -> "Figure":
+def plot_item_bars(table: pd.DataFrame, *, items: Sequence[str]) -> Figure:
     """Draw the normalised standard deviation of every item with its standard error (Figure 3)."""
     rows = table.set_index("item").reindex(list(items))
     at = np.arange(len(rows))

@@ -1,9 +1,11 @@
 """Figures of Lunardi et al. (2024): consistency, and positions of other wordings' answers."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import draw_lines, say_missing
 from polbayes.report.figures.style import (
@@ -17,11 +19,6 @@ from polbayes.report.figures.style import (
     new_figure,
     row_names,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _FOUR = {
     "consistent_4": ("as expected", SERIES[2]),
@@ -45,7 +42,7 @@ _PARAPHRASTIC = {
 _ACROSS = 4
 
 
-def plot_consistency_levels(table: "pd.DataFrame", published: "pd.DataFrame") -> "Figure":
+def plot_consistency_levels(table: pd.DataFrame, published: pd.DataFrame) -> Figure:
     """Draw shares of discrepancies on four levels and on two sides (Figure 1)."""
     kinds = [kind for kind in COLUMNS if (table["kind"] == kind).any()]
     models = list(dict.fromkeys([*table["model"].astype(str), *published["model"].astype(str)]))
@@ -77,7 +74,7 @@ def plot_consistency_levels(table: "pd.DataFrame", published: "pd.DataFrame") ->
 
 
 def _bars(
-    axes: "Axes", rows: "pd.DataFrame", measures: "dict[str, tuple[str, str]]", models: list[str]
+    axes: Axes, rows: pd.DataFrame, measures: dict[str, tuple[str, str]], models: list[str]
 ) -> None:
     left = np.zeros(len(models))
     for measure, (name, colour) in measures.items():
@@ -100,12 +97,12 @@ def _bars(
         left = left + width
 
 
-def _expected(axes: "Axes", rows: "pd.DataFrame", measure: str, models: list[str]) -> None:
+def _expected(axes: Axes, rows: pd.DataFrame, measure: str, models: list[str]) -> None:
     at = np.arange(len(models), dtype=float)
     draw_lines(axes, _of(rows, measure, models), at, colour=INK, width=1.4)
 
 
-def _diamonds(axes: "Axes", rows: "pd.DataFrame", models: list[str]) -> None:
+def _diamonds(axes: Axes, rows: pd.DataFrame, models: list[str]) -> None:
     if rows.empty:
         return
     axes.plot(
@@ -121,12 +118,12 @@ def _diamonds(axes: "Axes", rows: "pd.DataFrame", models: list[str]) -> None:
     )
 
 
-def _of(rows: "pd.DataFrame", measure: str, models: Sequence[str]) -> "pd.DataFrame":
+def _of(rows: pd.DataFrame, measure: str, models: Sequence[str]) -> pd.DataFrame:
     own = rows[rows["measure"] == measure].astype({"model": str})
     return own.drop_duplicates("model").set_index("model").reindex(list(models))
 
 
-def plot_compass_rows(positions: "pd.DataFrame") -> "Figure":
+def plot_compass_rows(positions: pd.DataFrame) -> Figure:
     """Draw positions by negated wordings above, by paraphrases below, by model (Figure 2)."""
     models = list(dict.fromkeys(positions["model"].astype(str)))
     across = min(len(models), _ACROSS)
@@ -162,9 +159,7 @@ def plot_compass_rows(positions: "pd.DataFrame") -> "Figure":
     return figure
 
 
-def _points(
-    axes: "Axes", rows: "pd.DataFrame", groups: "dict[str, tuple[str, str, str, bool]]"
-) -> None:
+def _points(axes: Axes, rows: pd.DataFrame, groups: dict[str, tuple[str, str, str, bool]]) -> None:
     axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
     axes.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
     axes.grid(color=PALE, linewidth=0.5)

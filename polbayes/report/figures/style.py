@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
 
 from polbayes.report.visible import visible
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, which stays apart under every common colour blindness.
 INK = "#222222"
@@ -50,8 +50,6 @@ _SESSION = ("backend", "backend_fallback", "interactive", "toolbar", "timezone",
 @contextmanager
 def neutral_style() -> Iterator[None]:
     """Draw with the report's settings, whatever the reader's own matplotlib file says."""
-    import matplotlib as mpl
-
     defaults = {
         key: value for key, value in mpl.rcParamsDefault.items() if not key.startswith(_SESSION)
     }
@@ -59,10 +57,8 @@ def neutral_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> "Figure":
+def new_figure(width: float, height: float) -> Figure:
     """Make an empty figure of `width` by `height` inches that no global state knows of."""
-    from matplotlib.figure import Figure
-
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
@@ -122,24 +118,22 @@ def _drawable(text: str) -> str:
 
 @cache
 def _glyphs() -> frozenset[int]:
-    from matplotlib.font_manager import findfont, get_font
-
     return frozenset(get_font(findfont("DejaVu Sans")).get_charmap())
 
 
-def rule(axes: "Axes", at: float) -> None:
+def rule(axes: Axes, at: float) -> None:
     """Draw the vertical line at the centre, behind everything."""
     axes.axvline(at, color=INK, linewidth=0.9, zorder=1)
 
 
-def row_names(axes: "Axes", names: Sequence[str], *, width: int = NAME_WIDTH) -> None:
+def row_names(axes: Axes, names: Sequence[str], *, width: int = NAME_WIDTH) -> None:
     """Name the rows from top to bottom and set the vertical limits to fit them."""
     axes.set_yticks(range(len(names)), labels(names, width))
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
 
 
-def sides(axes: "Axes", left: str = "left", right: str = "right") -> None:
+def sides(axes: Axes, left: str = "left", right: str = "right") -> None:
     """Say beneath the two ends of the axis which side is which."""
     axes.set_xlabel(f"← {left}", loc="left")
     axes.annotate(
@@ -163,7 +157,7 @@ def dimensions_of(values: Sequence[str]) -> list[str]:
     return known + [d for d in dict.fromkeys(values) if d not in known]
 
 
-def stamp(figure: "Figure", text: str) -> None:
+def stamp(figure: Figure, text: str) -> None:
     """Write a warning across a figure, so that it travels with the file."""
     figure.text(
         0.5,

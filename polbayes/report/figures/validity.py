@@ -1,9 +1,11 @@
 """What became of the answers asked for: shares of outcomes per model."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.style import (
     WIDTH,
@@ -11,11 +13,6 @@ from polbayes.report.figures.style import (
     new_figure,
     row_names,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 USABLE = ("agree", "neutral", "disagree")
 # Outcome: colour and hatching. What cannot be used is hatched, so that colour is not alone.
@@ -34,7 +31,7 @@ OUTCOMES: dict[str, tuple[str, str]] = {
 }
 
 
-def plot_validity(validity: "pd.DataFrame", *, outcomes: Sequence[str]) -> "Figure":
+def plot_validity(validity: pd.DataFrame, *, outcomes: Sequence[str]) -> Figure:
     """Draw stacked bars of outcomes, models in the order of the table."""
     models = validity["model"].astype(str).tolist()
     counts = validity[list(outcomes)].to_numpy(dtype=float)
@@ -65,7 +62,7 @@ def plot_validity(validity: "pd.DataFrame", *, outcomes: Sequence[str]) -> "Figu
     return figure
 
 
-def _stack(axes: "Axes", shares: np.ndarray, outcomes: Sequence[str]) -> None:
+def _stack(axes: Axes, shares: np.ndarray, outcomes: Sequence[str]) -> None:
     left = np.zeros(len(shares))
     for width, outcome in zip(shares.T, outcomes, strict=True):
         colour, hatch = OUTCOMES[outcome]

@@ -1,8 +1,8 @@
 """How strong each value is in each model, with intervals."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import draw_intervals
 from polbayes.report.figures.style import (
@@ -17,12 +17,8 @@ from polbayes.report.figures.style import (
     rule,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
-
-def plot_value_profiles(profiles: "pd.DataFrame") -> "Figure":
+def plot_value_profiles(profiles: pd.DataFrame) -> Figure:
     """Draw the profiles of models, one row a value."""
     values = list(dict.fromkeys(profiles["value"]))
     models = list(dict.fromkeys(profiles["model"]))
@@ -47,6 +43,6 @@ def plot_value_profiles(profiles: "pd.DataFrame") -> "Figure":
     return figure
 
 
-def _side(sides: "pd.Series", value: str) -> str:
+def _side(sides: pd.Series, value: str) -> str:
     side = sides.get(value)
     return f" ({side})" if isinstance(side, str) and side else ""

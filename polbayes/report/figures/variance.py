@@ -1,9 +1,11 @@
 """Where the differences between answers come from: bars of shares."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import draw_lines
 from polbayes.report.figures.style import (
@@ -18,13 +20,8 @@ from polbayes.report.figures.style import (
     row_names,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def plot_variance(shares: "pd.DataFrame", names: Mapping[str, str]) -> "Figure":
+def plot_variance(shares: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     """Draw the shares of variance with intervals, one panel a dimension."""
     dimensions = dimensions_of(shares["dimension"].tolist())
     present = list(dict.fromkeys(shares["component"]))
@@ -40,7 +37,7 @@ def plot_variance(shares: "pd.DataFrame", names: Mapping[str, str]) -> "Figure":
     return figure
 
 
-def _draw(axes: "Axes", rows: "pd.DataFrame", colour: str) -> None:
+def _draw(axes: Axes, rows: pd.DataFrame, colour: str) -> None:
     at = np.arange(len(rows))
     axes.barh(at, rows["estimate"].to_numpy(dtype=float), color=colour, alpha=0.45, height=0.62)
     draw_lines(axes, rows, at, colour=INK, width=1.6)

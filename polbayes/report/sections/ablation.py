@@ -1,6 +1,6 @@
 """What becomes of consistency and position when a design is answered or read otherwise."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -18,9 +18,6 @@ from polbayes.report.blocks import (
 from polbayes.report.figures.ablation import plot_lexicon_sizes, plot_positions, plot_settings
 from polbayes.report.sections.consistency import KINDS, MEASURES, POSITIONS
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 PANELS = {
     "reversed": "Polar: negations and opposites",
     "paraphrase": "Paraphrastic: same meaning",
@@ -34,7 +31,7 @@ _MEASURE = Column(
 )
 
 
-def ablation(table: "pd.DataFrame", apart: "pd.DataFrame | None") -> Section:
+def ablation(table: pd.DataFrame, apart: pd.DataFrame | None) -> Section:
     """Show every setting, and how far each is from the run's own.
 
     Parameters
@@ -90,7 +87,7 @@ def _columns(header: str, level: float) -> list[Column]:
     return [text_column("model", "Model"), _KIND, _MEASURE, *estimate_columns(header, level)]
 
 
-def _settings(table: "pd.DataFrame") -> list[Block]:
+def _settings(table: pd.DataFrame) -> list[Block]:
     blocks: list[Block] = []
     for kind, title in PANELS.items():
         rows = table[table["kind"] == kind]
@@ -117,7 +114,7 @@ def _settings(table: "pd.DataFrame") -> list[Block]:
     return blocks
 
 
-def _lexicons(table: "pd.DataFrame") -> list[Block]:
+def _lexicons(table: pd.DataFrame) -> list[Block]:
     there = [(kind, title) for kind, title in PANELS.items() if (table["kind"] == kind).any()]
     if not there:
         return []
@@ -133,7 +130,7 @@ def _lexicons(table: "pd.DataFrame") -> list[Block]:
     ]
 
 
-def _differences(table: "pd.DataFrame", of_lexicon: bool) -> Block:
+def _differences(table: pd.DataFrame, of_lexicon: bool) -> Block:
     level = level_of(table)
     columns = [*_labels(of_lexicon), *_columns("Difference", level)]
     numbers = grid(

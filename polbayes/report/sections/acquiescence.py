@@ -1,6 +1,6 @@
 """Agreeing whatever is said."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -17,9 +17,6 @@ from polbayes.report.figures.agreement import plot_agreement
 from polbayes.report.numbers import interval, share
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES = {
     "agree_left": "agrees with left-leaning statements",
@@ -51,7 +48,7 @@ def acquiescence(results: Results) -> Section | None:
     return Section("acquiescence", "Agreeing whatever is said", tuple(reading), tuple(blocks))
 
 
-def _latent(table: "pd.DataFrame", level: float) -> list[Block]:
+def _latent(table: pd.DataFrame, level: float) -> list[Block]:
     return [
         Picture(
             name="acquiescence",
@@ -70,7 +67,7 @@ def _latent(table: "pd.DataFrame", level: float) -> list[Block]:
     ]
 
 
-def _raw(table: "pd.DataFrame") -> list[Block]:
+def _raw(table: pd.DataFrame) -> list[Block]:
     level = level_of(table)
     keyed = table[table["measure"].isin(("agree_left", "agree_right"))]
     picture = Picture(

@@ -1,6 +1,8 @@
 """The published bias measure, twice."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -20,9 +22,6 @@ from polbayes.report.figures.bias import plot_bias
 from polbayes.report.numbers import interval
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def bias(results: Results) -> Section | None:
@@ -64,8 +63,8 @@ def bias(results: Results) -> Section | None:
 
 
 def _how(
-    posterior: "pd.DataFrame | None",
-    classical: "pd.DataFrame | None",
+    posterior: pd.DataFrame | None,
+    classical: pd.DataFrame | None,
     level: float,
     classical_level: float,
 ) -> list[str]:
@@ -85,7 +84,7 @@ def _how(
     return out
 
 
-def _posterior(table: "pd.DataFrame", level: float) -> Block:
+def _posterior(table: pd.DataFrame, level: float) -> Block:
     return grid(
         table,
         [
@@ -100,7 +99,7 @@ def _posterior(table: "pd.DataFrame", level: float) -> Block:
     )
 
 
-def _classical(table: "pd.DataFrame", level: float) -> Block:
+def _classical(table: pd.DataFrame, level: float) -> Block:
     columns = [
         text_column("model", "Model"),
         text_column("dimension", "Dimension"),
@@ -116,7 +115,7 @@ def _classical(table: "pd.DataFrame", level: float) -> Block:
     return grid(table, columns, caption="Bias, classical, with bootstrap intervals.", csv="bias")
 
 
-def _between_instruments(table: "pd.DataFrame") -> Block:
+def _between_instruments(table: pd.DataFrame) -> Block:
     level = level_of(table)
     columns = [
         text_column("model", "Model"),

@@ -1,7 +1,9 @@
 """Whether the fitted model would give answers like those that were given."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -20,9 +22,6 @@ from polbayes.report.numbers import count, interval, number, share
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STATISTICS: Mapping[str, str] = {
     "agreement_by_keying": "agreement by model and side of the statement",
@@ -93,7 +92,7 @@ def _level(results: Results) -> str:
     return f"{results.level:.0%}"
 
 
-def _replicates(coverage: "pd.DataFrame", level: float) -> list[tuple[str, str]]:
+def _replicates(coverage: pd.DataFrame, level: float) -> list[tuple[str, str]]:
     parts = coverage[coverage["statistic"] != "all"]
     (whole,) = coverage[coverage["statistic"] == "all"].to_dict("records")
     found = (
@@ -119,7 +118,7 @@ def _replicates(coverage: "pd.DataFrame", level: float) -> list[tuple[str, str]]
 
 
 def _needed(
-    predictive: "pd.DataFrame", coverage: "pd.DataFrame", level: float
+    predictive: pd.DataFrame, coverage: pd.DataFrame, level: float
 ) -> list[tuple[str, str]]:
     """Name the options of the spec that what is missed speaks for."""
     entries = []
@@ -190,9 +189,7 @@ def _reliability(unreliable: int, cells: int) -> str:
     )
 
 
-def _predicted(
-    predictive: "pd.DataFrame", coverage: "pd.DataFrame", results: Results
-) -> list[Block]:
+def _predicted(predictive: pd.DataFrame, coverage: pd.DataFrame, results: Results) -> list[Block]:
     blocks: list[Block] = []
     drawn = predictive[predictive["statistic"].isin(PANELS)]
     if not drawn.empty:
@@ -214,7 +211,7 @@ def _predicted(
     return [*blocks, Fold("Observed and predicted shares, as tables", tables)]
 
 
-def _coverage(coverage: "pd.DataFrame", level: float) -> Grid:
+def _coverage(coverage: pd.DataFrame, level: float) -> Grid:
     return grid(
         coverage,
         [
@@ -229,7 +226,7 @@ def _coverage(coverage: "pd.DataFrame", level: float) -> Grid:
     )
 
 
-def _shares(predictive: "pd.DataFrame") -> Grid:
+def _shares(predictive: pd.DataFrame) -> Grid:
     level = float(predictive["level"].iloc[0]) if "level" in predictive else 0.9
     outside = (predictive["observed"] - predictive["upper"]).clip(lower=0) + (
         predictive["lower"] - predictive["observed"]
@@ -258,7 +255,7 @@ def _group(row: Mapping[str, Any]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _best_spec(specs: "pd.DataFrame") -> list[tuple[str, str]]:
+def _best_spec(specs: pd.DataFrame) -> list[tuple[str, str]]:
     """Say which of several specs predicts best, one sentence for each part."""
     entries = []
     for part, table in specs.groupby("part", sort=False):
@@ -270,7 +267,7 @@ def _best_spec(specs: "pd.DataFrame") -> list[tuple[str, str]]:
     return entries
 
 
-def _specs(specs: "pd.DataFrame") -> Grid:
+def _specs(specs: pd.DataFrame) -> Grid:
     return grid(
         specs,
         [
@@ -288,7 +285,7 @@ def _specs(specs: "pd.DataFrame") -> Grid:
     )
 
 
-def _loo(loo: "pd.DataFrame") -> Grid:
+def _loo(loo: pd.DataFrame) -> Grid:
     return grid(
         loo,
         [

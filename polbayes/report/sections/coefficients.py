@@ -1,6 +1,6 @@
 """What a mixed model says."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -19,9 +19,6 @@ from polbayes.report.figures.coefficients import plot_coefficients
 from polbayes.report.numbers import number
 from polbayes.report.results import COLUMNS, Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _DIGITS = 3
 _NUMBERS = {"sd", "p_positive", "coverage", "level", "verdict"}
@@ -58,19 +55,19 @@ def coefficients(results: Results) -> Section | None:
     return Section("coefficients", "What the answers depend on", reading, tuple(blocks))
 
 
-def _by(table: "pd.DataFrame", name: str) -> str | None:
+def _by(table: pd.DataFrame, name: str) -> str | None:
     """Return the variable for each of whose levels the model was fitted."""
     known = {*COLUMNS[name], *_NUMBERS}
     first = str(table.columns[0])
     return None if first in known else first
 
 
-def _first(table: "pd.DataFrame", name: str) -> list[Column]:
+def _first(table: pd.DataFrame, name: str) -> list[Column]:
     by = _by(table, name)
     return [] if by is None else [text_column(by, by.capitalize())]
 
 
-def _coefficients(table: "pd.DataFrame", results: Results) -> list[Block]:
+def _coefficients(table: pd.DataFrame, results: Results) -> list[Block]:
     drawn = ~table["term"].isin(["Intercept", "phi"]) & ~table["term"].str.startswith("threshold ")
     blocks: list[Block] = []
     if drawn.any():
@@ -94,7 +91,7 @@ def _coefficients(table: "pd.DataFrame", results: Results) -> list[Block]:
     return [*blocks, numbers]
 
 
-def _beside(classical: "pd.DataFrame", table: "pd.DataFrame", results: Results) -> Fold:
+def _beside(classical: pd.DataFrame, table: pd.DataFrame, results: Results) -> Fold:
     """Put the classical fit and the posterior into one table."""
     by = _by(table, "coefficients")
     keys = ["term"] if by is None else [by, "term"]
@@ -130,7 +127,7 @@ def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else number(value, _DIGITS)
 
 
-def _scales(table: "pd.DataFrame", results: Results) -> Block:
+def _scales(table: pd.DataFrame, results: Results) -> Block:
     columns = [
         *_first(table, "group_sds"),
         text_column("group", "Group"),
@@ -142,7 +139,7 @@ def _scales(table: "pd.DataFrame", results: Results) -> Block:
     )
 
 
-def _effects(table: "pd.DataFrame", results: Results) -> Fold:
+def _effects(table: pd.DataFrame, results: Results) -> Fold:
     columns = [
         *_first(table, "group_effects"),
         text_column("group", "Group"),

@@ -1,7 +1,9 @@
 """What was compared: the runs, what they share, and how models have moved between them."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -20,9 +22,6 @@ from polbayes.report.numbers import chance, interval, number
 from polbayes.report.prose import PROBABLY
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def comparison(results: Results) -> Section | None:
@@ -63,7 +62,7 @@ _READING_DRIFT = (
 )
 
 
-def _runs(runs: "pd.DataFrame") -> Block:
+def _runs(runs: pd.DataFrame) -> Block:
     columns = [
         text_column("run", "Run"),
         text_column("title", "Title"),
@@ -77,7 +76,7 @@ def _runs(runs: "pd.DataFrame") -> Block:
     return grid(runs, columns, caption="The runs, the earlier first.", csv="compared_runs")
 
 
-def _drift(drift: "pd.DataFrame", results: Results) -> list[Block]:
+def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
     shown = drift[drift["quantity"] == "theta"]
     blocks: list[Block] = []
     if results.verdict != "bad":
@@ -118,7 +117,7 @@ def _moved(row: Mapping[str, Any]) -> str:
     return f"{words} on {row['dimension']} questions ({by}; probability {chance(p)})"
 
 
-def _estimates(table: "pd.DataFrame", results: Results, *, linked: bool) -> Block:
+def _estimates(table: pd.DataFrame, results: Results, *, linked: bool) -> Block:
     columns = [
         text_column("respondent", "Respondent"),
         text_column("run", "Run"),

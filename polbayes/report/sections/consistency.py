@@ -1,6 +1,6 @@
 """Whether answers follow the meaning when the wording changes."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -19,9 +19,6 @@ from polbayes.report.figures.compass import plot_compass
 from polbayes.report.figures.consistency import PANELS, plot_consistency
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES = {
     "consistent_4": "as expected, on four levels",
@@ -79,7 +76,7 @@ def consistency(results: Results) -> Section | None:
     return Section("consistency", "Consistency across wordings", tuple(reading), tuple(blocks))
 
 
-def _consistency(table: "pd.DataFrame", level: float) -> list[Block]:
+def _consistency(table: pd.DataFrame, level: float) -> list[Block]:
     blocks: list[Block] = []
     if table["kind"].isin(PANELS).any():
         blocks.append(
@@ -106,7 +103,7 @@ def _consistency(table: "pd.DataFrame", level: float) -> list[Block]:
     return [*blocks, Fold("Consistency, as a table", (numbers,))]
 
 
-def _compass(table: "pd.DataFrame") -> list[Block]:
+def _compass(table: pd.DataFrame) -> list[Block]:
     level = level_of(table)
     numbers = grid(
         table,
@@ -145,7 +142,7 @@ def _compass(table: "pd.DataFrame") -> list[Block]:
     return [picture, short, Fold("Positions on the compass, as a table", (numbers,))]
 
 
-def wide_positions(table: "pd.DataFrame") -> "pd.DataFrame":
+def wide_positions(table: pd.DataFrame) -> pd.DataFrame:
     """Put the two coordinates of each wording beside each other."""
     single = ~table["answers"].astype(str).str.startswith("all ")
     # Of very many wordings there are only the positions of whole kinds.

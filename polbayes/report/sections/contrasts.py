@@ -1,6 +1,8 @@
 """Which differences between models, and from the centre, matter in practice."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -14,9 +16,6 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.numbers import interval, number
 from polbayes.report.results import Results
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 IN_PRACTICE = {
     "left": "left, beyond the margin",
@@ -51,7 +50,7 @@ def contrast_blocks(results: Results) -> list[Block]:
     return blocks
 
 
-def _counted(pairs: "pd.DataFrame") -> str:
+def _counted(pairs: pd.DataFrame) -> str:
     """Say how many pairs are decided, on the widest measure there is."""
     total = (pairs["dimension"] == "total").any()
     rows = pairs[pairs["dimension"] == "total"] if total else pairs
@@ -70,7 +69,7 @@ def decision_column(header: str = "In practice") -> Column:
     return Column(header, lambda row: IN_PRACTICE.get(row["decision"], "–"), numeric=False)
 
 
-def _pairs(pairs: "pd.DataFrame", results: Results) -> Block:
+def _pairs(pairs: pd.DataFrame, results: Results) -> Block:
     return grid(
         pairs,
         [
@@ -90,7 +89,7 @@ def _pairs(pairs: "pd.DataFrame", results: Results) -> Block:
     )
 
 
-def _centre(centre: "pd.DataFrame", results: Results) -> Block:
+def _centre(centre: pd.DataFrame, results: Results) -> Block:
     return grid(
         centre,
         [

@@ -1,6 +1,6 @@
 """How decided each model is, apart from where it stands."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -15,9 +15,6 @@ from polbayes.report.blocks import (
 from polbayes.report.figures.decisiveness import MEASURES, plot_decisiveness
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def decisiveness(results: Results) -> Section | None:
@@ -73,7 +70,7 @@ def decisiveness(results: Results) -> Section | None:
     return Section("decisiveness", "How decided the models are", reading, tuple(blocks))
 
 
-def _copies(table: "pd.DataFrame") -> list[str]:
+def _copies(table: pd.DataFrame) -> list[str]:
     again = table[table["measure"] == "repetition"]
     return [str(model) for model in again.loc[again["estimate"].isna(), "model"]]
 

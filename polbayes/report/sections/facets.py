@@ -1,6 +1,6 @@
 """What the many-facet model says of models and judges, and how many judges are enough."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -20,10 +20,6 @@ from polbayes.report.figures.judge_effects import TITLES, plot_judge_effects
 from polbayes.report.figures.value_profiles import plot_value_profiles
 from polbayes.report.numbers import chance, count, number
 from polbayes.report.results import Reported
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 SOURCES = {"reflection": "the reflection", "stages": "the mean of the four stages"}
 SIGN = "Positive is liberal, negative conservative: the reverse of polbayes' other measures."
@@ -56,7 +52,7 @@ def freed_profiles(results: Reported) -> Section | None:
     )
 
 
-def _profile_picture(rows: "pd.DataFrame", stage: str, level: float) -> Picture:
+def _profile_picture(rows: pd.DataFrame, stage: str, level: float) -> Picture:
     what = stage.replace("_", " ")
     return Picture(
         name="facet_profiles",
@@ -68,7 +64,7 @@ def _profile_picture(rows: "pd.DataFrame", stage: str, level: float) -> Picture:
     )
 
 
-def _alignment(scores: "pd.DataFrame", level: float) -> Block:
+def _alignment(scores: pd.DataFrame, level: float) -> Block:
     shown = scores[scores["source"].isin(SOURCES)]
     shown = scores if shown.empty else shown
     return grid(
@@ -85,7 +81,7 @@ def _alignment(scores: "pd.DataFrame", level: float) -> Block:
     )
 
 
-def _ranks(ranks: "pd.DataFrame") -> Block:
+def _ranks(ranks: pd.DataFrame) -> Block:
     shown = ranks[ranks["source"].isin(SOURCES)]
     table = grid(
         ranks if shown.empty else shown,
@@ -144,7 +140,7 @@ def judge_effects(results: Reported) -> Section | None:
     return Section("judge-effects", "Rater effects", reading, tuple(blocks))
 
 
-def _leaning(leaning: "pd.DataFrame", level: float) -> Block:
+def _leaning(leaning: pd.DataFrame, level: float) -> Block:
     return grid(
         leaning,
         [
@@ -192,7 +188,7 @@ def judge_precision(results: Reported) -> Section | None:
     return Section("judge-precision", "How many judges and scenarios", reading, blocks)
 
 
-def _advice(rows: "pd.DataFrame", source: str) -> str:
+def _advice(rows: pd.DataFrame, source: str) -> str:
     (own,) = rows[rows["own"]].to_dict(orient="records")
     text = (
         f"From {SOURCES.get(source, source)}, a study of this size ({own['judges']} judges, "
@@ -218,7 +214,7 @@ def _advice(rows: "pd.DataFrame", source: str) -> str:
     )
 
 
-def _designs(designs: "pd.DataFrame", level: float) -> Block:
+def _designs(designs: pd.DataFrame, level: float) -> Block:
     return grid(
         designs,
         [

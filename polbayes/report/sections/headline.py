@@ -1,6 +1,8 @@
 """Where the models stand."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -21,9 +23,6 @@ from polbayes.report.prose import listed, reading_of_words, summary
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.contrasts import correlation_blocks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def headline(results: Results) -> Section | None:
@@ -76,7 +75,7 @@ def _unit(results: Results) -> str:
     )
 
 
-def _sentences(results: Results, theta: "pd.DataFrame") -> tuple[Block, ...]:
+def _sentences(results: Results, theta: pd.DataFrame) -> tuple[Block, ...]:
     if results.verdict == "bad":
         return (
             Paragraph(
@@ -90,7 +89,7 @@ def _sentences(results: Results, theta: "pd.DataFrame") -> tuple[Block, ...]:
     return (Bullets(entries),)
 
 
-def _map(theta: "pd.DataFrame", level: str) -> tuple[Block, ...]:
+def _map(theta: pd.DataFrame, level: str) -> tuple[Block, ...]:
     shown = placed(theta)
     absent = [str(m) for m in theta["model"].unique() if m not in shown.index]
     note = f" Not on the map for want of an estimate: {listed(absent)}." if absent else ""
@@ -112,7 +111,7 @@ def _map(theta: "pd.DataFrame", level: str) -> tuple[Block, ...]:
     return (picture,)
 
 
-def _numbers(results: Results, theta: "pd.DataFrame") -> Block:
+def _numbers(results: Results, theta: pd.DataFrame) -> Block:
     spread = [number_column("sd", "Standard deviation")] if "sd" in theta else []
     beside, shown = [], theta
     for name, header in (("theta_asked", "On the statements asked"), ("lean", "Lean, −1 to 1")):

@@ -1,6 +1,8 @@
 """Whether models lean alike on different instruments."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.blocks import (
     Block,
@@ -16,11 +18,6 @@ from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.style import SERIES
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _READING = (
     "Each instrument asks about the same dimensions with statements of its own. Here every model "
@@ -58,7 +55,7 @@ def instruments(results: Results) -> Section | None:
     return Section("instruments", "Do the instruments agree?", _READING, tuple(blocks))
 
 
-def _figure(table: "pd.DataFrame") -> "Figure":
+def _figure(table: pd.DataFrame) -> Figure:
     groups = table.groupby(["dimension", "first", "second"], sort=False)
     panels = [
         Panel(f"{dimension}: {first} − {second}", rows, SERIES[k % len(SERIES)])
@@ -67,11 +64,11 @@ def _figure(table: "pd.DataFrame") -> "Figure":
     return plot_forest(panels, centre=0.0, dress=_named)
 
 
-def _named(axes: "Axes") -> None:
+def _named(axes: Axes) -> None:
     axes.set_xlabel("first instrument further left (negative) or right")
 
 
-def _correlations(table: "pd.DataFrame", results: Results) -> Block:
+def _correlations(table: pd.DataFrame, results: Results) -> Block:
     columns = [
         text_column("dimension", "Dimension"),
         text_column("first", "First"),
@@ -83,7 +80,7 @@ def _correlations(table: "pd.DataFrame", results: Results) -> Block:
     return grid(table, columns, caption=caption, csv="instrument_correlations", posterior=True)
 
 
-def _differences(table: "pd.DataFrame", results: Results) -> Block:
+def _differences(table: pd.DataFrame, results: Results) -> Block:
     columns = [
         text_column("model", "Model"),
         text_column("dimension", "Dimension"),
@@ -97,7 +94,7 @@ def _differences(table: "pd.DataFrame", results: Results) -> Block:
     return grid(table, columns, caption=caption, csv="instrument_differences", posterior=True)
 
 
-def _levels(table: "pd.DataFrame", results: Results) -> Block:
+def _levels(table: pd.DataFrame, results: Results) -> Block:
     columns = [
         text_column("model", "Model"),
         text_column("dimension", "Dimension"),

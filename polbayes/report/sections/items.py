@@ -1,6 +1,6 @@
 """The statements as measuring instruments."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.asked import first_wordings
 from polbayes.report.blocks import (
@@ -16,9 +16,6 @@ from polbayes.report.blocks import (
 from polbayes.report.figures.items import plot_items, signed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def items(results: Results) -> Section | None:
@@ -59,7 +56,7 @@ def items(results: Results) -> Section | None:
     return Section("items", "The statements", reading, (picture, _numbers(table, results)))
 
 
-def _numbers(table: "pd.DataFrame", results: Results) -> Fold:
+def _numbers(table: pd.DataFrame, results: Results) -> Fold:
     statements = first_wordings(results.responses)
     columns = [
         text_column("item", "Item"),

@@ -1,6 +1,6 @@
 """What the prefixes do."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -21,9 +21,6 @@ from polbayes.report.figures.style import DISAGREE_AGREE, LEFT_LOW
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.contrasts import prefix_blocks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 EFFECTS = {
     "steer": (
@@ -85,7 +82,7 @@ def _order(results: Results, name: str) -> list[str]:
     return [str(x) for x in coordinates[name].values] if name in coordinates else []
 
 
-def _effects(effects: "pd.DataFrame", results: Results) -> list[Block]:
+def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
     blocks: list[Block] = []
     for effect, (name, title, caption, palette) in EFFECTS.items():
         rows = effects[effects["effect"] == effect]
@@ -121,7 +118,7 @@ def _effects(effects: "pd.DataFrame", results: Results) -> list[Block]:
     return [*blocks, Fold("Prefix effects with intervals, as a table", (table,))]
 
 
-def _by_prefix(table: "pd.DataFrame", results: Results) -> list[Block]:
+def _by_prefix(table: pd.DataFrame, results: Results) -> list[Block]:
     level = level_of(table)
     rows, note = table, ""
     if "dimension" in table:
@@ -152,7 +149,7 @@ def _by_prefix(table: "pd.DataFrame", results: Results) -> list[Block]:
     ]
 
 
-def _shifts(table: "pd.DataFrame") -> list[Block]:
+def _shifts(table: pd.DataFrame) -> list[Block]:
     """Show the mean absolute shift, and the comparisons with the other prefixes."""
     level = level_of(table)
     rows = table
@@ -191,7 +188,7 @@ def _shifts(table: "pd.DataFrame") -> list[Block]:
     return [*blocks, Fold("Shifts by prefix with intervals, as a table", (numbers,))]
 
 
-def _bias_picture(rows: "pd.DataFrame", note: str, results: Results) -> Picture:
+def _bias_picture(rows: pd.DataFrame, note: str, results: Results) -> Picture:
     return Picture(
         name="bias_by_prefix",
         caption="Bias under each prefix. Purple, negative: left; orange, positive: right.",

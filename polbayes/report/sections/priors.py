@@ -1,6 +1,6 @@
 """Which conclusions hang on the priors."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Bullets,
@@ -14,9 +14,6 @@ from polbayes.report.blocks import (
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MEASURES = {
     "theta": "position on statements like these",
@@ -62,7 +59,7 @@ def priors(results: Results) -> Section | None:
     return Section("priors", "Do the conclusions hang on the priors?", reading, blocks)
 
 
-def _sentences(table: "pd.DataFrame") -> list[tuple[str, str]]:
+def _sentences(table: pd.DataFrame) -> list[tuple[str, str]]:
     found = []
     for measure, rows in table.groupby("measure", sort=False):
         name = _MEASURES.get(str(measure), str(measure))

@@ -1,7 +1,9 @@
 """The exact prompts and examples of answers."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.report.asked import (
     MASK,
@@ -26,10 +28,6 @@ from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 MOST_CHARACTERS = 1500
 # Of more wordings the page shows the first of every item, so that a browser can still open it.
 MOST_STATEMENTS = 2000
@@ -53,9 +51,7 @@ def asked(results: Results) -> Section:
     return Section("prompts", "What was asked, exactly", reading, tuple(blocks), sheets)
 
 
-def _prefixes(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:
-    import pandas as pd
-
+def _prefixes(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     if "prefix_text" not in data.coords:
         return []
     table = pd.DataFrame(
@@ -69,9 +65,7 @@ def _prefixes(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Blo
     return [grid(table, columns, caption="The prefixes.", csv="prefixes")]
 
 
-def _prompts(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:
-    import pandas as pd
-
+def _prompts(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     shown = prompts(data)
     known = {model for prompt in shown for model in prompt.models}
     absent = [m for m in map(str, data["model"].values) if m not in known]
@@ -122,7 +116,7 @@ def _masked(shown: list[Prompt]) -> bool:
     return any(MASK in prompt.text for prompt in shown)
 
 
-def _statements(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:
+def _statements(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     table = statements(data)
     if table.empty:
         return [Paragraph("The data hold no texts of the statements, only their ids.")]
@@ -150,7 +144,7 @@ def _statements(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[B
     return [Fold(title, (layout,))]
 
 
-def _answers(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:
+def _answers(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     blocks: list[Block] = []
     texts, masses = example_answers(data), example_masses(data)
     if not texts.empty:
@@ -178,7 +172,7 @@ def _answer(row: Mapping[str, str]) -> Verbatim:
     return Verbatim(f"Counted as: {row['outcome']} ({where})", text)
 
 
-def _masses(data: "xr.Dataset", masses: "pd.DataFrame") -> Block:
+def _masses(data: xr.Dataset, masses: pd.DataFrame) -> Block:
     options = [str(o) for o in data["option"].values] if "option" in data.coords else []
     about = "These answers were read as probabilities of answer options, not as text."
     if options:

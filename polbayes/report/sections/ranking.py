@@ -1,7 +1,8 @@
 """The order of the models."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -21,9 +22,6 @@ from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.consistency import order_agreement
 from polbayes.report.sections.contrasts import contrast_blocks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def ranking(results: Results) -> Section | None:
@@ -51,7 +49,7 @@ def ranking(results: Results) -> Section | None:
     return Section("ranking", "Who is left of whom", reading, tuple(blocks))
 
 
-def left_to_right(theta: "pd.DataFrame | None") -> Mapping[str, list[str]]:
+def left_to_right(theta: pd.DataFrame | None) -> Mapping[str, list[str]]:
     """Return the models by dimension in order of their estimates."""
     if theta is None:
         return {}
@@ -61,7 +59,7 @@ def left_to_right(theta: "pd.DataFrame | None") -> Mapping[str, list[str]]:
     }
 
 
-def on_both(theta: "pd.DataFrame | None") -> list[str]:
+def on_both(theta: pd.DataFrame | None) -> list[str]:
     """Return the models in order of the mean of their dimensions' estimates."""
     if theta is None:
         return []
@@ -69,7 +67,7 @@ def on_both(theta: "pd.DataFrame | None") -> list[str]:
     return [str(model) for model in means.sort_values(kind="stable").index]
 
 
-def _forest(theta: "pd.DataFrame", level: float) -> Picture:
+def _forest(theta: pd.DataFrame, level: float) -> Picture:
     order = left_to_right(theta)
     ends = "; ".join(f"{d}: from {names[0]} to {names[-1]}" for d, names in order.items())
     return Picture(
@@ -84,7 +82,7 @@ def _forest(theta: "pd.DataFrame", level: float) -> Picture:
     )
 
 
-def _ranks(ranks: "pd.DataFrame", order: Mapping[str, list[str]]) -> list[Block]:
+def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block]:
     return [
         Picture(
             name="ranks",
@@ -116,7 +114,7 @@ def _ranks(ranks: "pd.DataFrame", order: Mapping[str, list[str]]) -> list[Block]
     ]
 
 
-def _pairs(pairwise: "pd.DataFrame", order: Mapping[str, list[str]]) -> list[Block]:
+def _pairs(pairwise: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block]:
     return [
         Picture(
             name="pairwise",

@@ -1,6 +1,7 @@
 """How much the answers depend on how the model is asked."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from pandas.api.types import is_float_dtype, is_numeric_dtype
 
 from polbayes.report.blocks import (
     Block,
@@ -22,9 +23,6 @@ from polbayes.report.numbers import number
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.wordings import feature_blocks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES = {
     "range": "largest minus smallest R⁺",
@@ -68,7 +66,7 @@ def sensitivity(results: Results) -> Section | None:
     )
 
 
-def _scales(scales: "pd.DataFrame", level: float) -> list[Block]:
+def _scales(scales: pd.DataFrame, level: float) -> list[Block]:
     picture = Picture(
         name="sensitivity",
         caption="Prompt sensitivity by model and source.",
@@ -152,8 +150,6 @@ def _items(results: Results) -> list[Block]:
 
 def plain(name: str, caption: str, results: Results) -> Grid:
     """Show a classical table with its own columns."""
-    from pandas.api.types import is_float_dtype, is_numeric_dtype
-
     table = results.tables[name]
     columns = []
     for column in map(str, table.columns):

@@ -1,15 +1,12 @@
 """What became of the answers asked for."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import Block, Column, Picture, Section, grid, level_of, text_column
 from polbayes.report.figures.validity import OUTCOMES, plot_validity
 from polbayes.report.numbers import count, interval, share
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def validity(results: Results) -> Section | None:
@@ -46,7 +43,7 @@ def validity(results: Results) -> Section | None:
     return Section("validity", "Which answers could be used", reading, tuple(blocks))
 
 
-def _numbers(table: "pd.DataFrame", outcomes: list[str]) -> Block:
+def _numbers(table: pd.DataFrame, outcomes: list[str]) -> Block:
     def outcome(name: str) -> Column:
         return Column(name.capitalize(), lambda row: count(row[name]))
 
@@ -68,7 +65,7 @@ def _numbers(table: "pd.DataFrame", outcomes: list[str]) -> Block:
     return grid(table, columns, caption="Outcomes by model.", csv="validity")
 
 
-def _modelled(table: "pd.DataFrame") -> Block:
+def _modelled(table: pd.DataFrame) -> Block:
     columns = [
         text_column("model", "Model"),
         Column("Probability of a usable answer", lambda row: share(row["estimate"])),
@@ -86,7 +83,7 @@ def _modelled(table: "pd.DataFrame") -> Block:
     )
 
 
-def by_outcome(table: "pd.DataFrame") -> "pd.DataFrame":
+def by_outcome(table: pd.DataFrame) -> pd.DataFrame:
     """Bring counts in long form (``measure, estimate, count, n``, ...) to one row a model."""
     if "measure" not in table:
         return table

@@ -1,7 +1,8 @@
 """Where the differences between answers come from."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -19,9 +20,6 @@ from polbayes.report.figures.variance import plot_variance
 from polbayes.report.numbers import share
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SOURCES: Mapping[str, str] = {
     "theta: model": "Leaning of the model",
@@ -80,7 +78,7 @@ def named(component: str) -> str:
     return SOURCES.get(component, component)
 
 
-def _in_words(every: "pd.DataFrame") -> str:
+def _in_words(every: pd.DataFrame) -> str:
     """Name the largest sources of the widest measure."""
     total = (every["dimension"] == "total").any()
     rows = every[every["dimension"] == ("total" if total else every["dimension"].iloc[0])]
@@ -89,7 +87,7 @@ def _in_words(every: "pd.DataFrame") -> str:
     return f"The largest sources are: {', '.join(parts)}."
 
 
-def _numbers(table: "pd.DataFrame", results: Results, *, by: bool = False) -> Block:
+def _numbers(table: pd.DataFrame, results: Results, *, by: bool = False) -> Block:
     columns = [text_column("model", "Model")] if by else []
     columns += [
         text_column("dimension", "Dimension"),

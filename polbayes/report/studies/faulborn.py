@@ -1,11 +1,11 @@
 """The figures and tables of Faulborn et al. (2025)."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from polbayes.report.blocks import (
     Column,
+    Section,
     estimate_columns,
     level_of,
     number_column,
@@ -34,11 +34,6 @@ from polbayes.report.studies.parts import (
 )
 from polbayes.report.studies.published import published_at
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from polbayes.report.blocks import Section
-
 _READING = (
     "Bias is Eq. 3: −1 is always left, +1 always right. Its intervals are the paper's, from "
     "resampling single answers; those from resampling statements, which are wider, are in the "
@@ -48,7 +43,7 @@ _MODEL = text_column("model", "Model")
 _ORDER_OF_KINDS = {"opposite": "political opposites", "paraphrase": "reformulations"}
 
 
-def faulborn(results: Results) -> "Section":
+def faulborn(results: Results) -> Section:
     """Show Figures 1 to 6 and Tables 5 and 6 of Faulborn et al. (2025)."""
     parts = [
         _figure_1(results),
@@ -75,11 +70,11 @@ def _tuned(results: Results) -> dict[str, str]:
     return {str(model): INSTRUCT if bool(value) else BASE for model, value in said}
 
 
-def _known(results: Results, table: "pd.DataFrame") -> "pd.DataFrame":
+def _known(results: Results, table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(tuned=table["model"].astype(str).map(_tuned(results)))
 
 
-def _total(table: "pd.DataFrame | None") -> "pd.DataFrame | None":
+def _total(table: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return the rows of the bias over both dimensions."""
     rows = overall(table)
     if rows is None or "dimension" not in rows:
@@ -91,7 +86,7 @@ def _prefixes(results: Results) -> list[str]:
     return [str(prefix) for prefix in results.responses["prefix"].values]
 
 
-def _wide(table: "pd.DataFrame") -> "pd.DataFrame":
+def _wide(table: pd.DataFrame) -> pd.DataFrame:
     """Put economic and cultural bias beside each other."""
     rows = table[table["dimension"].isin(("economic", "cultural"))]
     wide = rows.pivot(
@@ -147,7 +142,7 @@ def _figure_2a(results: Results) -> Part:
     )
 
 
-def published_mean_shift() -> "pd.DataFrame":
+def published_mean_shift() -> pd.DataFrame:
     """Compute the mean absolute difference from the baseline of the published prefix values."""
     table = published_at("faulborn", "figure_2")
     wide = table.pivot(index="model", columns="prefix", values="estimate")
@@ -174,7 +169,7 @@ def _figure_2b(results: Results) -> Part:
     )
 
 
-def _total_shifts(results: Results) -> "pd.DataFrame | None":
+def _total_shifts(results: Results) -> pd.DataFrame | None:
     shifts = results.table("prefix_shift")
     if shifts is None or "dimension" not in shifts:
         return shifts
@@ -282,7 +277,7 @@ def _figure_4(results: Results) -> Part:
     )
 
 
-def _as_published(table: "pd.DataFrame") -> "pd.DataFrame":
+def _as_published(table: pd.DataFrame) -> pd.DataFrame:
     """Turn a difference round where it is PCT minus WVS."""
     turned = table["second"].to_numpy() == "wvs"
     sign = np.where(turned, -1.0, 1.0)

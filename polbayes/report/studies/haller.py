@@ -1,10 +1,14 @@
 """The figures and tables of Haller et al. (2024)."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
 
 from polbayes.measures.paraphrases import r_plus_by_wording
 from polbayes.report.blocks import (
     Column,
+    Section,
     estimate_columns,
     level_of,
     number_column,
@@ -27,13 +31,6 @@ from polbayes.report.studies.parts import (
 )
 from polbayes.report.studies.published import published_at
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas as pd
-
-    from polbayes.report.blocks import Section
-
 _READING = (
     "R⁺ is the share of agreeing in the mass of all usable answers, validity that mass itself. "
     "Stability is over the original wording of a statement and its paraphrases. A flip is a "
@@ -51,7 +48,7 @@ _MOST_ITEMS = 200
 _POINTS = 100.0
 
 
-def haller(results: Results) -> "Section":
+def haller(results: Results) -> Section:
     """Show Tables 1 to 4 and 7 and Figures 2 to 6 of Haller et al. (2024)."""
     parts = [
         _table_1(results),
@@ -72,7 +69,7 @@ def _kind(results: Results) -> str:
     return "MLM" if masked else "GLM"
 
 
-def _published(results: Results, at: str) -> "pd.DataFrame":
+def _published(results: Results, at: str) -> pd.DataFrame:
     table = published_at("haller", at)
     return table[table["kind"] == _kind(results)].drop(columns="kind")
 
@@ -81,10 +78,8 @@ def _items(results: Results) -> list[str]:
     return [str(item) for item in results.responses["item"].values]
 
 
-def _own_stability(results: Results) -> "pd.DataFrame | None":
+def _own_stability(results: Results) -> pd.DataFrame | None:
     """Put the mass of usable answers under the measures of stability."""
-    import pandas as pd
-
     stability, validity = results.table("stability"), results.table("validity")
     if stability is None or "measure" not in stability:
         return None
@@ -240,7 +235,7 @@ def _table_3(results: Results) -> list[Part]:
     return [table_part("haller_table_3", caption, table, columns)]
 
 
-def _published_effect(row: "Mapping[str, Any]") -> str:
+def _published_effect(row: Mapping[str, Any]) -> str:
     """Write an effect as the paper prints it."""
     effect = number(row["published"])
     if effect == ABSENT:

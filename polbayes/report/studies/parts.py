@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.blocks import (
     Block,
@@ -17,10 +19,6 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.numbers import interval
 from polbayes.report.studies.published import NAMES
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 # Longer tables get no search field.
 _SEARCHED = 2000
@@ -40,14 +38,14 @@ class Part:
     """
 
     blocks: tuple[Block, ...]
-    tables: "Mapping[str, pd.DataFrame]" = field(default_factory=dict)
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 def figure_part(
     name: str,
     caption: str,
-    figure: "Figure",
-    table: "pd.DataFrame",
+    figure: Figure,
+    table: pd.DataFrame,
     *,
     columns: Sequence[Column] = (),
 ) -> Part:
@@ -73,7 +71,7 @@ def figure_part(
 
 
 def table_part(
-    name: str, caption: str, table: "pd.DataFrame", columns: Sequence[Column], *, fold: bool = False
+    name: str, caption: str, table: pd.DataFrame, columns: Sequence[Column], *, fold: bool = False
 ) -> Part:
     """Show a table, folded where it is long, and rows that are only published folded below it."""
     whole = {name: table}
@@ -116,9 +114,7 @@ def study_section(study: str, reading: Sequence[str], parts: Sequence[Part]) -> 
     return Section("study", title, (about, *reading), blocks, tables)
 
 
-def beside(
-    own: "pd.DataFrame | None", published: "pd.DataFrame", keys: Sequence[str]
-) -> "pd.DataFrame":
+def beside(own: pd.DataFrame | None, published: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Put published figures beside a run's, the run's rows first, then those only published.
 
     Parameters
@@ -136,8 +132,6 @@ def beside(
         `keys`, what else the run's rows have, ``published`` and, where there are intervals,
         ``published_lower``, ``published_upper``.
     """
-    import pandas as pd
-
     there = [c for c in ("estimate", "lower", "upper", "spread") if c in published]
     names = {"estimate": "published", **{c: f"published_{c}" for c in there[1:]}}
     other = published[[*keys, *there]].rename(columns=names)
@@ -157,7 +151,7 @@ def beside(
     return both.drop(columns=["place", "of"]).astype({n: float for n in numbers if n in both})
 
 
-def _rows_of(table: "pd.DataFrame", keys: Sequence[str]) -> list[tuple[str, ...]]:
+def _rows_of(table: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(map(str, row)) for row in table[list(keys)].itertuples(index=False)]
 
 

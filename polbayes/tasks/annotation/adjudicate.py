@@ -2,15 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 MAJORITY, THIRD, OPEN = "majority", "adjudicated", "open"
 
 
-def adjudicate(labels: "pd.DataFrame", decided: Mapping[str, str] | None = None) -> "pd.DataFrame":
+def adjudicate(labels: pd.DataFrame, decided: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Decide the label of every answer.
 
     Parameters
@@ -27,8 +25,6 @@ def adjudicate(labels: "pd.DataFrame", decided: Mapping[str, str] | None = None)
         often than any other, from two annotators at least unless there is but one in all),
         ``adjudicated`` or ``open``; and ``votes``, the labels given in alphabetical order.
     """
-    import pandas as pd
-
     least = min(2, len(labels.columns))
     rows = []
     for name, given in zip(labels.index, labels.to_numpy(dtype=object), strict=True):

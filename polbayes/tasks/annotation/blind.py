@@ -3,12 +3,10 @@
 import re
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.report.visible import visible
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # A cell of a common spreadsheet holds 32,767 characters and spills the rest over its neighbours.
 MOST_SHOWN = 30_000
@@ -53,7 +51,7 @@ def names_to_hide(names: Iterable[str], more: Sequence[str] = ()) -> list[str]:
     return list(dict.fromkeys([*found, *(name for name in more if name.strip())]))
 
 
-def ids_of(sample: "pd.DataFrame") -> list[str]:
+def ids_of(sample: pd.DataFrame) -> list[str]:
     """Give the rows of a sample numbers, with letters before that differ between samples.
 
     The number is the place in an order drawn at random, so that only the key leads back, and the

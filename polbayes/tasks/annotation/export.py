@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.config.resources import folder as shipped
 from polbayes.data.files import write_text
@@ -11,15 +12,12 @@ from polbayes.measures.resampling import generator
 from polbayes.tasks.annotation.blind import ids_of, shown
 from polbayes.tasks.annotation.sheet import read_sheet, write_sheet
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 KEY, GUIDELINES = "key.csv", "guidelines.md"
 _ENTRIES = ("label", "note")
 
 
 def export(
-    sample: "pd.DataFrame",
+    sample: pd.DataFrame,
     folder: Path,
     *,
     annotators: Sequence[str],

@@ -3,14 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.errors import UserError, unknown
 from polbayes.tasks.annotation.sheet import read_sheet
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The order in which they are explained to annotators.
 LABELS = ("agree", "disagree", "neutral", "unrelated", "refused")
@@ -60,7 +58,7 @@ def read_annotators(
     *,
     key: str = "annotation.labels",
     labels: Sequence[str] = LABELS,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Read the sheets of several annotators.
 
     Parameters
@@ -84,8 +82,6 @@ def read_annotators(
     UserError
         If a sheet is wrong or has no label at all, or two have the same name.
     """
-    import pandas as pd
-
     columns: dict[str, Mapping[str, str]] = {}
     for text in paths:
         path = Path(text).expanduser()

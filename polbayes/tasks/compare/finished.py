@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import xarray as xr
 import yaml
 
 from polbayes.config.schema import RunConfig
@@ -12,9 +13,6 @@ from polbayes.data.dataset import open_responses
 from polbayes.data.provenance import file_digest
 from polbayes.errors import UserError
 from polbayes.run.manifest import Manifest
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _NEEDED = ("code", "fit")
 
@@ -41,8 +39,8 @@ class FinishedRun:
     label: str
     folder: Path
     config: RunConfig
-    responses: "xr.Dataset"
-    posterior: "xr.Dataset"
+    responses: xr.Dataset
+    posterior: xr.Dataset
     stages: Mapping[str, Mapping[str, Any]]
 
 

@@ -3,18 +3,15 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.coding.refusals import refusals
 from polbayes.coding.text import clean, sentences, words
 from polbayes.errors import unknown
 from polbayes.instrument.folding import folded
 from polbayes.tasks.paraphrasing.duplicates import duplicates, near_duplicates
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # What each means, in the order in which they are looked for.
 MEANING = {
@@ -91,14 +88,14 @@ def _declines(text: str) -> bool:
 
 
 def with_reasons(
-    candidates: "pd.DataFrame",
+    candidates: pd.DataFrame,
     originals: Mapping[str, str],
     *,
     exclude: Sequence[str],
     one: Sequence[str] = (),
     least_words: int = 3,
     near: float | None = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Say of every candidate why it is no wording, as far as its text tells."""
     columns = (candidates[name] for name in ("reason", "item", "kind", "text"))
     reasons = [

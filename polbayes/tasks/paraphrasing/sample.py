@@ -1,21 +1,18 @@
 """Drawing the wanted number of wordings, and giving each an id that says kind and set."""
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError
 from polbayes.measures.resampling import generator
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GROUP = ["item", "set", "kind"]
 
 
 def sampled(
-    table: "pd.DataFrame", usable: np.ndarray, *, wanted: int | None, seed: int
+    table: pd.DataFrame, usable: np.ndarray, *, wanted: int | None, seed: int
 ) -> np.ndarray:
     """Draw usable candidates without replacement.
 
@@ -48,7 +45,7 @@ def sampled(
     return out
 
 
-def with_ids(table: "pd.DataFrame", taken: np.ndarray) -> "pd.DataFrame":
+def with_ids(table: pd.DataFrame, taken: np.ndarray) -> pd.DataFrame:
     """Give the drawn wordings their ids."""
     table = table.reset_index(drop=True)
     if "variant" in table:
@@ -73,7 +70,7 @@ def safe(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
 
 
-def check_sets(names: "list[str]") -> None:
+def check_sets(names: list[str]) -> None:
     """Refuse names of sets that could not be told apart in an id."""
     seen: dict[str, str] = {}
     for name in names:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.config.resources import folder as shipped
 from polbayes.data.files import write_text
@@ -16,14 +17,11 @@ from polbayes.tasks.annotation.sheet import read_sheet, write_sheet
 from polbayes.tasks.paraphrasing.check import EXPECTED, VERDICTS
 from polbayes.tasks.paraphrasing.sample import sampled
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _KEYED = ("item", "variant", "kind", "set", "statement", "text")
 
 
 def hand_out(
-    wordings: "pd.DataFrame",
+    wordings: pd.DataFrame,
     folder: Path,
     *,
     per_item: int,
@@ -68,11 +66,9 @@ def hand_out(
 
 
 def take_in(
-    sheets: Sequence[str], folder: Path, wordings: "pd.DataFrame"
-) -> tuple["pd.DataFrame", "pd.DataFrame"]:
+    sheets: Sequence[str], folder: Path, wordings: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the sheets that came back."""
-    import pandas as pd
-
     key = _without_rows(_read_key(folder))
     now = dict(
         zip(zip(wordings["item"], wordings["variant"], strict=True), wordings["text"], strict=True)

@@ -3,16 +3,15 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.config.schema import TrainingConfig
 from polbayes.report.numbers import interval, number
 from polbayes.tasks.training.data import HELD_OUT, TRAIN, VALIDATION, Outputs
 from polbayes.tasks.training.state import Look
 from polbayes.tasks.validation.temperature import Temperature
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MEASURES = {
     "share_coded": "share coded",
@@ -80,7 +79,7 @@ class Facts:
     stopped_early: bool
     temperature: Temperature | None
     note: str
-    scores: "pd.DataFrame | None"
+    scores: pd.DataFrame | None
     versions: Mapping[str, str]
     command: Sequence[str]
 

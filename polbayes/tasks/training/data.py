@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.coding.readings import Reading
 from polbayes.config.schema import TrainingConfig
@@ -15,9 +15,6 @@ from polbayes.tasks.training.schedule import Answer
 from polbayes.tasks.training.settings import SECTION
 from polbayes.tasks.training.split import split
 from polbayes.tasks.validation.labelled import Classes, Labelled
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TRAIN, VALIDATION, HELD_OUT = "training", "validation", "held out"
 
@@ -156,10 +153,8 @@ def by_output(labelled: Labelled, outputs: Outputs) -> Labelled:
     return replace(labelled, labels=outputs.of_class[labelled.labels], classes=names)
 
 
-def labelled_frame(labelled: Labelled) -> "pd.DataFrame":
+def labelled_frame(labelled: Labelled) -> pd.DataFrame:
     """Lay labelled answers out as a table that needs no mapping of columns."""
-    import pandas as pd
-
     columns: dict[str, object] = {
         "statement": labelled.statements,
         "response": labelled.responses,

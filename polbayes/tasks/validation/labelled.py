@@ -4,16 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.data.tables import read_table
 from polbayes.errors import UserError, unknown
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _NEEDED = ("statement", "response", "label")
 GROUPS = ("model", "prefix")
@@ -180,7 +177,7 @@ def read_labelled(
 
 
 def _found_columns(
-    table: "pd.DataFrame", columns: Mapping[str, str | None], section: str
+    table: pd.DataFrame, columns: Mapping[str, str | None], section: str
 ) -> dict[str, str]:
     for name, column in columns.items():
         if name not in COLUMNS:

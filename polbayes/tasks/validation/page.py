@@ -3,7 +3,9 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.axes import Axes
 
 from polbayes.report.blocks import (
     Block,
@@ -25,10 +27,6 @@ from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.keying_errors import keying_sentences
 from polbayes.report.numbers import count, interval
 from polbayes.tasks.validation.labelled import NOT_CODED, Labelled
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 _MEASURES = {
     "share_coded": "share coded",
@@ -60,7 +58,7 @@ _N = Column("Answers", lambda row: count(row["n"]))
 
 
 def sections(
-    tables: "Mapping[str, pd.DataFrame]",
+    tables: Mapping[str, pd.DataFrame],
     answers: Labelled,
     *,
     command: Sequence[str],
@@ -91,7 +89,7 @@ def sections(
     return [*(section for section in made if section is not None), again]
 
 
-def _keying(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section | None:
+def _keying(tables: Mapping[str, pd.DataFrame], level: float) -> Section | None:
     table = tables.get("keying")
     if table is None:
         return None
@@ -109,7 +107,7 @@ def _keying(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section | Non
     return Section("keying", "Do the errors move the bias measure?", reading, blocks)
 
 
-def _scores(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
+def _scores(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
     table = tables["scores"]
     reading = (
         "Of the answers coded as a class, precision is the share labelled so; of those labelled "
@@ -148,7 +146,7 @@ def _scores(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
     return Section("scores", "How often the coders are right", reading, tuple(blocks))
 
 
-def _confusion(tables: "Mapping[str, pd.DataFrame]", answers: Labelled) -> Section:
+def _confusion(tables: Mapping[str, pd.DataFrame], answers: Labelled) -> Section:
     table = tables["confusion"]
     names = list(answers.classes.names)
     blocks: list[Block] = []
@@ -174,7 +172,7 @@ def _confusion(tables: "Mapping[str, pd.DataFrame]", answers: Labelled) -> Secti
     return Section("confusion", "What is taken for what", reading, tuple(blocks))
 
 
-def _thresholds(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
+def _thresholds(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
     table = tables["thresholds"]
     reading = (
         "Where answers below a confidence are dropped, those kept are fewer and should be read "
@@ -206,7 +204,7 @@ def _interval_of(name: str, level: float) -> Column:
     )
 
 
-def _calibration(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
+def _calibration(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
     reading = (
         "A calibrated coder is right as often as it is sure: its points lie on the dashed line; "
         "below it, it is too sure. The expected calibration error is the mean distance from that "
@@ -238,7 +236,7 @@ def _calibration(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
     return Section("calibration", "Is the confidence to be believed?", reading, tuple(blocks))
 
 
-def _errors(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section | None:
+def _errors(tables: Mapping[str, pd.DataFrame], level: float) -> Section | None:
     table = tables.get("errors")
     if table is None:
         return None
@@ -268,12 +266,12 @@ def _errors(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section | Non
     return Section("errors", "On whom and what they err", reading, (*blocks, numbers))
 
 
-def _named(rows: "pd.DataFrame", column: str) -> "pd.DataFrame":
+def _named(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     named = rows[[column, "estimate", "lower", "upper"]].rename(columns={column: "model"})
     return named.astype({"model": str}).reset_index(drop=True)
 
 
-def _from_0_to_1(axes: "Axes") -> None:
+def _from_0_to_1(axes: Axes) -> None:
     axes.set_xlim(-0.02, 1.02)
 
 

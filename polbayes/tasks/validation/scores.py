@@ -5,9 +5,10 @@ coded. Measures of the *coded* answers leave that column out; of *all* answers t
 wrong.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.measures.kappa import cohen_kappa
 from polbayes.measures.resampling import (
@@ -19,9 +20,6 @@ from polbayes.measures.resampling import (
     wilson,
 )
 from polbayes.tasks.validation.coded import Coded
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _AT_ONCE = 2_000
 
@@ -68,7 +66,7 @@ def macro_f1(counts: np.ndarray) -> np.ndarray:
     return np.divide(total, number, out=out, where=number > 0)
 
 
-def score_table(coded: Coded, bootstrap: Bootstrap) -> "pd.DataFrame":
+def score_table(coded: Coded, bootstrap: Bootstrap) -> pd.DataFrame:
     """Compute all scores of a coder.
 
     Parameters
@@ -88,8 +86,6 @@ def score_table(coded: Coded, bootstrap: Bootstrap) -> "pd.DataFrame":
         ``wilson``; for F1 Wilson's of TP / (TP + FP + FN), of which F1 is a rising function
         (``wilson of the overlap``); or ``bootstrap``, of answers.
     """
-    import pandas as pd
-
     counts = confusion(coded)
     k = len(counts)
     drawn = _resampled(counts, bootstrap, coded.coder)

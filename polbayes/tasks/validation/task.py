@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.coding import get_coder
 from polbayes.config.schema import CoderConfig, RunConfig
@@ -25,10 +26,6 @@ from polbayes.tasks.validation.labelled import NOT_CODED, read_labelled
 from polbayes.tasks.validation.scores import confusion, score_table
 from polbayes.tasks.validation.temperature import temperature_table
 from polbayes.tasks.validation.thresholds import threshold_table
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 FOLDER, CONFUSION = "validation", "confusion.nc"
 
@@ -93,11 +90,10 @@ def validation_tables(
     *,
     thresholds: Sequence[float] | None = None,
     bins: int = 10,
-) -> "dict[str, pd.DataFrame]":
+) -> dict[str, pd.DataFrame]:
     """Compute all tables of a validation."""
-    import pandas as pd
 
-    def joined(parts: "Sequence[pd.DataFrame | None]") -> "pd.DataFrame":
+    def joined(parts: Sequence[pd.DataFrame | None]) -> pd.DataFrame:
         there = [part for part in parts if part is not None and len(part)]
         return pd.concat(there, ignore_index=True) if there else pd.DataFrame()
 
@@ -118,10 +114,8 @@ def validation_tables(
     return {name: table for name, table in tables.items() if len(table)}
 
 
-def confusion_dataset(read: Sequence[Coded], confidences: Sequence[float] = ()) -> "xr.Dataset":
+def confusion_dataset(read: Sequence[Coded], confidences: Sequence[float] = ()) -> xr.Dataset:
     """Lay confusion counts out for whoever models the coders' errors."""
-    import xarray as xr
-
     names = list(read[0].answers.classes.names)
     coords = {
         "coder": np.array([coded.coder for coded in read], dtype=object),
