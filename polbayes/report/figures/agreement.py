@@ -6,11 +6,12 @@ from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import draw_intervals
 from polbayes.report.figures.style import (
-    PALE,
     SERIES,
     WIDTH,
-    neutral_style,
-    new_figure,
+    drawing,
+    faint_grid,
+    legend_above,
+    percent_ticks,
     row_names,
     rule,
 )
@@ -23,8 +24,7 @@ def plot_agreement(agreement: pd.DataFrame) -> Figure:
         ("agree_left", "statements that are left-leaning", SERIES[3], "<", -0.13),
         ("agree_right", "statements that are right-leaning", SERIES[2], ">", 0.13),
     )
-    with neutral_style():
-        figure = new_figure(0.78 * WIDTH, 1.4 + 0.33 * max(len(models), 2))
+    with drawing(0.78 * WIDTH, 1.4 + 0.33 * max(len(models), 2)) as figure:
         axes = figure.subplots()
         rule(axes, 0.5)
         for measure, name, colour, marker, shift in series:
@@ -33,9 +33,8 @@ def plot_agreement(agreement: pd.DataFrame) -> Figure:
             at = np.arange(len(models)) + shift
             draw_intervals(axes, rows, at, colour=colour, marker=marker, name=name)
         axes.set(xlim=(-0.02, 1.02), xlabel="share of valid answers that agree")
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
-        axes.grid(axis="y", color=PALE, linewidth=0.6)
+        percent_ticks(axes.xaxis)
+        faint_grid(axes, "y")
         row_names(axes, models)
-        handles, names = axes.get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=2, frameon=False)
+        legend_above(figure, 2)
     return figure

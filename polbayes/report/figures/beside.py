@@ -10,11 +10,14 @@ from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import draw_intervals, draw_lines, say_missing
 from polbayes.report.figures.style import (
-    PALE,
     SERIES,
     WIDTH,
-    neutral_style,
-    new_figure,
+    Look,
+    abreast,
+    drawing,
+    faint_grid,
+    legend_above,
+    marks,
     row_names,
     rule,
 )
@@ -62,11 +65,10 @@ def plot_beside(
     most = max(len(panel.rows) for panel in panels)
     across = min(len(panels), 2)
     down = -(-len(panels) // across)
-    with neutral_style():
-        width = WIDTH if across > 1 else 0.78 * WIDTH
-        figure = new_figure(width, 0.6 + down * (1.0 + 0.3 * max(most, 2)))
-        grid = figure.subplots(down, across, squeeze=False, sharex=True)
-        for axes, panel in zip(grid.flat, panels, strict=False):
+    width = WIDTH if across > 1 else 0.78 * WIDTH
+    with drawing(width, 0.6 + down * (1.0 + 0.3 * max(most, 2))) as figure:
+        every = abreast(figure, len(panels), across=across, sharex=True)
+        for axes, panel in zip(every, panels, strict=True):
             if centre is not None:
                 rule(axes, centre)
             _draw(axes, panel.rows)
@@ -74,10 +76,7 @@ def plot_beside(
             if limits is not None:
                 axes.set_xlim(*limits)
             axes.tick_params(axis="x", labelbottom=True)
-        for axes in grid.flat[len(panels) :]:
-            figure.delaxes(axes)
-        handles, names = grid[0, 0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=2, frameon=False)
+        legend_above(figure, 2)
     return figure
 
 
@@ -90,19 +89,10 @@ def _draw(axes: Axes, rows: pd.DataFrame) -> None:
     if "published_lower" in rows:
         bounds = ("published_lower", "published_upper")
         draw_lines(axes, rows, at + apart, colour=SERIES[1], bounds=bounds, width=1.2)
-    axes.plot(
-        rows["published"].to_numpy(dtype=float),
-        at + apart,
-        linestyle="none",
-        marker="D",
-        markersize=5.5,
-        color=SERIES[1],
-        markerfacecolor="white",
-        label=THERE,
-        zorder=3,
-    )
+    look: Look = {"colour": SERIES[1], "hollow": True, "marker": "D", "markersize": 5.5}
+    marks(axes, rows["published"], at + apart, **look, label=THERE)
     for y in np.flatnonzero(~(own | known)):
         say_missing(axes, float(y))
-    axes.grid(axis="y", color=PALE, linewidth=0.6)
+    faint_grid(axes, "y")
     axes.set_axisbelow(True)
     row_names(axes, rows["model"].astype(str).tolist())

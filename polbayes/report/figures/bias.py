@@ -8,13 +8,14 @@ from matplotlib.figure import Figure
 from polbayes.report.figures.forest import ascending, draw_intervals, draw_lines, say_missing
 from polbayes.report.figures.ranks import complete
 from polbayes.report.figures.style import (
-    PALE,
     SERIES,
     WIDTH,
+    Look,
     dimensions_of,
+    drawing,
+    faint_grid,
     in_full,
-    neutral_style,
-    new_figure,
+    legend_above,
     row_names,
     rule,
     sides,
@@ -26,19 +27,17 @@ def plot_bias(posterior: pd.DataFrame | None, classical: pd.DataFrame | None) ->
     given = [table for table in (posterior, classical) if table is not None]
     dimensions = dimensions_of([d for table in given for d in table["dimension"]])
     models = _order(given, dimensions)
-    with neutral_style():
-        figure = new_figure(WIDTH, 1.6 + 0.4 * max(len(models), 2))
+    with drawing(WIDTH, 1.6 + 0.4 * max(len(models), 2)) as figure:
         grid = figure.subplots(1, len(dimensions), squeeze=False, sharey=True, sharex=True)[0]
         for axes, dimension in zip(grid, dimensions, strict=True):
             rule(axes, 0.0)
             _draw(axes, posterior, classical, dimension, models)
             axes.set(title=in_full(dimension).replace(" together", ""), xlim=(-1.03, 1.03))
-            axes.grid(axis="y", color=PALE, linewidth=0.6)
+            faint_grid(axes, "y")
             axes.tick_params(axis="y", length=0)
             sides(axes)
         row_names(grid[0], models)
-        handles, names = grid[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=2, frameon=False)
+        legend_above(figure, 2)
     return figure
 
 
@@ -66,15 +65,8 @@ def _draw(
     if classical is not None:
         rows, below = _rows(classical, dimension, models), at + 0.17 * both
         known |= np.isfinite(rows["estimate"].to_numpy(dtype=float))
-        draw_intervals(
-            axes,
-            rows,
-            below,
-            colour=SERIES[1],
-            marker="s",
-            name="classical, bootstrap",
-            hollow=True,
-        )
+        look: Look = {"colour": SERIES[1], "marker": "s", "name": "classical, bootstrap"}
+        draw_intervals(axes, rows, below, **look, hollow=True)
         if {"lower_item", "upper_item"} <= set(rows.columns):
             bounds = ("lower_item", "upper_item")
             draw_lines(axes, rows, below, colour=SERIES[1], bounds=bounds, width=1.0)

@@ -11,18 +11,8 @@ from polbayes.report.figures.style import SERIES, label
 def plot_coefficients(coefficients: pd.DataFrame, *, by: str | None) -> Figure:
     """Draw coefficients with their intervals on one scale.
 
-    Parameters
-    ----------
-    coefficients
-        Columns ``term, estimate, lower, upper`` and that of `by`.
-    by
-        The variable for each of whose levels there are coefficients, or None.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        With `by`, one axes per coefficient and a row per level; otherwise one axes with a row
-        per coefficient.
+    With `by`, the variable for each of whose levels the model was fitted, there is one axes per
+    coefficient and a row per level; otherwise one axes with a row per coefficient.
     """
     if by is None:
         rows = coefficients.assign(model=coefficients["term"])

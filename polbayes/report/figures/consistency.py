@@ -7,11 +7,12 @@ from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import draw_intervals, say_missing
 from polbayes.report.figures.style import (
-    PALE,
     SERIES,
     WIDTH,
-    neutral_style,
-    new_figure,
+    drawing,
+    faint_grid,
+    legend_above,
+    percent_ticks,
     row_names,
 )
 
@@ -30,20 +31,17 @@ def plot_consistency(consistency: pd.DataFrame) -> Figure:
     """Draw the shares of answers that are as expected, models in the order of the table."""
     models = list(dict.fromkeys(consistency["model"].astype(str)))
     kinds = [kind for kind in PANELS if (consistency["kind"] == kind).any()]
-    with neutral_style():
-        figure = new_figure(
-            WIDTH if len(kinds) > 1 else 0.72 * WIDTH, 1.6 + 0.36 * max(len(models), 2)
-        )
+    width = WIDTH if len(kinds) > 1 else 0.72 * WIDTH
+    with drawing(width, 1.6 + 0.36 * max(len(models), 2)) as figure:
         grid = figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0]
         for axes, kind in zip(grid, kinds, strict=True):
             _draw(axes, consistency[consistency["kind"] == kind], models)
             axes.set(title=PANELS[kind], xlim=(-0.02, 1.02), xlabel="share as expected")
-            axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
-            axes.grid(axis="y", color=PALE, linewidth=0.6)
+            percent_ticks(axes.xaxis)
+            faint_grid(axes, "y")
             axes.tick_params(axis="y", length=0)
         row_names(grid[0], models)
-        handles, names = grid[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=2, frameon=False)
+        legend_above(figure, 2)
     return figure
 
 

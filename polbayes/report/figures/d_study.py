@@ -9,11 +9,11 @@ from polbayes.report.figures.style import (
     FAINT,
     INK,
     MARKERS,
-    PALE,
     SERIES,
     WIDTH,
-    neutral_style,
-    new_figure,
+    Look,
+    drawing,
+    faint_grid,
 )
 from polbayes.report.numbers import count
 
@@ -22,8 +22,7 @@ NUMBERS = ("items", "wordings", "prefixes", "runs")
 
 def plot_d_study(designs: pd.DataFrame, *, title: str) -> Figure:
     """Draw precision against the number of questions, one line for each way to ask more."""
-    with neutral_style():
-        figure = new_figure(0.75 * WIDTH, 3.6)
+    with drawing(0.75 * WIDTH, 3.6) as figure:
         axes = figure.subplots()
         _draw(axes, designs)
         axes.set_xscale("log")
@@ -32,7 +31,7 @@ def plot_d_study(designs: pd.DataFrame, *, title: str) -> Figure:
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(lambda value, _: count(value))
-        axes.grid(color=PALE, linewidth=0.6)
+        faint_grid(axes)
         axes.set_axisbelow(True)
         axes.legend(frameon=False, fontsize=8.5)
     return figure
@@ -65,14 +64,15 @@ def _draw(axes: Axes, designs: pd.DataFrame) -> None:
         y = rows[measure].to_numpy(dtype=float)
         axes.plot(x, y, color=SERIES[k], marker=MARKERS[k], markersize=5, label=f"other {name}")
     own = designs[designs["own"]]
-    place = own["questions"].to_numpy(dtype=float), own[measure].to_numpy(dtype=float)
-    axes.plot(
-        *place,
-        linestyle="none",
-        marker="o",
-        markersize=11,
-        color=FAINT,
-        markerfacecolor="none",
-        markeredgewidth=1.6,
-        label="this run",
-    )
+    mark_own(axes, own["questions"], own[measure])
+
+
+def mark_own(axes: Axes, x: pd.Series, y: pd.Series) -> None:
+    """Draw a ring around the design of this run."""
+    ring: Look = {
+        "marker": "o",
+        "markersize": 11,
+        "markerfacecolor": "none",
+        "markeredgewidth": 1.6,
+    }
+    axes.plot(x, y, linestyle="none", color=FAINT, **ring, label="this run")

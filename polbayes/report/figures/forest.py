@@ -11,11 +11,13 @@ from matplotlib.figure import Figure
 from polbayes.report.figures.style import (
     FAINT,
     INK,
-    PALE,
     WIDTH,
+    Look,
+    abreast,
+    drawing,
+    faint_grid,
     labels,
-    neutral_style,
-    new_figure,
+    marks,
     row_names,
     rule,
 )
@@ -25,15 +27,7 @@ from polbayes.report.figures.style import (
 class Panel:
     """One panel of a forest plot.
 
-    Parameters
-    ----------
-    title
-        Its heading.
-    rows
-        Columns ``model, estimate, lower, upper``, in the order to be drawn from top to
-        bottom.
-    colour, marker
-        Of the estimates.
+    Its rows have the columns ``model, estimate, lower, upper`` and are drawn from top to bottom.
     """
 
     title: str
@@ -58,36 +52,28 @@ def plot_forest(
     centre: float | None,
     dress: Callable[[Axes], object],
 ) -> Figure:
-    """Draw panels of estimates with intervals on one common scale.
+    """Draw panels of estimates with intervals on one common scale, two abreast.
 
     Parameters
     ----------
     panels
-        At least one; more than two are drawn two abreast.
+        At least one.
     centre
         Where the vertical line stands; none when None.
     dress
         Sets what is particular to the axes of this plot, such as the label.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes per panel, in their order.
     """
     across = min(len(panels), 2)
     down = -(-len(panels) // across)
     most = max(len(panel.rows) for panel in panels)
-    with neutral_style():
-        figure = new_figure(_width(panels, across), down * (1.15 + 0.29 * max(most, 2)))
-        grid = figure.subplots(down, across, squeeze=False, sharex=True)
-        for axes, panel in zip(grid.flat, panels, strict=False):
+    with drawing(_width(panels, across), down * (1.15 + 0.29 * max(most, 2))) as figure:
+        every = abreast(figure, len(panels), across=across, sharex=True)
+        for axes, panel in zip(every, panels, strict=True):
             if centre is not None:
                 rule(axes, centre)
             draw_rows(axes, panel)
             dress(axes)
             axes.tick_params(axis="x", labelbottom=True)
-        for axes in grid.flat[len(panels) :]:
-            figure.delaxes(axes)
     return figure
 
 
@@ -108,7 +94,7 @@ def draw_rows(axes: Axes, panel: Panel) -> None:
         if not known:
             say_missing(axes, y)
     axes.set_title(panel.title)
-    axes.grid(axis="y", color=PALE, linewidth=0.6)
+    faint_grid(axes, "y")
     axes.set_axisbelow(True)
     row_names(axes, rows["model"].astype(str).tolist())
 
@@ -141,18 +127,8 @@ def draw_intervals(
 ) -> None:
     """Draw the estimates of `rows` at heights `at` with their intervals."""
     draw_lines(axes, rows, at, colour=colour)
-    axes.plot(
-        rows["estimate"].to_numpy(dtype=float),
-        at,
-        linestyle="none",
-        marker=marker,
-        markersize=6.5,
-        color=colour,
-        markerfacecolor="white" if hollow else colour,
-        markeredgecolor=colour,
-        label=name,
-        zorder=3,
-    )
+    look: Look = {"marker": marker, "markersize": 6.5, "label": name}
+    marks(axes, rows["estimate"], at, colour=colour, hollow=hollow, **look)
 
 
 def draw_lines(

@@ -8,7 +8,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from polbayes.report.figures.style import FAINT, INK, labels
+from polbayes.report.figures.style import FAINT, INK, Look, labels
 
 CELL_HEIGHT = 0.3
 
@@ -26,14 +26,8 @@ def draw_heat(
 
     Parameters
     ----------
-    axes
-        Where to.
-    values
-        Numbers by row and column, NaN where there is none.
-    palette
-        Name of a matplotlib colour map.
-    limits
-        Values at the two ends of the palette.
+    palette, limits
+        Name of a matplotlib colour map, and the values at its two ends.
     write
         How a number is written into its cell.
     strong
@@ -67,18 +61,8 @@ def draw_heat(
 
 
 def _hatch(axes: Axes, row: int, column: int) -> None:
-    axes.add_patch(
-        Rectangle(
-            (column - 0.5, row - 0.5),
-            1,
-            1,
-            facecolor="#f3f3f3",
-            edgecolor=FAINT,
-            hatch="///",
-            linewidth=0,
-            zorder=3,
-        )
-    )
+    look: Look = {"facecolor": "#f3f3f3", "edgecolor": FAINT, "hatch": "///", "linewidth": 0}
+    axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **look, zorder=3))
 
 
 def _contrast(shade: tuple[float, float, float, float]) -> str:

@@ -11,12 +11,12 @@ from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFo
 from polbayes.report.figures.style import (
     COLOUR,
     INK,
-    PALE,
     WIDTH,
     dimensions_of,
+    drawing,
+    faint_grid,
     in_full,
-    neutral_style,
-    new_figure,
+    marks,
     rule,
     sides,
     wrapped,
@@ -39,8 +39,7 @@ def plot_items(items: pd.DataFrame, *, statements: Mapping[str, str]) -> Figure:
     factors = () if signed(items) else ("discrimination",)
     reach = {quantity: _reach(items, quantity) for quantity in quantities}
     heights = [max(len(rows), 2) + 2.0 for rows in groups.values()]
-    with neutral_style():
-        figure = new_figure(WIDTH, 0.5 + 0.36 * sum(heights))
+    with drawing(WIDTH, 0.5 + 0.36 * sum(heights)) as figure:
         grid = figure.subplots(
             len(groups),
             len(quantities),
@@ -85,8 +84,8 @@ def _draw(axes: Axes, rows: pd.DataFrame, quantity: str, colour: str, *, factor:
     axes.hlines(at, low, high, color=colour, linewidth=1.8, alpha=0.7, zorder=2)
     sign = rows["direction"].map(_marker) if "direction" in rows else ["o"] * len(rows)
     for y, x, marker in zip(at, value, sign, strict=True):
-        axes.plot(x, y, linestyle="none", marker=marker, color=colour, markersize=6, zorder=3)
-    axes.grid(axis="y", color=PALE, linewidth=0.6)
+        marks(axes, x, y, marker=marker, colour=colour, markersize=6)
+    faint_grid(axes, "y")
     axes.tick_params(axis="x", labelbottom=True)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(rows) - 0.4, -0.6)

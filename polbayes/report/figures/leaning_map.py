@@ -8,14 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from polbayes.report.figures.style import (
-    FAINT,
-    INK,
-    MARKERS,
-    SERIES,
-    labels,
-    neutral_style,
-)
+from polbayes.report.figures.style import FAINT, INK, MARKERS, SERIES, labels, neutral_style
 
 DIMENSIONS = ("economic", "cultural")
 _MOST_NAMES = 10

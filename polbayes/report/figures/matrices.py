@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
-from polbayes.report.figures.style import WIDTH, in_full, neutral_style, new_figure
+from polbayes.report.figures.style import WIDTH, drawing, in_full
 
 
 def plot_matrices(
@@ -20,26 +20,14 @@ def plot_matrices(
 ) -> Figure:
     """Draw one matrix per dimension.
 
-    Parameters
-    ----------
-    matrices
-        Matrices by dimension, at least one.
-    palette, limits, write
-        As in `polbayes.report.figures.heat.draw_heat`.
-    dress
-        Sets what is particular to the axes of this plot, such as labels.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes per dimension, in the order of `matrices`.
+    For the palette, its limits and how a number is written see
+    `polbayes.report.figures.heat.draw_heat`; `dress` sets what is particular to the axes.
     """
     rows = max(len(m) for m in matrices.values())
     each = max(width_for(matrix, cell=0.46) for matrix in matrices.values())
     across = len(matrices) if each * len(matrices) <= 1.05 * WIDTH else 1
     down = len(matrices) // across
-    with neutral_style():
-        figure = new_figure(each * across, down * (1.9 + CELL_HEIGHT * rows))
+    with drawing(each * across, down * (1.9 + CELL_HEIGHT * rows)) as figure:
         grid = figure.subplots(down, across, squeeze=False)
         for axes, (dimension, matrix) in zip(grid.flat, matrices.items(), strict=True):
             draw_heat(axes, matrix, palette=palette, limits=limits, write=write)

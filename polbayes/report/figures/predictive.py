@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,11 +9,13 @@ from matplotlib.lines import Line2D
 
 from polbayes.report.figures.style import (
     FAINT,
-    PALE,
     SERIES,
     WIDTH,
-    neutral_style,
-    new_figure,
+    Look,
+    drawing,
+    faint_grid,
+    marks,
+    percent_ticks,
 )
 
 PANELS: Mapping[str, str] = {
@@ -29,8 +30,7 @@ _FEW = 40
 def plot_predictive(predictive: pd.DataFrame, *, what: str) -> Figure:
     """Draw observed against predicted agreement, a panel for each way of grouping answers."""
     present = [name for name in PANELS if (predictive["statistic"] == name).any()]
-    with neutral_style():
-        figure = new_figure(max(WIDTH * len(present) / 3, 0.5 * WIDTH), 4.3)
+    with drawing(max(WIDTH * len(present) / 3, 0.5 * WIDTH), 4.3) as figure:
         grid = figure.subplots(1, len(present), squeeze=False, sharex=True, sharey=True)
         for axes, name in zip(grid.flat, present, strict=True):
             _panel(axes, predictive[predictive["statistic"] == name])
@@ -51,22 +51,13 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
         axes.hlines(
             observed, low, high, color=colour, linewidth=1.0 if small else 1.8, alpha=0.5, zorder=2
         )
-        axes.plot(
-            part["estimate"].to_numpy(dtype=float),
-            observed,
-            linestyle="none",
-            marker=marker,
-            markersize=3.5 if small else 5.5,
-            color=colour,
-            markeredgecolor="white",
-            markeredgewidth=0.3,
-            zorder=3 if marker == "o" else 4,
-        )
+        look: Look = {"markersize": 3.5 if small else 5.5, "zorder": 3 if marker == "o" else 4}
+        edge: Look = {"markeredgecolor": "white", "markeredgewidth": 0.3}
+        marks(axes, part["estimate"], observed, colour=colour, marker=marker, **look, **edge)
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
-    ticks, names = np.linspace(0, 1, 5), ["0%", "25%", "50%", "75%", "100%"]
-    axes.set_xticks(ticks, names)
-    axes.set_yticks(ticks, names)
-    axes.grid(color=PALE, linewidth=0.6)
+    percent_ticks(axes.xaxis)
+    percent_ticks(axes.yaxis)
+    faint_grid(axes)
     axes.set_axisbelow(True)
 
 

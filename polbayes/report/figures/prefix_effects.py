@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
 from polbayes.report.figures.ranks import complete
-from polbayes.report.figures.style import neutral_style, new_figure
+from polbayes.report.figures.style import drawing
 from polbayes.report.numbers import number
 
 _LEAST_END = 0.5
@@ -37,8 +37,7 @@ def plot_prefix_effects(
     found = np.abs(estimate.to_numpy(dtype=float))
     largest = float(found[np.isfinite(found)].max(initial=0.0))
     end = bound or max(largest, _LEAST_END)
-    with neutral_style():
-        figure = new_figure(width_for(estimate, cell=0.7), 1.7 + CELL_HEIGHT * max(len(rows), 2))
+    with drawing(width_for(estimate, cell=0.7), 1.7 + CELL_HEIGHT * max(len(rows), 2)) as figure:
         axes = figure.subplots()
         draw_heat(
             axes,

@@ -13,14 +13,19 @@ from polbayes.report.figures.style import (
     FAINT,
     INK,
     MARKERS,
-    PALE,
     SERIES,
     WIDTH,
+    Look,
+    abreast,
+    drawing,
+    faint_grid,
     label,
-    neutral_style,
-    new_figure,
+    legend_above,
+    marks,
+    plane,
     row_names,
     rule,
+    series_look,
     sides,
 )
 
@@ -33,8 +38,7 @@ def plot_plane(panels: Sequence[tuple[str, pd.DataFrame]]) -> Figure:
     names = list(dict.fromkeys(m for _, t in panels for m in t["model"].astype(str)))
     instruments = _instruments([table for _, table in panels])
     side = WIDTH / 2
-    with neutral_style():
-        figure = new_figure(len(panels) * side, side + 0.6 + 0.22 * -(-len(names) // 3))
+    with drawing(len(panels) * side, side + 0.6 + 0.22 * -(-len(names) // 3)) as figure:
         grid = figure.subplots(1, len(panels), squeeze=False, sharex=True, sharey=True)[0]
         for axes, (title, table) in zip(grid, panels, strict=True):
             _plane(axes, table, names, instruments)
@@ -53,24 +57,12 @@ def _instruments(tables: Sequence[pd.DataFrame]) -> list[str]:
 def _plane(
     axes: Axes, table: pd.DataFrame, names: Sequence[str], instruments: Sequence[str]
 ) -> None:
-    axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
-    axes.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
-    axes.grid(color=PALE, linewidth=0.5)
-    axes.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), aspect="equal")
+    plane(axes, 1.05)
     for row in table.to_dict("records"):
         colour = _OF_TUNED.get(row["tuned"], INK)
-        filled = str(row["instrument"]) == instruments[0]
-        axes.plot(
-            row["economic"],
-            row["cultural"],
-            linestyle="none",
-            marker=_marker(names, row["model"]),
-            markersize=7,
-            color=colour,
-            markerfacecolor=colour if filled else "white",
-            alpha=0.85,
-            zorder=3,
-        )
+        hollow = str(row["instrument"]) != instruments[0]
+        look: Look = {"marker": _marker(names, row["model"]), "markersize": 7, "alpha": 0.85}
+        marks(axes, row["economic"], row["cultural"], colour=colour, hollow=hollow, **look)
     for _, rows in table.groupby("model", sort=False):
         axes.plot(rows["economic"], rows["cultural"], color=FAINT, linewidth=0.7, zorder=2)
 
@@ -109,16 +101,14 @@ def plot_prefix_dots(
 ) -> Figure:
     """Draw the bias of each model under every prefix, instruction-tuned first (Figure 2a)."""
     most = max(table["model"].nunique() for _, table in panels)
-    with neutral_style():
-        figure = new_figure(WIDTH, 1.7 + 0.34 * max(most, 2))
+    with drawing(WIDTH, 1.7 + 0.34 * max(most, 2)) as figure:
         grid = figure.subplots(1, len(panels), squeeze=False, sharex=True)[0]
         for axes, (title, table) in zip(grid, panels, strict=True):
             rule(axes, 0.0)
             _dots(axes, table, prefixes)
             axes.set(title=title, xlim=(-1.03, 1.03))
             sides(axes)
-        handles, names = grid[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=5, frameon=False)
+        legend_above(figure, 5)
     return figure
 
 
@@ -127,21 +117,12 @@ def _dots(axes: Axes, table: pd.DataFrame, prefixes: Sequence[str]) -> None:
     order = [*tuned[tuned != BASE].index, *tuned[tuned == BASE].index]
     for k, prefix in enumerate(prefixes):
         rows = table[table["prefix"] == prefix].set_index("model").reindex(order)
-        axes.plot(
-            rows["estimate"].to_numpy(dtype=float),
-            np.arange(len(order)),
-            linestyle="none",
-            marker=MARKERS[k % len(MARKERS)],
-            markersize=5.5,
-            color=SERIES[k % len(SERIES)],
-            label=label(prefix, 20),
-            alpha=0.9,
-            zorder=3,
-        )
+        look: Look = {**series_look(k), "markersize": 5.5, "alpha": 0.9}
+        marks(axes, rows["estimate"], np.arange(len(order)), **look, label=label(prefix, 20))
     instruct = int((tuned != BASE).sum())
     if 0 < instruct < len(order):
         axes.axhline(instruct - 0.5, color=INK, linewidth=0.9, linestyle="--")
-    axes.grid(axis="y", color=PALE, linewidth=0.6)
+    faint_grid(axes, "y")
     row_names(axes, [str(name) for name in order], width=24)
 
 
@@ -151,10 +132,9 @@ def plot_prefix_by_instrument(table: pd.DataFrame, *, prefixes: Sequence[str]) -
     instruments = _instruments([table])
     across = min(len(models), 3)
     down = -(-len(models) // across)
-    with neutral_style():
-        figure = new_figure(WIDTH, 0.8 + down * (0.8 + 0.22 * max(len(prefixes), 2)))
-        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-        for axes, model in zip(grid.flat, models, strict=False):
+    with drawing(WIDTH, 0.8 + down * (0.8 + 0.22 * max(len(prefixes), 2))) as figure:
+        every = abreast(figure, len(models), across=across, sharex=True, sharey=True)
+        for axes, model in zip(every, models, strict=True):
             rule(axes, 0.0)
             rows = table[table["model"].astype(str) == model]
             for k, instrument in enumerate(instruments):
@@ -162,12 +142,9 @@ def plot_prefix_by_instrument(table: pd.DataFrame, *, prefixes: Sequence[str]) -
                 _of_instrument(axes, own.reindex(list(prefixes)), k, instrument)
             axes.set(title=label(model, 26), xlim=(-1.03, 1.03))
             axes.tick_params(axis="x", labelbottom=True)
-            axes.grid(axis="y", color=PALE, linewidth=0.6)
-        for axes in grid.flat[len(models) :]:
-            figure.delaxes(axes)
-        row_names(grid[0, 0], list(prefixes), width=20)
-        handles, names = grid[0, 0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=4, frameon=False)
+            faint_grid(axes, "y")
+        row_names(every[0], list(prefixes), width=20)
+        legend_above(figure, 4)
         figure.supxlabel("bias: ← left    right →", fontsize=9.5)
     return figure
 
@@ -177,17 +154,8 @@ def _of_instrument(axes: Axes, rows: pd.DataFrame, k: int, instrument: str) -> N
     colour = SERIES[k % len(SERIES)]
     low, high = (rows[c].to_numpy(dtype=float) for c in ("lower", "upper"))
     axes.hlines(at, low, high, color=colour, linewidth=1.4, alpha=0.7, zorder=2)
-    axes.plot(
-        rows["estimate"].to_numpy(dtype=float),
-        at,
-        linestyle="none",
-        marker="os^D"[k % 4],
-        markersize=4.5,
-        color=colour,
-        markerfacecolor=colour if k == 0 else "white",
-        label=instrument,
-        zorder=3,
-    )
+    look: Look = {"colour": colour, "hollow": k > 0, "marker": "os^D"[k % 4], "markersize": 4.5}
+    marks(axes, rows["estimate"], at, **look, label=instrument)
     if "baseline" in rows.index and np.isfinite(rows.loc["baseline", "estimate"]):
         at_baseline = float(rows.loc["baseline", "estimate"])
         axes.axvline(at_baseline, color=colour, linestyle="--", linewidth=0.9, zorder=1)

@@ -7,16 +7,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polbayes.report.figures.compass import compass_axes
 from polbayes.report.figures.forest import draw_lines, say_missing
 from polbayes.report.figures.style import (
-    FAINT,
     INK,
-    PALE,
     SERIES,
     WIDTH,
+    Look,
+    drawing,
     label,
-    neutral_style,
-    new_figure,
+    legend_above,
+    marks,
+    percent_ticks,
     row_names,
 )
 
@@ -46,10 +48,8 @@ def plot_consistency_levels(table: pd.DataFrame, published: pd.DataFrame) -> Fig
     """Draw shares of discrepancies on four levels and on two sides (Figure 1)."""
     kinds = [kind for kind in COLUMNS if (table["kind"] == kind).any()]
     models = list(dict.fromkeys([*table["model"].astype(str), *published["model"].astype(str)]))
-    with neutral_style():
-        figure = new_figure(
-            WIDTH if len(kinds) > 1 else 0.62 * WIDTH, 1.3 + 2 * (0.8 + 0.3 * max(len(models), 2))
-        )
+    width = WIDTH if len(kinds) > 1 else 0.62 * WIDTH
+    with drawing(width, 1.3 + 2 * (0.8 + 0.3 * max(len(models), 2))) as figure:
         grid = figure.subplots(2, len(kinds), squeeze=False, sharex=True, sharey=True)
         for line, (name, measures, expected) in zip(grid, _ROWS, strict=True):
             for axes, kind in zip(line, kinds, strict=True):
@@ -59,17 +59,10 @@ def plot_consistency_levels(table: pd.DataFrame, published: pd.DataFrame) -> Fig
                 of = published[(published["kind"] == kind) & (published["measure"] == expected)]
                 _diamonds(axes, of, models)
                 axes.set(title=f"{COLUMNS[kind]}, {name}", xlim=(0, 1))
-                axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
+                percent_ticks(axes.xaxis)
                 axes.tick_params(axis="x", labelbottom=True)
         row_names(grid[0, 0], models, width=24)
-        found = {
-            name: handle
-            for axes in figure.axes
-            for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(
-            list(found.values()), list(found), loc="outside upper left", ncols=5, frameon=False
-        )
+        legend_above(figure, 5)
     return figure
 
 
@@ -85,15 +78,9 @@ def _bars(
             for y in np.flatnonzero(~np.isfinite(width) & asked):
                 say_missing(axes, float(y))
         width = np.where(np.isfinite(width), width, 0.0)
-        axes.barh(
-            np.arange(len(models)),
-            width,
-            left=left,
-            height=0.66,
-            color=colour,
-            label=name,
-            zorder=2,
-        )
+        at = np.arange(len(models))
+        look: Look = {"color": colour, "label": name}
+        axes.barh(at, width, left=left, height=0.66, **look, zorder=2)
         left = left + width
 
 
@@ -105,17 +92,9 @@ def _expected(axes: Axes, rows: pd.DataFrame, measure: str, models: list[str]) -
 def _diamonds(axes: Axes, rows: pd.DataFrame, models: list[str]) -> None:
     if rows.empty:
         return
-    axes.plot(
-        rows["estimate"].to_numpy(dtype=float),
-        [models.index(str(model)) for model in rows["model"]],
-        linestyle="none",
-        marker="D",
-        markersize=5.5,
-        color=INK,
-        markerfacecolor="white",
-        label="published",
-        zorder=5,
-    )
+    at = [models.index(str(model)) for model in rows["model"]]
+    look: Look = {"colour": INK, "hollow": True, "marker": "D", "markersize": 5.5}
+    marks(axes, rows["estimate"], at, **look, label="published", zorder=5)
 
 
 def _of(rows: pd.DataFrame, measure: str, models: Sequence[str]) -> pd.DataFrame:
@@ -129,8 +108,7 @@ def plot_compass_rows(positions: pd.DataFrame) -> Figure:
     across = min(len(models), _ACROSS)
     bands = -(-len(models) // across)
     side = WIDTH / _ACROSS
-    with neutral_style():
-        figure = new_figure(max(across * side, 0.62 * WIDTH), bands * 2 * (side + 0.2) + 0.9)
+    with drawing(max(across * side, 0.62 * WIDTH), bands * 2 * (side + 0.2) + 0.9) as figure:
         grid = figure.subplots(2 * bands, across, squeeze=False, sharex=True, sharey=True)
         for n, model in enumerate(models):
             rows = positions[positions["model"].astype(str) == model]
@@ -142,40 +120,16 @@ def plot_compass_rows(positions: pd.DataFrame) -> Figure:
         for n in range(len(models), bands * across):
             for k in (0, 1):
                 figure.delaxes(grid[2 * (n // across) + k, n % across])
-        found = {
-            name: handle
-            for axes in figure.axes
-            for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(
-            list(found.values()),
-            list(found),
-            loc="outside upper left",
-            ncols=4 if across > 2 else 2,
-            frameon=False,
-        )
+        legend_above(figure, 4 if across > 2 else 2)
         figure.supxlabel("← left    right →", fontsize=9.5)
         figure.supylabel("← libertarian    authoritarian →", fontsize=9.5)
     return figure
 
 
 def _points(axes: Axes, rows: pd.DataFrame, groups: dict[str, tuple[str, str, str, bool]]) -> None:
-    axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
-    axes.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
-    axes.grid(color=PALE, linewidth=0.5)
-    axes.set(xlim=(-10.4, 10.4), ylim=(-10.4, 10.4), aspect="equal")
-    axes.set_xticks([-10, -5, 0, 5, 10], ["−10", "−5", "0", "5", "10"])
-    axes.set_yticks([-10, -5, 0, 5, 10], ["−10", "−5", "0", "5", "10"])
+    compass_axes(axes)
     for group, (name, colour, marker, hollow) in groups.items():
         own = rows[rows["group"] == group]
-        axes.plot(
-            own["economic"].to_numpy(dtype=float),
-            own["social"].to_numpy(dtype=float),
-            linestyle="none",
-            marker=marker,
-            markersize=6,
-            color=colour,
-            markerfacecolor="white" if hollow else colour,
-            label=name,
-            zorder=4 if group == "original" else 3,
-        )
+        look: Look = {"colour": colour, "hollow": hollow, "marker": marker, "markersize": 6}
+        front = 4 if group == "original" else 3
+        marks(axes, own["economic"], own["social"], **look, label=name, zorder=front)

@@ -3,9 +3,13 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from typing import Any, Literal
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 
@@ -25,6 +29,8 @@ DISAGREE_AGREE = "BrBG"
 CHANCE = "Blues"
 WIDTH = 9.2
 NAME_WIDTH = 34
+# Keywords of what is drawn.
+Look = dict[str, Any]
 
 _SETTINGS = {
     "font.family": ["DejaVu Sans"],
@@ -57,9 +63,59 @@ def neutral_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """Make an empty figure of `width` by `height` inches that no global state knows of."""
-    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[Figure]:
+    """Draw, in neutral style, a figure of inches that no global state knows of."""
+    with neutral_style():
+        yield Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def abreast(figure: Figure, number: int, *, across: int, **how: Any) -> list[Axes]:
+    """Add axes in rows of `across`; the last row may have fewer."""
+    grid = figure.subplots(-(-number // across), across, squeeze=False, **how)
+    for axes in grid.flat[number:]:
+        figure.delaxes(axes)
+    return list(grid.flat[:number])
+
+
+def legend_above(figure: Figure, columns: int, **how: Any) -> None:
+    """Say above all axes what each series is, once."""
+    found: dict[str, Artist] = {}
+    for axes in figure.axes:
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(name, handle)
+    place = {"loc": "outside upper left", "ncols": columns, "frameon": False}
+    figure.legend(list(found.values()), list(found), **place, **how)
+
+
+def marks(axes: Axes, x: Any, y: Any, *, colour: str, hollow: bool = False, **how: Any) -> None:
+    """Draw markers without a line, filled or hollow."""
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    face = "white" if hollow else colour
+    axes.plot(x, y, linestyle="none", color=colour, markerfacecolor=face, **{"zorder": 3, **how})
+
+
+def series_look(k: int) -> Look:
+    """Return the colour and the marker of the k-th series."""
+    return {"colour": SERIES[k % len(SERIES)], "marker": MARKERS[k % len(MARKERS)]}
+
+
+def percent_ticks(axis: Axis) -> None:
+    """Write shares as percentages."""
+    axis.set_ticks([0, 0.25, 0.5, 0.75, 1], labels=["0%", "25%", "50%", "75%", "100%"])
+
+
+def faint_grid(axes: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
+    """Draw pale lines behind the data."""
+    axes.grid(axis=axis, color=PALE, linewidth=0.6)
+
+
+def plane(axes: Axes, reach: float) -> None:
+    """Make square axes of two dimensions with lines at the centre."""
+    axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
+    axes.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
+    axes.grid(color=PALE, linewidth=0.5)
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
 
 
 def label(text: str, width: int = NAME_WIDTH) -> str:

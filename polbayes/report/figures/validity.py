@@ -9,8 +9,10 @@ from matplotlib.figure import Figure
 
 from polbayes.report.figures.style import (
     WIDTH,
-    neutral_style,
-    new_figure,
+    Look,
+    drawing,
+    legend_above,
+    percent_ticks,
     row_names,
 )
 
@@ -38,8 +40,7 @@ def plot_validity(validity: pd.DataFrame, *, outcomes: Sequence[str]) -> Figure:
     counts = np.where(np.isfinite(counts), counts, 0.0)
     total = counts.sum(axis=1, keepdims=True)
     shares = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
-    with neutral_style():
-        figure = new_figure(WIDTH, 1.7 + 0.32 * max(len(models), 2))
+    with drawing(WIDTH, 1.7 + 0.32 * max(len(models), 2)) as figure:
         axes = figure.subplots()
         _stack(axes, shares, outcomes)
         usable = shares[:, [o in USABLE for o in outcomes]].sum(axis=1)
@@ -47,18 +48,9 @@ def plot_validity(validity: pd.DataFrame, *, outcomes: Sequence[str]) -> Figure:
             text = f"{100 * usable[y]:.0f}% usable" if asked else "nothing asked"
             axes.text(1.01, y, text, va="center", fontsize=8.5)
         axes.set(xlim=(0, 1), xlabel="share of the answers asked for")
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
+        percent_ticks(axes.xaxis)
         row_names(axes, models)
-        handles, names = axes.get_legend_handles_labels()
-        figure.legend(
-            handles,
-            names,
-            loc="outside upper left",
-            ncols=9,
-            frameon=False,
-            handlelength=1.4,
-            columnspacing=1.2,
-        )
+        legend_above(figure, 9, handlelength=1.4, columnspacing=1.2)
     return figure
 
 
@@ -66,15 +58,7 @@ def _stack(axes: Axes, shares: np.ndarray, outcomes: Sequence[str]) -> None:
     left = np.zeros(len(shares))
     for width, outcome in zip(shares.T, outcomes, strict=True):
         colour, hatch = OUTCOMES[outcome]
-        axes.barh(
-            np.arange(len(shares)),
-            width,
-            left=left,
-            height=0.72,
-            label=outcome,
-            color=colour,
-            hatch=hatch,
-            edgecolor="#444444",
-            linewidth=0.4,
-        )
+        look: Look = {"color": colour, "hatch": hatch, "edgecolor": "#444444", "linewidth": 0.4}
+        at = np.arange(len(shares))
+        axes.barh(at, width, left=left, height=0.72, label=outcome, **look)
         left = left + width

@@ -11,12 +11,11 @@ from polbayes.report.figures.forest import draw_lines
 from polbayes.report.figures.style import (
     COLOUR,
     INK,
-    PALE,
     WIDTH,
     dimensions_of,
+    drawing,
+    faint_grid,
     in_full,
-    neutral_style,
-    new_figure,
     row_names,
 )
 
@@ -26,8 +25,7 @@ def plot_variance(shares: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     dimensions = dimensions_of(shares["dimension"].tolist())
     present = list(dict.fromkeys(shares["component"]))
     order = [n for n in names if n in present] + [n for n in present if n not in names]
-    with neutral_style():
-        figure = new_figure(max(WIDTH, 2.4 + 2.6 * len(dimensions)), 1.2 + 0.3 * len(order))
+    with drawing(max(WIDTH, 2.4 + 2.6 * len(dimensions)), 1.2 + 0.3 * len(order)) as figure:
         grid = figure.subplots(1, len(dimensions), squeeze=False, sharex=True, sharey=True)
         for axes, dimension in zip(grid.flat, dimensions, strict=True):
             rows = shares[shares["dimension"] == dimension].set_index("component").reindex(order)
@@ -41,7 +39,7 @@ def _draw(axes: Axes, rows: pd.DataFrame, colour: str) -> None:
     at = np.arange(len(rows))
     axes.barh(at, rows["estimate"].to_numpy(dtype=float), color=colour, alpha=0.45, height=0.62)
     draw_lines(axes, rows, at, colour=INK, width=1.6)
-    axes.grid(axis="x", color=PALE, linewidth=0.6)
+    faint_grid(axes, "x")
     axes.set_axisbelow(True)
     axes.set_xlim(0, None)
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
