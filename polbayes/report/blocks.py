@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from polbayes.report.numbers import ABSENT, chance, count, interval, number
+from polbayes.report.numbers import ABSENT, chance, count, interval, number, share
+from polbayes.report.results import POSTERIOR
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ROWS = 200
+# Headers of columns that are not called like these.
+_HEADERS = {
+    "model_a": "Model A",
+    "model_b": "Model B",
+    "variant": "Wording",
+    "varying": "What varies",
+}
 WIDEST = 11.5
 
 
@@ -55,9 +63,9 @@ class Picture:
     figure
         The drawing.
     csv
-        Names of the tables whose numbers it shows.
+        Names of the tables whose numbers it shows; by default the one of its own name.
     posterior
-        Whether it stands or falls with the sampler's diagnostics.
+        Whether it stands or falls with the sampler's diagnostics; by default as its tables do.
     """
 
     kind: ClassVar[str] = "picture"
@@ -65,8 +73,14 @@ class Picture:
     caption: str
     alt: str
     figure: "Figure"
-    csv: tuple[str, ...]
-    posterior: bool = True
+    csv: tuple[str, ...] = ()
+    posterior: bool | None = None
+
+    def __post_init__(self) -> None:
+        csv = self.csv or (self.name,)
+        sampled = any(name in POSTERIOR for name in csv)
+        object.__setattr__(self, "csv", csv)
+        object.__setattr__(self, "posterior", sampled if self.posterior is None else self.posterior)
 
     @property
     def wide(self) -> bool:
@@ -136,9 +150,20 @@ class Column:
     numeric: bool = True
 
 
-def text_column(name: str, header: str) -> Column:
-    """Show a column of text; a missing value as ``–``."""
-    return Column(header, lambda row: _text(row[name]), numeric=False)
+def text_column(name: str, header: str = "") -> Column:
+    """Show a column of text, under its usual header or another; a missing value as ``–``."""
+    usual = _HEADERS.get(name, name.replace("_", " ").capitalize())
+    return Column(header or usual, lambda row: _text(row[name]), numeric=False)
+
+
+def text_columns(*names: str) -> list[Column]:
+    """Show columns of text under their usual headers."""
+    return [text_column(name) for name in names]
+
+
+def named_column(name: str, header: str, words: Mapping[str, str]) -> Column:
+    """Show a column of ids by what they are called, those without a name as they are."""
+    return Column(header, lambda row: words.get(row[name], row[name]), numeric=False)
 
 
 def number_column(name: str, header: str, digits: int = 2) -> Column:
@@ -154,6 +179,17 @@ def chance_column(name: str, header: str) -> Column:
 def counted(name: str, header: str) -> Column:
     """Show a column of counts."""
     return Column(header, lambda row: count(row[name]))
+
+
+def share_column(name: str, header: str) -> Column:
+    """Show a column of shares in percent."""
+    return Column(header, lambda row: share(row[name]))
+
+
+def percent_interval(level: float) -> Column:
+    """Show the interval of a share in percent."""
+    header = f"{level:.0%} interval (in %)"
+    return Column(header, lambda row: interval(100 * row["lower"], 100 * row["upper"], 1))
 
 
 def estimate_columns(
@@ -188,11 +224,14 @@ def grid(
     *,
     caption: str,
     csv: str,
-    posterior: bool = False,
+    posterior: bool | None = None,
     searchable: bool = False,
     long: bool = False,
 ) -> Grid:
-    """Lay a table out; all rows of a searchable one, the first `MOST_ROWS` of another."""
+    """Lay a table out; all rows of a searchable one, the first `MOST_ROWS` of another.
+
+    Whether it stands or falls with the sampler's diagnostics is by default that of the CSV.
+    """
     shown = table if searchable else table.head(MOST_ROWS)
     rows = tuple(
         tuple(column.show(row) for column in columns) for row in shown.to_dict(orient="records")
@@ -204,7 +243,7 @@ def grid(
         rows=rows,
         csv=csv,
         total=len(table),
-        posterior=posterior,
+        posterior=csv in POSTERIOR if posterior is None else posterior,
         searchable=searchable,
         long=long,
     )

@@ -29,12 +29,7 @@ def _sentence(rows: pd.DataFrame) -> str:
         rows.loc[name] for name in ("error_rate_difference", "not_coded_difference", "bias_shift")
     )
     parts = [
-        part
-        for part in (
-            _more(wrong, "coded wrongly"),
-            _more(silent, "left uncoded"),
-        )
-        if part
+        part for part in (_more(wrong, "coded wrongly"), _more(silent, "left uncoded")) if part
     ]
     moved = _leaves_out_0(shift)
     if moved:

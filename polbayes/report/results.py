@@ -15,7 +15,7 @@ from polbayes.report.numbers import count
 VERDICTS = ("good", "caution", "bad", "preview")
 
 _INTERVAL = ("estimate", "lower", "upper")
-COLUMNS: Mapping[str, tuple[str, ...]] = {
+_SAMPLED: Mapping[str, tuple[str, ...]] = {
     "theta": ("model", "dimension", *_INTERVAL, "p_left"),
     "theta_asked": ("model", "dimension", *_INTERVAL, "p_left"),
     "lean": ("model", "dimension", *_INTERVAL, "p_left"),
@@ -34,7 +34,6 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "reliability": ("dimension", "measure", "model", *_INTERVAL, "balanced"),
     "d_study": ("dimension", "questions", "cost", "own", "cheapest", "p_reached"),
     "coefficients": ("term", *_INTERVAL),
-    "classical": ("term", *_INTERVAL, "p", "p_bonferroni", "tests", "coverage"),
     "group_sds": ("group", "varying", *_INTERVAL),
     "group_effects": ("group", "varying", "level", *_INTERVAL),
     "predictive": (
@@ -47,16 +46,20 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         *("k_good", "k_ok", "k_bad", "k_very_bad", "probability", "guess"),
     ),
     "loo_cells": ("model", "item", "variant", "prefix", "elpd", "pareto_k", "part"),
-    "specs": ("spec", "part", "elpd_loo", "difference", "se_difference", "reading", "verdict"),
     "by_instrument": ("model", "dimension", "instrument", "quantity", *_INTERVAL),
     "instrument_differences": ("model", "dimension", "first", "second", "quantity", *_INTERVAL),
     "instrument_correlations": ("dimension", "first", "second", "quantity", *_INTERVAL),
-    "compared_runs": ("run", "folder", "title", "models", "items", "answers", "asked", "verdict"),
     "comparison": ("respondent", "model", "run", "quantity", "dimension", *_INTERVAL),
     "drift": ("before", "after", "quantity", "dimension", *_INTERVAL, "p_left", "p_right"),
-    "diagnostics": ("quantity", "r_hat", "ess_bulk", "ess_tail"),
     "prior_sensitivity": ("measure", "model", "dimension", "prior", "likelihood", "diagnosis"),
     "validity_posterior": ("model", *_INTERVAL),
+}
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    **_SAMPLED,
+    "classical": ("term", *_INTERVAL, "p", "p_bonferroni", "tests", "coverage"),
+    "specs": ("spec", "part", "elpd_loo", "difference", "se_difference", "reading", "verdict"),
+    "compared_runs": ("run", "folder", "title", "models", "items", "answers", "asked", "verdict"),
+    "diagnostics": ("quantity", "r_hat", "ess_bulk", "ess_tail"),
     "coder_scores": ("coder", "label", "measure", *_INTERVAL),
     "coder_thresholds": ("coder", "threshold", "measure", *_INTERVAL),
     "match_proportion": ("item", *_INTERVAL),
@@ -65,41 +68,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 """The columns that are needed of tables that no measure gives; others are kept in the CSV."""
 
-POSTERIOR = frozenset(
-    {
-        "theta",
-        "theta_asked",
-        "lean",
-        "decisiveness",
-        "bias_posterior",
-        "pairwise",
-        "ranks",
-        "acquiescence",
-        "prefix_effects",
-        "sensitivity",
-        "prior_sensitivity",
-        "validity_posterior",
-        "items",
-        "predictive",
-        "predictive_coverage",
-        "loo",
-        "loo_cells",
-        "contrasts",
-        "prefix_contrasts",
-        "correlation",
-        "variance_shares",
-        "reliability",
-        "d_study",
-        "coefficients",
-        "group_sds",
-        "group_effects",
-        "by_instrument",
-        "instrument_differences",
-        "instrument_correlations",
-        "drift",
-        "comparison",
-    }
-)
+POSTERIOR = frozenset(_SAMPLED)
 """The tables that stand or fall with the sampler's diagnostics."""
 
 

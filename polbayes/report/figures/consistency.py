@@ -16,10 +16,7 @@ from polbayes.report.figures.style import (
     row_names,
 )
 
-PANELS = {
-    "reversed": "Polar: negations and opposites",
-    "paraphrase": "Paraphrastic: same meaning",
-}
+PANELS = {"reversed": "Polar: negations and opposites", "paraphrase": "Paraphrastic: same meaning"}
 # Measure: name, colour, marker, whether hollow, place within the row.
 _SERIES = {
     "consistent_4": ("same of four levels", SERIES[0], "o", False, -0.15),

@@ -8,10 +8,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES
 
-MEASURES = {
-    "decisiveness": "Decisiveness",
-    "repetition": "Probability of the same answer again",
-}
+MEASURES = {"decisiveness": "Decisiveness", "repetition": "Probability of the same answer again"}
 
 
 def plot_decisiveness(table: pd.DataFrame, *, measure: str) -> Figure:

@@ -47,10 +47,7 @@ def descending(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_forest(
-    panels: Sequence[Panel],
-    *,
-    centre: float | None,
-    dress: Callable[[Axes], object],
+    panels: Sequence[Panel], *, centre: float | None, dress: Callable[[Axes], object]
 ) -> Figure:
     """Draw panels of estimates with intervals on one common scale, two abreast.
 

@@ -72,9 +72,7 @@ def _marker(names: Sequence[str], model: object) -> str:
 
 
 def _legend(
-    names: Sequence[str],
-    instruments: Sequence[str],
-    panels: Sequence[tuple[str, pd.DataFrame]],
+    names: Sequence[str], instruments: Sequence[str], panels: Sequence[tuple[str, pd.DataFrame]]
 ) -> tuple[list[Artist], list[str]]:
     tuned = {
         str(m): t

@@ -12,18 +12,16 @@ from polbayes.report.blocks import (
     estimate_columns,
     grid,
     level_of,
+    named_column,
     number_column,
     text_column,
 )
 from polbayes.report.figures.ablation import plot_lexicon_sizes, plot_positions, plot_settings
 from polbayes.report.sections.consistency import KINDS, MEASURES, POSITIONS
 
-PANELS = {
-    "reversed": "Polar: negations and opposites",
-    "paraphrase": "Paraphrastic: same meaning",
-}
+PANELS = {"reversed": "Polar: negations and opposites", "paraphrase": "Paraphrastic: same meaning"}
 _NAMES = {"reversed": "ablation_polar", "paraphrase": "ablation_paraphrastic"}
-_KIND = Column("Wordings", lambda row: KINDS.get(row["kind"], row["kind"]), numeric=False)
+_KIND = named_column("kind", "Wordings", KINDS)
 _MEASURE = Column(
     "Measure",
     lambda row: {**MEASURES, **POSITIONS}.get(row["measure"], row["measure"]),
@@ -76,7 +74,7 @@ def _labels(of_lexicon: bool) -> list[Column]:
             number_column("size", "Options of a stance", 0),
             Column("Which", lambda row: _which(row["composition"]), numeric=False),
         ]
-    return [text_column("decoding", "Decoding"), text_column("coder", "Read by")]
+    return [text_column("decoding"), text_column("coder", "Read by")]
 
 
 def _which(composition: object) -> str:
@@ -84,7 +82,7 @@ def _which(composition: object) -> str:
 
 
 def _columns(header: str, level: float) -> list[Column]:
-    return [text_column("model", "Model"), _KIND, _MEASURE, *estimate_columns(header, level)]
+    return [text_column("model"), _KIND, _MEASURE, *estimate_columns(header, level)]
 
 
 def _settings(table: pd.DataFrame) -> list[Block]:
@@ -98,7 +96,6 @@ def _settings(table: pd.DataFrame) -> list[Block]:
                 alt=f"{title}: dot plots by model; the numbers are in the table below.",
                 figure=plot_settings(rows),
                 csv=("ablation",),
-                posterior=False,
             )
             blocks.append(picture)
     if (table["measure"] == "economic").any():
@@ -108,7 +105,6 @@ def _settings(table: pd.DataFrame) -> list[Block]:
             alt="Small compasses by model; the numbers are in the table below.",
             figure=plot_positions(table),
             csv=("ablation",),
-            posterior=False,
         )
         blocks.append(picture)
     return blocks
@@ -125,7 +121,6 @@ def _lexicons(table: pd.DataFrame) -> list[Block]:
             alt="Lines by model; the numbers are in the table below.",
             figure=plot_lexicon_sizes(table, panels=there),
             csv=("ablation",),
-            posterior=False,
         )
     ]
 

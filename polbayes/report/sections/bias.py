@@ -17,6 +17,7 @@ from polbayes.report.blocks import (
     level_of,
     overall,
     text_column,
+    text_columns,
 )
 from polbayes.report.figures.bias import plot_bias
 from polbayes.report.numbers import interval
@@ -49,7 +50,6 @@ def bias(results: Results) -> Section | None:
             csv=tuple(
                 n for n, t in (("bias_posterior", posterior), ("bias", classical)) if t is not None
             ),
-            posterior=posterior is not None,
         )
     ]
     if posterior is not None:
@@ -88,21 +88,18 @@ def _posterior(table: pd.DataFrame, level: float) -> Block:
     return grid(
         table,
         [
-            text_column("model", "Model"),
-            text_column("dimension", "Dimension"),
+            *text_columns("model", "dimension"),
             *estimate_columns("Bias (negative = left)", level),
             chance_column("p_left", "Probability of a left bias"),
         ],
         caption="Bias, posterior.",
         csv="bias_posterior",
-        posterior=True,
     )
 
 
 def _classical(table: pd.DataFrame, level: float) -> Block:
     columns = [
-        text_column("model", "Model"),
-        text_column("dimension", "Dimension"),
+        *text_columns("model", "dimension"),
         *estimate_columns("Bias (negative = left)", level),
     ]
     if {"lower_item", "upper_item"} <= set(table.columns):
@@ -111,15 +108,14 @@ def _classical(table: pd.DataFrame, level: float) -> Block:
         if name in table:
             columns.append(counted(name, header))
     if "note" in table and table["note"].fillna("").astype(str).str.len().any():
-        columns.append(text_column("note", "Note"))
+        columns.append(text_column("note"))
     return grid(table, columns, caption="Bias, classical, with bootstrap intervals.", csv="bias")
 
 
 def _between_instruments(table: pd.DataFrame) -> Block:
     level = level_of(table)
     columns = [
-        text_column("model", "Model"),
-        text_column("dimension", "Dimension"),
+        *text_columns("model", "dimension"),
         Column("Instruments", lambda row: f"{row['first']} − {row['second']}", numeric=False),
         *estimate_columns("Difference of bias", level),
     ]

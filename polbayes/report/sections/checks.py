@@ -14,8 +14,11 @@ from polbayes.report.blocks import (
     Paragraph,
     Picture,
     Section,
+    counted,
     grid,
+    named_column,
     number_column,
+    share_column,
 )
 from polbayes.report.figures.predictive import PANELS, plot_predictive
 from polbayes.report.numbers import count, interval, number, share
@@ -204,7 +207,6 @@ def _predicted(predictive: pd.DataFrame, coverage: pd.DataFrame, results: Result
                 ),
                 alt="Scatter plots of observed against predicted shares; numbers in the table.",
                 figure=plot_predictive(drawn, what=what),
-                csv=("predictive",),
             )
         )
     tables = (_shares(predictive), _coverage(coverage, results.level))
@@ -215,14 +217,13 @@ def _coverage(coverage: pd.DataFrame, level: float) -> Grid:
     return grid(
         coverage,
         [
-            Column("Shares", lambda row: STATISTICS.get(row["statistic"], row["statistic"]), False),
-            Column("Number", lambda row: count(row["groups"])),
-            Column("Within the 50% interval", lambda row: share(row["inside_50"])),
-            Column(f"Within the {level:.0%} interval", lambda row: share(row["inside"])),
+            named_column("statistic", "Shares", STATISTICS),
+            counted("groups", "Number"),
+            share_column("inside_50", "Within the 50% interval"),
+            share_column("inside", f"Within the {level:.0%} interval"),
         ],
         caption="How many of the observed shares lie within the intervals.",
         csv="predictive_coverage",
-        posterior=True,
     )
 
 
@@ -235,7 +236,7 @@ def _shares(predictive: pd.DataFrame) -> Grid:
     return grid(
         ordered,
         [
-            Column("Share", lambda row: STATISTICS.get(row["statistic"], row["statistic"]), False),
+            named_column("statistic", "Share", STATISTICS),
             Column("Of", _group, numeric=False),
             number_column("observed", "Observed"),
             number_column("estimate", "Predicted"),
@@ -243,7 +244,6 @@ def _shares(predictive: pd.DataFrame) -> Grid:
         ],
         caption="Observed and predicted shares, those furthest outside their interval first.",
         csv="predictive",
-        posterior=True,
         searchable=True,
     )
 
@@ -276,7 +276,7 @@ def _specs(specs: pd.DataFrame) -> Grid:
             number_column("elpd_loo", "elpd", 1),
             number_column("difference", "Less than the best by", 1),
             number_column("se_difference", "Standard error of that", 1),
-            Column("Cells with k above 0.7", lambda row: count(row["unreliable"])),
+            counted("unreliable", "Cells with k above 0.7"),
             Column("Draws", lambda row: str(row["verdict"]), numeric=False),
             Column("In words", lambda row: str(row["reading"]), numeric=False),
         ],
@@ -306,7 +306,6 @@ def _loo(loo: pd.DataFrame) -> Grid:
         ],
         caption="PSIS-LOO: expected log predictive density of the counts in each cell.",
         csv="loo",
-        posterior=True,
     )
 
 

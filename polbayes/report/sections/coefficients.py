@@ -14,6 +14,7 @@ from polbayes.report.blocks import (
     grid,
     number_column,
     text_column,
+    text_columns,
 )
 from polbayes.report.figures.coefficients import plot_coefficients
 from polbayes.report.numbers import number
@@ -77,17 +78,16 @@ def _coefficients(table: pd.DataFrame, results: Results) -> list[Block]:
                 caption="Coefficients with intervals; intercepts are in the table only.",
                 alt="Forest plot of the coefficients; the numbers are in the table below.",
                 figure=plot_coefficients(table[drawn], by=_by(table, "coefficients")),
-                csv=("coefficients",),
             )
         )
     columns = [
         *_first(table, "coefficients"),
-        text_column("term", "Term"),
+        text_column("term"),
         *estimate_columns("Estimate", results.level, digits=_DIGITS),
         number_column("sd", "Standard deviation", _DIGITS),
         chance_column("p_positive", "Probability above 0"),
     ]
-    numbers = grid(table, columns, caption="Coefficients.", csv="coefficients", posterior=True)
+    numbers = grid(table, columns, caption="Coefficients.", csv="coefficients")
     return [*blocks, numbers]
 
 
@@ -106,7 +106,7 @@ def _beside(classical: pd.DataFrame, table: pd.DataFrame, results: Results) -> F
     level = float(classical["coverage"].iloc[0])
     columns = [
         *([] if by is None else [text_column(by, by.capitalize())]),
-        text_column("term", "Term"),
+        text_column("term"),
         *estimate_columns("REML", level, digits=_DIGITS),
         Column("p", lambda row: _p(row["p"])),
         Column("p, Bonferroni", lambda row: _p(row["p_bonferroni"])),
@@ -130,21 +130,16 @@ def _p(value: float) -> str:
 def _scales(table: pd.DataFrame, results: Results) -> Block:
     columns = [
         *_first(table, "group_sds"),
-        text_column("group", "Group"),
-        text_column("varying", "What varies"),
+        *text_columns("group", "varying"),
         *estimate_columns("Standard deviation", results.level, digits=_DIGITS),
     ]
-    return grid(
-        table, columns, caption="Standard deviations of groups.", csv="group_sds", posterior=True
-    )
+    return grid(table, columns, caption="Standard deviations of groups.", csv="group_sds")
 
 
 def _effects(table: pd.DataFrame, results: Results) -> Fold:
     columns = [
         *_first(table, "group_effects"),
-        text_column("group", "Group"),
-        text_column("varying", "What varies"),
-        text_column("level", "Level"),
+        *text_columns("group", "varying", "level"),
         *estimate_columns("Effect", results.level, digits=_DIGITS),
     ]
     layout = grid(
@@ -152,7 +147,6 @@ def _effects(table: pd.DataFrame, results: Results) -> Fold:
         columns,
         caption="Effects of the levels of groups.",
         csv="group_effects",
-        posterior=True,
         searchable=len(table) <= 2000,
     )
     return Fold("Effects of the levels of groups, as a table", (layout,))

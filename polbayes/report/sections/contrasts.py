@@ -13,6 +13,7 @@ from polbayes.report.blocks import (
     estimate_columns,
     grid,
     text_column,
+    text_columns,
 )
 from polbayes.report.numbers import interval, number
 from polbayes.report.results import Results
@@ -73,9 +74,7 @@ def _pairs(pairs: pd.DataFrame, results: Results) -> Block:
     return grid(
         pairs,
         [
-            text_column("model_a", "Model A"),
-            text_column("model_b", "Model B"),
-            text_column("dimension", "Dimension"),
+            *text_columns("model_a", "model_b", "dimension"),
             *estimate_columns("Lean of A minus that of B", results.level),
             chance_column("p_left_of_rope", "Probability that A is left of B by more"),
             chance_column("p_inside", "… the same in practice"),
@@ -85,7 +84,6 @@ def _pairs(pairs: pd.DataFrame, results: Results) -> Block:
         caption="Differences of lean; negative: A is left of B. The file has those of the bias on "
         "the statements asked, too.",
         csv="contrasts",
-        posterior=True,
     )
 
 
@@ -94,7 +92,7 @@ def _centre(centre: pd.DataFrame, results: Results) -> Block:
         centre,
         [
             text_column("model_a", "Model"),
-            text_column("dimension", "Dimension"),
+            text_column("dimension"),
             *estimate_columns("Lean (negative = left)", results.level),
             chance_column("p_left_of_rope", "Probability of left by more than the margin"),
             chance_column("p_inside", "… of the centre, in practice"),
@@ -103,7 +101,6 @@ def _centre(centre: pd.DataFrame, results: Results) -> Block:
         ],
         caption="Lean against a centre that is as wide as the margin.",
         csv="contrasts",
-        posterior=True,
     )
 
 
@@ -115,8 +112,7 @@ def prefix_blocks(results: Results) -> list[Block]:
     layout = grid(
         table,
         [
-            text_column("model", "Model"),
-            text_column("prefix", "Prefix"),
+            *text_columns("model", "prefix"),
             *estimate_columns("Effect on the bias (negative = to the left)", results.level),
             chance_column("p_inside", "Probability that it does not matter in practice"),
             decision_column("Shift in practice"),
@@ -124,7 +120,6 @@ def prefix_blocks(results: Results) -> list[Block]:
         caption="Effects of the prefixes on leaning, on the scale of the bias, as differences from "
         f"the model's own average; up to {number(float(table['rope'].max()))} counts as none.",
         csv="prefix_contrasts",
-        posterior=True,
     )
     return [Fold("Does a prefix move the leaning in practice?", (layout,))]
 

@@ -49,13 +49,12 @@ def decisiveness(results: Results) -> Section | None:
         grid(
             table,
             [
-                text_column("model", "Model"),
+                text_column("model"),
                 Column("Measure", lambda row: MEASURES[row["measure"]], numeric=False),
                 *estimate_columns("Estimate", results.level),
             ],
             caption="Decisiveness, and the probability of the same answer again.",
             csv="decisiveness",
-            posterior=True,
         )
     )
     copies = _copies(table)

@@ -12,6 +12,7 @@ from polbayes.report.blocks import (
     chance_column,
     estimate_columns,
     grid,
+    named_column,
     number_column,
     text_column,
 )
@@ -70,8 +71,8 @@ def _alignment(scores: pd.DataFrame, level: float) -> Block:
     return grid(
         shown,
         [
-            text_column("model", "Model"),
-            Column("From", lambda row: SOURCES.get(row["source"], row["source"]), False),
+            text_column("model"),
+            named_column("source", "From", SOURCES),
             *estimate_columns("Alignment (positive is liberal)", level, digits=1),
             chance_column("p_positive", "Probability that it is positive"),
         ],
@@ -86,8 +87,8 @@ def _ranks(ranks: pd.DataFrame) -> Block:
     table = grid(
         ranks if shown.empty else shown,
         [
-            text_column("model", "Model"),
-            Column("From", lambda row: SOURCES.get(row["source"], row["source"]), False),
+            text_column("model"),
+            named_column("source", "From", SOURCES),
             number_column("rank", "Rank (1 = most conservative)", 0),
             chance_column("probability", "Probability"),
         ],
@@ -123,8 +124,8 @@ def judge_effects(results: Reported) -> Section | None:
         grid(
             effects,
             [
-                text_column("judge", "Judge"),
-                Column("Effect", lambda row: TITLES.get(row["effect"], row["effect"]), False),
+                text_column("judge"),
+                named_column("effect", "Effect", TITLES),
                 *estimate_columns("Estimate", results.level),
                 number_column("neutral", "As the panel", 0),
                 chance_column("p_above", "Probability that it is above that"),
@@ -144,7 +145,7 @@ def _leaning(leaning: pd.DataFrame, level: float) -> Block:
     return grid(
         leaning,
         [
-            text_column("judge", "Judge"),
+            text_column("judge"),
             Column("Value", lambda row: str(row["value"]).replace("_", " "), False),
             *estimate_columns("Points above the panel, beyond severity", level),
         ],
@@ -218,7 +219,7 @@ def _designs(designs: pd.DataFrame, level: float) -> Block:
     return grid(
         designs,
         [
-            Column("From", lambda row: SOURCES.get(row["source"], row["source"]), False),
+            named_column("source", "From", SOURCES),
             number_column("judges", "Judges", 0),
             number_column("scenarios", "Scenarios", 0),
             number_column("ratings", "Rated units of each model", 0),

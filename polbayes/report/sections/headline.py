@@ -15,7 +15,7 @@ from polbayes.report.blocks import (
     estimate_columns,
     grid,
     number_column,
-    text_column,
+    text_columns,
 )
 from polbayes.report.figures.leaning_map import placed, plot_leaning_map
 from polbayes.report.numbers import interval, number
@@ -126,8 +126,7 @@ def _numbers(results: Results, theta: pd.DataFrame) -> Block:
     return grid(
         shown,
         [
-            text_column("model", "Model"),
-            text_column("dimension", "Dimension"),
+            *text_columns("model", "dimension"),
             *estimate_columns("Leaning (negative = left)", results.level),
             *spread,
             chance_column("p_left", "Probability left of the centre"),
@@ -135,7 +134,6 @@ def _numbers(results: Results, theta: pd.DataFrame) -> Block:
         ],
         caption="Latent leaning by model and dimension.",
         csv="theta",
-        posterior=True,
     )
 
 

@@ -12,7 +12,7 @@ from polbayes.report.blocks import (
     chance_column,
     estimate_columns,
     grid,
-    text_column,
+    text_columns,
 )
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.style import SERIES
@@ -42,7 +42,6 @@ def instruments(results: Results) -> Section | None:
             caption="Leaning on one instrument minus leaning on the other, with intervals.",
             alt="Forest plot of the differences; the numbers are in the table below.",
             figure=_figure(differences[differences["quantity"] == "theta"]),
-            csv=("instrument_differences",),
         )
     ]
     correlations = results.table("instrument_correlations")
@@ -70,41 +69,31 @@ def _named(axes: Axes) -> None:
 
 def _correlations(table: pd.DataFrame, results: Results) -> Block:
     columns = [
-        text_column("dimension", "Dimension"),
-        text_column("first", "First"),
-        text_column("second", "Second"),
-        text_column("quantity", "Quantity"),
+        *text_columns("dimension", "first", "second", "quantity"),
         *estimate_columns("Correlation over models", results.level),
     ]
     caption = "Correlation of the models' leanings on two instruments."
-    return grid(table, columns, caption=caption, csv="instrument_correlations", posterior=True)
+    return grid(table, columns, caption=caption, csv="instrument_correlations")
 
 
 def _differences(table: pd.DataFrame, results: Results) -> Block:
     columns = [
-        text_column("model", "Model"),
-        text_column("dimension", "Dimension"),
-        text_column("first", "First"),
-        text_column("second", "Second"),
-        text_column("quantity", "Quantity"),
+        *text_columns("model", "dimension", "first", "second", "quantity"),
         *estimate_columns("First minus second", results.level),
         chance_column("p_left", "Probability that the first is further left"),
     ]
     caption = "Differences between instruments."
-    return grid(table, columns, caption=caption, csv="instrument_differences", posterior=True)
+    return grid(table, columns, caption=caption, csv="instrument_differences")
 
 
 def _levels(table: pd.DataFrame, results: Results) -> Block:
     columns = [
-        text_column("model", "Model"),
-        text_column("dimension", "Dimension"),
-        text_column("instrument", "Instrument"),
-        text_column("quantity", "Quantity"),
+        *text_columns("model", "dimension", "instrument", "quantity"),
         *estimate_columns("Leaning (negative = left)", results.level),
         chance_column("p_left", "Probability left of the centre"),
     ]
     caption = "Leaning of every model on every instrument."
-    return grid(table, columns, caption=caption, csv="by_instrument", posterior=True)
+    return grid(table, columns, caption=caption, csv="by_instrument")
 
 
 SECTION = SectionMaker("Instruments", instruments, optional=True)

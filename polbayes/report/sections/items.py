@@ -51,7 +51,6 @@ def items(results: Results) -> Section | None:
         ),
         alt="Forest plot of the statements by location; the numbers are in the table below.",
         figure=plot_items(table, statements=statements),
-        csv=("items",),
     )
     return Section("items", "The statements", reading, (picture, _numbers(table, results)))
 
@@ -59,23 +58,16 @@ def items(results: Results) -> Section | None:
 def _numbers(table: pd.DataFrame, results: Results) -> Fold:
     statements = first_wordings(results.responses)
     columns = [
-        text_column("item", "Item"),
+        text_column("item"),
         Column("Statement", lambda row: statements.get(str(row["item"]), "–"), numeric=False),
-        text_column("dimension", "Dimension"),
+        text_column("dimension"),
         *estimate_columns("Location", results.level, prefix="difficulty"),
     ]
     if {"discrimination", "discrimination_lower", "discrimination_upper"} <= set(table.columns):
         columns += estimate_columns("Discrimination", results.level, prefix="discrimination")
     if signed(table):
         columns.append(chance_column("discrimination_p_positive", "Probability positive"))
-    layout = grid(
-        table,
-        columns,
-        caption="Item parameters.",
-        csv="items",
-        posterior=True,
-        searchable=True,
-    )
+    layout = grid(table, columns, caption="Item parameters.", csv="items", searchable=True)
     return Fold("Statements and their parameters, as a table", (layout,))
 
 

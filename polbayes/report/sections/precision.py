@@ -9,7 +9,6 @@ import pandas as pd
 from polbayes.report.blocks import (
     Block,
     Bullets,
-    Column,
     Fold,
     Paragraph,
     Picture,
@@ -17,6 +16,7 @@ from polbayes.report.blocks import (
     chance_column,
     estimate_columns,
     grid,
+    named_column,
     number_column,
     text_column,
 )
@@ -186,7 +186,6 @@ def _figure(designs: pd.DataFrame) -> list[Block]:
             "posterior intervals.",
             alt=f"Lines of the {what} by number of questions; the numbers are in the table below.",
             figure=plot_d_study(rows, title=what),
-            csv=("d_study",),
         )
     ]
 
@@ -195,21 +194,20 @@ def _tables(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> list[
     here = grid(
         own,
         [
-            text_column("dimension", "Dimension"),
-            Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False),
-            text_column("model", "Model"),
+            text_column("dimension"),
+            named_column("measure", "Measure", MEASURES),
+            text_column("model"),
             *estimate_columns("Estimate", results.level, digits=3),
         ],
         caption="How precise this run is.",
         csv="reliability",
-        posterior=True,
     )
     measure = str(designs["measure"].iloc[0])
     best = designs[_on_frontier(designs)]
     others = grid(
         best,
         [
-            text_column("dimension", "Dimension"),
+            text_column("dimension"),
             *(number_column(name, MANY[name].capitalize(), 0) for name in NUMBERS),
             number_column("questions", "Questions of each model", 0),
             number_column("cost", "Cost"),
@@ -221,7 +219,6 @@ def _tables(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> list[
         ],
         caption="Designs that none with as many or fewer questions betters.",
         csv="d_study",
-        posterior=True,
     )
     return [
         Fold("The precision of this run, as a table", (here,)),

@@ -13,7 +13,7 @@ from polbayes.report.blocks import (
     chance_column,
     estimate_columns,
     grid,
-    text_column,
+    text_columns,
 )
 from polbayes.report.figures.coefficients import plot_coefficients
 from polbayes.report.results import Results
@@ -70,25 +70,21 @@ def _kinds(table: pd.DataFrame, results: Results) -> tuple[Block, ...]:
 
 def _numbers(table: pd.DataFrame, results: Results, caption: str) -> Block:
     columns = [
-        text_column("part", "Part"),
-        text_column("term", "Term"),
+        *text_columns("part", "term"),
         *estimate_columns("Coefficient", results.level),
         chance_column("p_positive", "Probability above 0"),
     ]
-    return grid(table, columns, caption=caption, csv="coefficients", posterior=True)
+    return grid(table, columns, caption=caption, csv="coefficients")
 
 
 def _groups(table: pd.DataFrame, results: Results) -> Block:
     columns = [
-        text_column("part", "Part"),
-        text_column("group", "Group"),
-        text_column("varying", "What varies"),
-        text_column("level", "Level"),
+        *text_columns("part", "group", "varying", "level"),
         *estimate_columns("Effect", results.level),
         chance_column("p_positive", "Probability above 0"),
     ]
     caption = "Effects of groups of models, as deviations from the mean of the groups."
-    return grid(table, columns, caption=caption, csv="group_effects", posterior=True)
+    return grid(table, columns, caption=caption, csv="group_effects")
 
 
 SECTION = SectionMaker("Kinds of models", predictors, optional=True)

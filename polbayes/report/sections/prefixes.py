@@ -4,7 +4,6 @@ import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
-    Column,
     Fold,
     Paragraph,
     Picture,
@@ -12,8 +11,10 @@ from polbayes.report.blocks import (
     estimate_columns,
     grid,
     level_of,
+    named_column,
     overall,
     text_column,
+    text_columns,
 )
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
 from polbayes.report.figures.prefix_shift import plot_prefix_shift
@@ -57,7 +58,7 @@ def prefixes(results: Results) -> Section | None:
         return None
     reading = [
         "A prefix is what is said to a model before the statement, from nothing at all "
-        "(baseline) to a request with a scale. The texts are in the section on the prompts.",
+        "(baseline) to a request with a scale. The texts are in the section on the prompts."
     ]
     blocks: list[Block] = []
     if effects is not None:
@@ -106,14 +107,12 @@ def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
     table = grid(
         effects,
         [
-            text_column("model", "Model"),
-            text_column("prefix", "Prefix"),
+            *text_columns("model", "prefix"),
             text_column("effect", "Effect on (steer = leaning)"),
             *estimate_columns("Effect", results.level),
         ],
         caption="Effects of the prefixes with intervals.",
         csv="prefix_effects",
-        posterior=True,
     )
     return [*blocks, Fold("Prefix effects with intervals, as a table", (table,))]
 
@@ -125,12 +124,11 @@ def _by_prefix(table: pd.DataFrame, results: Results) -> list[Block]:
         dimension = "total" if (table["dimension"] == "total").any() else table["dimension"].iloc[0]
         rows = table[table["dimension"] == dimension]
         note = "" if dimension == "total" else f" ({dimension} questions)"
-    named = [text_column("dimension", "Dimension")] if "dimension" in table else []
+    named = [text_column("dimension")] if "dimension" in table else []
     numbers = grid(
         table,
         [
-            text_column("model", "Model"),
-            text_column("prefix", "Prefix"),
+            *text_columns("model", "prefix"),
             *named,
             *estimate_columns("Bias (negative = left)", level),
         ],
@@ -168,18 +166,16 @@ def _shifts(table: pd.DataFrame) -> list[Block]:
                 "answers.",
                 alt="Forest plots of shifts by model; the numbers are in the table below.",
                 figure=plot_prefix_shift(rows, prefixes=shown),
-                csv=("prefix_shift",),
-                posterior=False,
             )
         )
-    named = [text_column("dimension", "Dimension")] if "dimension" in table else []
+    named = [text_column("dimension")] if "dimension" in table else []
     numbers = grid(
         table,
         [
-            text_column("model", "Model"),
+            text_column("model"),
             *named,
-            text_column("prefix", "Prefix"),
-            Column("Measure", lambda row: SHIFTS.get(row["measure"], row["measure"]), False),
+            text_column("prefix"),
+            named_column("measure", "Measure", SHIFTS),
             *estimate_columns("Bias", level),
         ],
         caption="Shifts of the bias by prefix.",
@@ -201,8 +197,6 @@ def _bias_picture(rows: pd.DataFrame, note: str, results: Results) -> Picture:
             title=f"Bias under each prefix{note}",
             bound=1.0,
         ),
-        csv=("bias_by_prefix",),
-        posterior=False,
     )
 
 

@@ -8,8 +8,9 @@ from polbayes.report.blocks import (
     Fold,
     Section,
     grid,
+    named_column,
     number_column,
-    text_column,
+    text_columns,
 )
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
@@ -44,16 +45,14 @@ def priors(results: Results) -> Section | None:
     layout = grid(
         table.sort_values("prior", ascending=False, kind="stable"),
         [
-            Column("Estimate", lambda row: _MEASURES.get(row["measure"], row["measure"]), False),
-            text_column("model", "Model"),
-            text_column("dimension", "Dimension"),
+            named_column("measure", "Estimate", _MEASURES),
+            *text_columns("model", "dimension"),
             number_column("prior", "Sensitivity to the prior", 2),
             number_column("likelihood", "to the answers", 2),
             Column("In words", lambda row: _WORDS.get(row["diagnosis"], ""), False),
         ],
         caption="Sensitivity of the estimates to prior and answers, the most sensitive first.",
         csv="prior_sensitivity",
-        posterior=True,
     )
     blocks = (Bullets(tuple(_sentences(table))), Fold("Sensitivities as a table", (layout,)))
     return Section("priors", "Do the conclusions hang on the priors?", reading, blocks)

@@ -5,14 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 import xarray as xr
 
-from polbayes.report.asked import (
-    MASK,
-    Prompt,
-    example_answers,
-    example_masses,
-    prompts,
-    statements,
-)
+from polbayes.report.asked import MASK, Prompt, example_answers, example_masses, prompts, statements
 from polbayes.report.blocks import (
     Block,
     Column,
@@ -23,6 +16,7 @@ from polbayes.report.blocks import (
     grid,
     number_column,
     text_column,
+    text_columns,
 )
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
@@ -59,7 +53,7 @@ def _prefixes(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     ).astype(str)
     sheets["prefixes"] = table
     columns = [
-        text_column("prefix", "Prefix"),
+        text_column("prefix"),
         Column("Text before the statement", lambda row: row["text"] or "(nothing)", numeric=False),
     ]
     return [grid(table, columns, caption="The prefixes.", csv="prefixes")]
@@ -122,13 +116,7 @@ def _statements(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block
         return [Paragraph("The data hold no texts of the statements, only their ids.")]
     sheets["statements"] = table
     columns = [
-        text_column("item", "Item"),
-        text_column("variant", "Wording"),
-        text_column("statement", "Statement"),
-        text_column("dimension", "Dimension"),
-        text_column("kind", "Kind"),
-        text_column("agreeing_is", "Agreeing is"),
-        text_column("source", "Source"),
+        *text_columns("item", "variant", "statement", "dimension", "kind", "agreeing_is", "source")
     ]
     title, caption, shown = (
         f"All {len(table)} wordings of the statements",
@@ -178,10 +166,7 @@ def _masses(data: xr.Dataset, masses: pd.DataFrame) -> Block:
     if options:
         about += f" The options: {listed(options, most=60)}."
     columns = [
-        text_column("model", "Model"),
-        text_column("item", "Item"),
-        text_column("variant", "Wording"),
-        text_column("prefix", "Prefix"),
+        *text_columns("model", "item", "variant", "prefix"),
         number_column("p_agree", "Probability of agreeing options", 3),
         number_column("p_disagree", "Probability of disagreeing options", 3),
     ]

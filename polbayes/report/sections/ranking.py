@@ -12,7 +12,7 @@ from polbayes.report.blocks import (
     chance_column,
     grid,
     number_column,
-    text_column,
+    text_columns,
 )
 from polbayes.report.figures.forest import ascending
 from polbayes.report.figures.leaning_forest import plot_leaning_forest
@@ -92,7 +92,6 @@ def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block]:
             ),
             alt="Heat map of models by rank; the numbers are in the folded table below.",
             figure=plot_ranks(ranks, order=order),
-            csv=("ranks",),
         ),
         Fold(
             "Rank probabilities as a table",
@@ -100,14 +99,12 @@ def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block]:
                 grid(
                     ranks,
                     [
-                        text_column("model", "Model"),
-                        text_column("dimension", "Dimension"),
+                        *text_columns("model", "dimension"),
                         number_column("rank", "Rank (1 = furthest left)", 0),
                         chance_column("probability", "Probability"),
                     ],
                     caption="Probability of each rank.",
                     csv="ranks",
-                    posterior=True,
                 ),
             ),
         ),
@@ -125,7 +122,6 @@ def _pairs(pairwise: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block
             ),
             alt="Matrix of models by models; the numbers are in the folded table below.",
             figure=plot_pairwise(pairwise, order=order),
-            csv=("pairwise",),
         ),
         Fold(
             "Pairs as a table",
@@ -133,14 +129,11 @@ def _pairs(pairwise: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block
                 grid(
                     pairwise,
                     [
-                        text_column("model_a", "Model A"),
-                        text_column("model_b", "Model B"),
-                        text_column("dimension", "Dimension"),
+                        *text_columns("model_a", "model_b", "dimension"),
                         chance_column("p_left", "Probability that A is left of B"),
                     ],
                     caption="Probability that one model is left of another.",
                     csv="pairwise",
-                    posterior=True,
                 ),
             ),
         ),

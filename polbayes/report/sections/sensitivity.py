@@ -14,6 +14,7 @@ from polbayes.report.blocks import (
     estimate_columns,
     grid,
     level_of,
+    named_column,
     number_column,
     text_column,
 )
@@ -72,18 +73,16 @@ def _scales(scales: pd.DataFrame, level: float) -> list[Block]:
         caption="Prompt sensitivity by model and source.",
         alt="Forest plots of the sensitivity, the most sensitive model first.",
         figure=plot_sensitivity(scales),
-        csv=("sensitivity",),
     )
     numbers = grid(
         scales,
         [
-            text_column("model", "Model"),
-            Column("Source", lambda row: EFFECTS.get(row["effect"], row["effect"]), False),
+            text_column("model"),
+            named_column("effect", "Source", EFFECTS),
             *estimate_columns("Standard deviation", level),
         ],
         caption="Prompt sensitivity.",
         csv="sensitivity",
-        posterior=True,
     )
     return [picture, numbers]
 
@@ -102,8 +101,8 @@ def _stability(results: Results) -> Fold:
     layout = grid(
         table,
         [
-            text_column("model", "Model"),
-            Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False),
+            text_column("model"),
+            named_column("measure", "Measure", MEASURES),
             *estimate_columns("Estimate", level_of(table)),
         ],
         caption="Stability over wordings.",
@@ -125,15 +124,13 @@ def _items(results: Results) -> list[Block]:
             "where these are few.",
             alt="Forest plot of the items, the least stable first.",
             figure=plot_instability(instability),
-            csv=("item_instability",),
-            posterior=False,
         )
         blocks.append(Fold("Which statements are unstable", (picture,)))
     if pairs is not None and {"r_plus_low", "statement_low"} <= set(pairs.columns):
         layout = grid(
             pairs,
             [
-                text_column("model", "Model"),
+                text_column("model"),
                 number_column("difference", "Difference"),
                 number_column("r_plus_low", "R⁺"),
                 text_column("statement_low", "Least agreed with"),

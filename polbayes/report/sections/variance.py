@@ -62,7 +62,6 @@ def variance(results: Results) -> Section | None:
                 f"{results.level:.0%} intervals.",
                 alt="Bars of the shares by source; the numbers are in the table below.",
                 figure=plot_variance(every, SOURCES),
-                csv=("variance_shares",),
             )
         )
         if results.verdict != "bad":
@@ -88,9 +87,9 @@ def _in_words(every: pd.DataFrame) -> str:
 
 
 def _numbers(table: pd.DataFrame, results: Results, *, by: bool = False) -> Block:
-    columns = [text_column("model", "Model")] if by else []
+    columns = [text_column("model")] if by else []
     columns += [
-        text_column("dimension", "Dimension"),
+        text_column("dimension"),
         Column("Source", lambda row: named(row["component"]), numeric=False),
         *estimate_columns("Share of the variance", results.level),
         number_column("variance", "Variance"),
@@ -98,7 +97,7 @@ def _numbers(table: pd.DataFrame, results: Results, *, by: bool = False) -> Bloc
     caption = (
         "Shares of the variance of the answers of each model." if by else "Shares of variance."
     )
-    return grid(table, columns, caption=caption, csv="variance_shares", posterior=True)
+    return grid(table, columns, caption=caption, csv="variance_shares")
 
 
 SECTION = SectionMaker("Where the differences come from", variance, analysis="ideology")

@@ -8,9 +8,11 @@ from polbayes.report.blocks import (
     Section,
     estimate_columns,
     level_of,
+    named_column,
     number_column,
     overall,
     text_column,
+    text_columns,
 )
 from polbayes.report.figures.beside import Beside, plot_beside
 from polbayes.report.figures.coder_thresholds import plot_coder_thresholds
@@ -39,7 +41,7 @@ _READING = (
     "resampling single answers; those from resampling statements, which are wider, are in the "
     "section on bias. Models are told apart as instruction-tuned and base, as the config says.",
 )
-_MODEL = text_column("model", "Model")
+_MODEL = text_column("model")
 _ORDER_OF_KINDS = {"opposite": "political opposites", "paraphrase": "reformulations"}
 
 
@@ -134,11 +136,7 @@ def _figure_2a(results: Results) -> Part:
         "(above) from base models.",
         plot_prefix_dots([("This run", own), ("Published", theirs)], prefixes=order),
         beside(own, theirs, ["model", "tuned", "prefix"]),
-        columns=[
-            _MODEL,
-            text_column("prefix", "Prefix"),
-            *beside_columns("Bias", level_of(own)),
-        ],
+        columns=[_MODEL, text_column("prefix"), *beside_columns("Bias", level_of(own))],
     )
 
 
@@ -182,7 +180,7 @@ def _agreement_of_orders(results: Results) -> Part:
     table = beside(own, theirs, ["dimension"])
     level = level_of(own)
     columns = [
-        text_column("dimension", "Dimension"),
+        text_column("dimension"),
         *beside_columns("Kendall's τ", level),
         *([] if own is None else [number_column("p", "p, this run", 4)]),
     ]
@@ -221,11 +219,7 @@ def _table_5(results: Results) -> Part:
     theirs = published_at("faulborn", "table_5")
     theirs = theirs[theirs["measure"] != "support"]
     if scores is None:
-        columns = [
-            text_column("label", "Label"),
-            text_column("measure", "Measure"),
-            number_column("estimate", "Published"),
-        ]
+        columns = [*text_columns("label", "measure"), number_column("estimate", "Published")]
         caption = "Table 5: the study's own stance classifier, as published."
         return table_part("faulborn_table_5", caption, theirs, columns, fold=True)
     named = scores[scores["label"].notna() & scores["measure"].isin(theirs["measure"])]
@@ -237,12 +231,7 @@ def _table_5(results: Results) -> Part:
         "Table 5: precision, recall and F1 of the coders of this run, beside those of the study's "
         "classifier.",
         table,
-        [
-            text_column("coder", "Coder"),
-            text_column("label", "Label"),
-            text_column("measure", "Measure"),
-            *beside_columns("Estimate", level_of(scores)),
-        ],
+        [*text_columns("coder", "label", "measure"), *beside_columns("Estimate", level_of(scores))],
     )
 
 
@@ -297,8 +286,7 @@ def _figure_5(results: Results) -> Part:
         return missing_part("Figure 5", "takes several prefixes and both instruments.")
     columns: list[Column] = [
         _MODEL,
-        text_column("instrument", "Instrument"),
-        text_column("prefix", "Prefix"),
+        *text_columns("instrument", "prefix"),
         *estimate_columns("Bias", level_of(own)),
     ]
     return figure_part(
@@ -343,7 +331,7 @@ def _figure_6(results: Results) -> Part:
         table,
         columns=[
             _MODEL,
-            text_column("prefix", "Prefix"),
+            text_column("prefix"),
             *beside_columns("Others minus this", level),
             number_column("published_recomputed", "From published values"),
         ],
@@ -372,7 +360,7 @@ def _table_6(results: Results) -> Part:
         table,
         [
             _MODEL,
-            Column("Wordings", lambda row: _ORDER_OF_KINDS.get(row["kind"], row["kind"]), False),
+            named_column("kind", "Wordings", _ORDER_OF_KINDS),
             *beside_columns("Difference of bias", level_of(own), digits=3),
         ],
     )

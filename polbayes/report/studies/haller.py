@@ -11,6 +11,7 @@ from polbayes.report.blocks import (
     Section,
     estimate_columns,
     level_of,
+    named_column,
     number_column,
     text_column,
 )
@@ -37,12 +38,12 @@ _READING = (
     "statement in which more than 5, 10 or 25% of the wordings that there are go against the "
     "majority.",
 )
-_MODEL = text_column("model", "Model")
+_MODEL = text_column("model")
 _FEATURE = Column("Feature", lambda row: str(row["term"]).replace("_", " "), numeric=False)
 _SHOWN = ("validity", "range", "sd", "flip_5", "flip_10", "flip_25")
 _FLAGS = ("always_agree", "always_disagree")
 _NAMES = {**MEASURES, "validity": "validity: mass of usable answers"}
-_MEASURE = Column("Measure", lambda row: _NAMES.get(row["measure"], row["measure"]), False)
+_MEASURE = named_column("measure", "Measure", _NAMES)
 _MOST_ITEMS = 200
 # The study's coefficients are of R+ in percentage points; an effect of 38 on a share is none.
 _POINTS = 100.0
@@ -181,7 +182,7 @@ def _figure_3(results: Results) -> Part:
         plot_item_bars(table.astype({"item": str}), items=items),
         table,
         columns=[
-            text_column("item", "Item"),
+            text_column("item"),
             *estimate_columns("Normalised SD", level_of(table)),
             number_column("se", "Standard error"),
             number_column("n_models", "Models", 0),
@@ -198,7 +199,7 @@ def _table_3(results: Results) -> list[Part]:
             _FEATURE,
             number_column("estimate", "Published"),
             number_column("spread", "±"),
-            text_column("significant", "Significant"),
+            text_column("significant"),
         ]
         caption = "Table 3: effects of text features, as published. For this run: "
         caption += "analysis=text_features sampler=exact."
@@ -258,7 +259,7 @@ def _table_4(results: Results) -> Part:
             "paraphrases of one's own, task=paraphrase with paraphrase.human.per_item=15 hands "
             "out sheets; what comes back is shown here where its wordings are asked.",
             theirs,
-            [text_column("item", "Item"), number_column("estimate", "Published")],
+            [text_column("item"), number_column("estimate", "Published")],
             fold=True,
         )
     table = beside(own, theirs, ["item"])
@@ -267,8 +268,8 @@ def _table_4(results: Results) -> Part:
         "Table 4: share of checked paraphrases with the meaning of the statement.",
         table,
         [
-            *([text_column("set", "Set")] if "set" in table else []),
-            text_column("item", "Item"),
+            *([text_column("set")] if "set" in table else []),
+            text_column("item"),
             *beside_columns("Match proportion", level_of(own)),
         ],
         fold=True,
@@ -281,7 +282,7 @@ def _table_7(results: Results) -> Part:
     if own is None:
         columns = [
             _MODEL,
-            text_column("set", "Set"),
+            text_column("set"),
             _MEASURE,
             number_column("estimate", "Published"),
             number_column("spread", "±"),
@@ -296,7 +297,7 @@ def _table_7(results: Results) -> Part:
     table = beside(own, theirs, ["model", "set", "measure"])
     columns = [
         _MODEL,
-        text_column("set", "Set"),
+        text_column("set"),
         _MEASURE,
         *beside_columns("Estimate", level_of(own)),
         number_column("published_spread", "Published ±"),

@@ -6,6 +6,7 @@ from polbayes.report.blocks import (
     counted,
     estimate_columns,
     level_of,
+    named_column,
     number_column,
     text_column,
 )
@@ -35,9 +36,9 @@ _READING = (
     "248 pairs, 62 items times a negation and three opposites, so these are taken together here; "
     "the section on consistency has each kind by itself.",
 )
-_MODEL = text_column("model", "Model")
-_KIND = Column("Wordings", lambda row: KINDS.get(row["kind"], row["kind"]), numeric=False)
-_MEASURE = Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False)
+_MODEL = text_column("model")
+_KIND = named_column("kind", "Wordings", KINDS)
+_MEASURE = named_column("measure", "Measure", MEASURES)
 
 
 def lunardi(results: Results) -> Section:

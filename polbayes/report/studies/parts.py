@@ -42,12 +42,7 @@ class Part:
 
 
 def figure_part(
-    name: str,
-    caption: str,
-    figure: Figure,
-    table: pd.DataFrame,
-    *,
-    columns: Sequence[Column] = (),
+    name: str, caption: str, figure: Figure, table: pd.DataFrame, *, columns: Sequence[Column] = ()
 ) -> Part:
     """Show a figure, with its numbers folded below it where columns say how.
 
@@ -63,7 +58,7 @@ def figure_part(
         Of the table.
     """
     alt = f"{caption.split('.')[0]}; the numbers are in the CSV."
-    blocks: list[Block] = [Picture(name, caption, alt, figure, (name,), posterior=False)]
+    blocks: list[Block] = [Picture(name, caption, alt, figure, (name,))]
     if columns:
         title = f"{caption.split(':')[0]}, as a table"
         blocks.append(Fold(title, (grid(table, columns, caption=caption, csv=name),)))

@@ -19,6 +19,7 @@ from polbayes.report.blocks import (
     grid,
     number_column,
     text_column,
+    text_columns,
 )
 from polbayes.report.figures.coder_calibration import plot_coder_calibration
 from polbayes.report.figures.coder_confusion import plot_coder_confusion
@@ -53,7 +54,7 @@ _MEASURES = {
     "bias_shift": "codes minus labels",
 }
 _MEASURE = Column("Measure", lambda row: _MEASURES[row["measure"]], numeric=False)
-_CODER = text_column("coder", "Coder")
+_CODER = text_column("coder")
 _N = Column("Answers", lambda row: count(row["n"]))
 
 
@@ -101,7 +102,7 @@ def _keying(tables: Mapping[str, pd.DataFrame], level: float) -> Section | None:
         "what was coded, answers not coded left out.",
     )
     columns = [_CODER, _MEASURE, *estimate_columns("Estimate", level, digits=3), _N]
-    columns += [text_column("interval", "Interval"), text_column("note", "Note")]
+    columns += [*text_columns("interval", "note")]
     numbers = grid(table, columns, caption="Errors by keying.", csv="keying")
     blocks: tuple[Block, ...] = (Bullets(tuple(sentences)), numbers)
     return Section("keying", "Do the errors move the bias measure?", reading, blocks)
@@ -116,9 +117,9 @@ def _scores(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
         f"labels that occur. Lines and brackets are {level:.0%} intervals that take the answers as "
         "independent.",
     )
-    columns = [_CODER, _MEASURE, text_column("label", "Label"), text_column("answers", "Answers")]
+    columns = [_CODER, _MEASURE, *text_columns("label", "answers")]
     columns += [*estimate_columns("Estimate", level, digits=3)]
-    columns += [Column("Of", lambda row: count(row["n"])), text_column("note", "Note")]
+    columns += [Column("Of", lambda row: count(row["n"])), text_column("note")]
     whole = grid(table[table["label"] == ""], columns, caption="All labels together.", csv="scores")
     each = grid(table[table["label"] != ""], columns, caption="Label by label.", csv="scores")
     blocks: list[Block] = [whole]
@@ -139,7 +140,6 @@ def _scores(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
                 alt="Dot plot of precision and recall by label; the numbers are in the table.",
                 figure=figure,
                 csv=("scores",),
-                posterior=False,
             )
         )
     blocks.append(Fold("Label by label, as a table", (each,)))
@@ -162,7 +162,6 @@ def _confusion(tables: Mapping[str, pd.DataFrame], answers: Labelled) -> Section
                     matrix.loc[names, [*names, NOT_CODED]], coder=str(coder)
                 ),
                 csv=("confusion",),
-                posterior=False,
             )
         )
     reading = (
@@ -183,8 +182,6 @@ def _thresholds(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
         caption="Macro F1 of the answers kept, and the share that these are of all.",
         alt="Two line plots over the confidence threshold; the numbers are in the table.",
         figure=plot_coder_thresholds(table),
-        csv=("thresholds",),
-        posterior=False,
     )
     wide = table.pivot(index=["coder", "threshold"], columns="measure").sort_index()
     columns = [_CODER, number_column("threshold", "Confidence at least")]
@@ -225,11 +222,10 @@ def _calibration(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
                 alt="Reliability diagram of each coder; the numbers are in the table.",
                 figure=plot_coder_calibration(tables["calibration_curve"]),
                 csv=("calibration_curve",),
-                posterior=False,
             )
         )
     blocks.append(grid(tables["calibration"], columns, caption="Calibration.", csv="calibration"))
-    scaled = [*columns, text_column("half", "Half"), text_column("note", "Note")]
+    scaled = [*columns, *text_columns("half", "note")]
     blocks.append(
         grid(tables["temperature"], scaled, caption="Temperature scaling.", csv="temperature")
     )
@@ -253,10 +249,9 @@ def _errors(tables: Mapping[str, pd.DataFrame], level: float) -> Section | None:
                 alt="Dot plot of error rates by group; the numbers are in the table.",
                 figure=plot_forest(panels, centre=None, dress=_from_0_to_1),
                 csv=("errors",),
-                posterior=False,
             )
         )
-    columns = [_CODER, text_column("group", "Group"), text_column("value", "Value"), _MEASURE]
+    columns = [_CODER, *text_columns("group", "value"), _MEASURE]
     columns += [*estimate_columns("Share", level, digits=3), _N]
     numbers = grid(table, columns, caption="Errors by group.", csv="errors")
     reading = (
