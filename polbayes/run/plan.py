@@ -33,13 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a config means, checked before anything is done.
-
-    Parameters
-    ----------
-    design
-        What will be asked; for an imported table the table itself, uncoded.
-    """
+    """What a config means, checked before anything is done."""
 
     config: RunConfig
     instruments: tuple[Instrument, ...]
@@ -47,6 +41,7 @@ class Plan:
     template: Template
     lexicon: Lexicon | None
     spec: "Spec | MixedSpec"
+    # What will be asked; for an imported table the table itself, uncoded.
     design: xr.Dataset
 
 

@@ -43,10 +43,8 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
 
     Parameters
     ----------
-    config
-        The checked config.
-    text
-        The same, resolved, as YAML.
+    config, text
+        The checked config, and the same, resolved, as YAML.
     command
         The command line, to be repeated in the report.
 
@@ -349,28 +347,11 @@ def fit_into(
     *,
     cache: "DrawsCache | None" = None,
 ) -> tuple[list[str], dict[str, Any]]:
-    """Fit a spec and write ``posterior.nc`` and ``estimates/``.
+    """Fit a spec to a coded dataset and write ``posterior.nc`` and ``estimates/``.
 
-    Parameters
-    ----------
-    folder
-        Where to.
-    spec
-        The spec.
-    data
-        A coded dataset.
-    config
-        Has the sampler, the level of the intervals and the seed.
+    Returned are the files, relative to the folder, and verdict, notes and the model as text. A
     cache
-        Where the sampler's draws are kept, so that they are not drawn again where only what is
-        reported of them changes.
-
-    Returns
-    -------
-    outputs : list of str
-        The files, relative to the folder.
-    about : dict
-        Verdict, notes and the model as text.
+    keeps the draws, so that they are not drawn again where only what is reported of them changes.
     """
     from polbayes.fit.analysis import fit_analysis
 
@@ -435,15 +416,6 @@ PIPELINE = Pipeline(
 
 def load_run(folder: str | Path) -> tuple[xr.Dataset, xr.Dataset]:
     """Load the responses and the posterior of a finished run.
-
-    Parameters
-    ----------
-    folder
-        The run's folder.
-
-    Returns
-    -------
-    responses, posterior : xarray.Dataset
 
     Raises
     ------

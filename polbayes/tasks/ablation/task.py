@@ -28,9 +28,8 @@ FOLDER, ANSWERS, PAGE = "ablation", "answers", "report"
 def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
     """Answer and read a run's questions in all ways of `config.ablation`, and compare.
 
-    Open answers are written by every decoding and read by every list of coders; masses are read
-    with every lexicon. Answers are kept in ``ablation/answers``, so that what was interrupted
-    goes on; those of the run itself, if there are any, are taken over.
+    Answers are kept in ``ablation/answers``, so that what was interrupted goes on; those of the run
+    itself are taken over.
     """
     from polbayes.report.write import write_page
     from polbayes.tasks.ablation.page import front, sections

@@ -17,21 +17,7 @@ _TELLING = re.compile(r"[\d/_.-]")
 
 
 def shown(text: str, hide: Sequence[str] = ()) -> str:
-    """Make a text fit to be shown to an annotator.
-
-    Parameters
-    ----------
-    text
-        A statement or an answer as it is.
-    hide
-        Names to be replaced by `HIDDEN`, as whole words in any case.
-
-    Returns
-    -------
-    str
-        Controls as visible signs, names hidden, and a note in place of what exceeds
-        `MOST_SHOWN` characters.
-    """
+    """Show controls as signs, hide names (whole words in any case), and cut after `MOST_SHOWN`."""
     clear = visible(text.replace("{model_name}", HIDDEN))
     if hide:
         longest_first = sorted(hide, key=len, reverse=True)

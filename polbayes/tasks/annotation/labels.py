@@ -59,23 +59,9 @@ def read_annotators(
     key: str = "annotation.labels",
     labels: Sequence[str] = LABELS,
 ) -> pd.DataFrame:
-    """Read the sheets of several annotators.
+    """Read the sheets of several annotators, who are called after their files.
 
-    Parameters
-    ----------
-    paths
-        One sheet an annotator, who is called after the file.
-    ids
-        Of the sample's answers.
-    key
-        Where the paths were given, for messages.
-    labels
-        Those that there are.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by `ids`, one column an annotator, None where there is no label.
+    Returned is a table indexed by `ids` with one column an annotator, None where there is no label.
 
     Raises
     ------

@@ -15,22 +15,7 @@ _MOST_IN_A_FIELD = 2**31 - 1
 
 
 def write_sheet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
-    """Write rows so that no field of them can act in a spreadsheet.
-
-    Parameters
-    ----------
-    path
-        Where to; the file is there whole or not at all.
-    columns
-        The header; names of the project's own.
-    rows
-        Texts by column; what a row lacks is empty.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be written.
-    """
+    """Write rows so that no field of them can act in a spreadsheet; what a row lacks is empty."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(columns)
@@ -57,13 +42,8 @@ def read_sheet(path: Path, needed: Sequence[str], *, key: str) -> list[dict[str,
     Returns
     -------
     list of dict
-        Texts by column (in lower case), as they were before `write_sheet`; under ``row`` the number
-        that a spreadsheet shows, counted from 1 with the header.
-
-    Raises
-    ------
-    UserError
-        If the file is missing, cut off, not UTF-8 text, or lacks a column.
+        Texts by column in lower case, as before `write_sheet`; under ``row`` the number that a
+        spreadsheet shows, counted from 1 with the header.
     """
     if not path.is_file():
         raise UserError(f"{key}: {path}: no such file.")

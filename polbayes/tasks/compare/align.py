@@ -21,26 +21,15 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Aligned:
-    """Several runs as one dataset.
+    """Several runs as one dataset."""
 
-    Parameters
-    ----------
-    data
-        All answers, with the coordinate ``from_run`` along ``model``.
-    models
-        By label of the run and name of the model there, its name in `data`.
-    snapshots
-        Pairs of names in `data`, the earlier first, that are the same model at two times.
-    linked
-        Whether the runs can be put on one scale: in every dimension they have statements or
-        respondents in common.
-    notes
-        Sentences that say what is the same and what is not.
-    """
-
+    # Has the coordinate `from_run` along `model`.
     data: xr.Dataset
+    # By the run's label and the model's name there, its name in `data`.
     models: Mapping[tuple[str, str], str]
+    # The same model at two times, the earlier first.
     snapshots: tuple[tuple[str, str], ...]
+    # Whether one scale fits all: in every dimension they share statements or respondents.
     linked: bool
     notes: tuple[str, ...]
 

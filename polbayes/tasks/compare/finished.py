@@ -19,23 +19,9 @@ _NEEDED = ("code", "fit")
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that is finished as far as its posterior.
+    """A run that is finished as far as its posterior."""
 
-    Parameters
-    ----------
-    label
-        What it is called in the comparison: its folder's name, or as much of its path as tells
-        it from the others.
-    folder
-        Where it is.
-    config
-        What it was made with.
-    responses, posterior
-        What it left.
-    stages
-        The records of its stages.
-    """
-
+    # Its folder's name, or as much of its path as tells it from the others.
     label: str
     folder: Path
     config: RunConfig

@@ -31,23 +31,14 @@ _CELLS = "loo_cells.csv"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A spec to be compared.
+    """A spec to be compared."""
 
-    Parameters
-    ----------
-    name
-        Of its file in ``conf/analysis``.
-    config
-        The run's config with this analysis.
-    spec
-        The spec.
-    key
-        Hash of everything that its fit depends on.
-    """
-
+    # Of its file in conf/analysis.
     name: str
+    # The run's, with this analysis.
     config: RunConfig
     spec: Spec | MixedSpec
+    # Hash of everything that the fit depends on.
     key: str
 
 
@@ -56,9 +47,7 @@ def compare_specs_of_run(
 ) -> str:
     """Fit several specs to the answers of a run and compare how well they predict.
 
-    Fits are kept in ``comparisons/fits`` of the run's folder, and none is done twice; the run's
-    own fit is used where it is one of them. The table goes to ``comparisons/specs.csv``, and into
-    the run's report if it has one.
+    Fits are kept in ``comparisons/fits`` of the run's folder, and the run's own is used.
     """
     folder = Path(config.run_dir).expanduser()
     manifest = Manifest(folder)

@@ -25,20 +25,13 @@ _STANCE = {code: name for name, code in STANCE.items()}
 
 @dataclass
 class Found:
-    """What was looked for and found.
+    """What was looked for and found."""
 
-    Parameters
-    ----------
-    rows
-        The first of the answers, as `row` makes them.
-    matching
-        How many there are of each status.
-    questions
-        How many cells the run has in all.
-    """
-
+    # The first of the answers.
     rows: list[Row] = field(default_factory=list)
+    # Numbers by status.
     matching: Counter[str] = field(default_factory=Counter)
+    # Cells of the run in all.
     questions: int = 0
 
 

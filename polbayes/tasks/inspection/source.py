@@ -17,17 +17,11 @@ Place = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Source:
-    """The answers of a run.
+    """The answers of a run."""
 
-    Parameters
-    ----------
-    data
-        The response dataset, or the design of a run that is under way; not in memory.
-    journal_dir
-        Where the answers are that the dataset does not have yet; None where it has them all.
-    """
-
+    # The response dataset, or the design of a run under way; not in memory.
     data: xr.Dataset
+    # Where answers are that the dataset lacks; None where it has them all.
     journal_dir: Path | None
 
     def records(self, model: str) -> Iterator[tuple[Place, Mapping[str, Any]]]:

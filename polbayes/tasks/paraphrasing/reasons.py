@@ -59,10 +59,7 @@ def check_reasons(names: Sequence[str]) -> None:
 
 
 def reason_of(text: str, original: str, *, kind: str, least_words: int) -> str:
-    """Return why a text by itself is no wording of a statement, or an empty text.
-
-    A negation may well be the statement with words around it.
-    """
+    """Return why a text by itself is no wording of a statement, or an empty text."""
     key, own = folded(text), folded(original)
     if not any(sign.isalnum() for sign in key):
         return "empty"

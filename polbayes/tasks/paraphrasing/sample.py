@@ -14,25 +14,9 @@ GROUP = ["item", "set", "kind"]
 def sampled(
     table: pd.DataFrame, usable: np.ndarray, *, wanted: int | None, seed: int
 ) -> np.ndarray:
-    """Draw usable candidates without replacement.
+    """Draw usable candidates without replacement, `wanted` of each item, set and kind.
 
-    Parameters
-    ----------
-    table
-        Candidates with ``item, set, kind``.
-    usable
-        Which of them can be drawn.
-    wanted
-        How many of each item, set and kind, at least 1; all when None. All of a group that has no
-        more.
-    seed
-        Fixes the draw; that of a group depends on its own candidates alone.
-
-    Returns
-    -------
-    numpy.ndarray
-        One truth value a candidate.
-
+    What is drawn of a group depends on the seed and its own candidates alone.
     """
     out = np.zeros(len(table), dtype=bool)
     places = table.reset_index(drop=True)[usable]

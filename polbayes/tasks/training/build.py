@@ -36,34 +36,17 @@ CARD, RECORD, HELD = "README.md", "training.json", "held_out.parquet"
 
 @dataclass(frozen=True)
 class Job:
-    """A training before it begins.
-
-    Parameters
-    ----------
-    config
-        Of the run.
-    table
-        The file with the labelled answers.
-    labelled, outputs
-        The answers, and what is told apart.
-    base
-        The checkpoint.
-    how
-        What the classifier is given, and what its output means.
-    identity
-        Of all that determines the result.
-    target
-        The folder that it goes to.
-    command
-        The command line.
-    """
+    """A training before it begins."""
 
     config: RunConfig
+    # The file with the labelled answers.
     table: Path
     labelled: Labelled
     outputs: Outputs
     base: Base
+    # What the classifier is given, and what its output means.
     how: Reading
+    # Hash of all that determines the result.
     identity: str
     target: Path
     command: Sequence[str]

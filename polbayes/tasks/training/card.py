@@ -26,59 +26,33 @@ _MEASURES = {
 
 @dataclass(frozen=True)
 class Facts:
-    """What a card reports.
+    """What a card reports."""
 
-    Parameters
-    ----------
-    table
-        Name of the file with the labelled answers.
-    outputs
-        What is told apart.
-    counts
-        Answers of each output by part.
-    n_unlabelled, n_empty
-        Rows left out because they have no label, or no answer.
-    base
-        What identifies the checkpoint that was trained further.
-    settings, seed
-        How it was trained.
-    texts
-        Templates of what the classifier is given.
-    limit
-        Tokens in a window.
-    looks
-        At the validation answers.
-    steps, total
-        Batches done, and that there were to be.
-    stopped_early
-        Whether patience was at its end before.
-    temperature, note
-        The one stored, or None and why.
-    scores
-        Of the held-out answers, as from `polbayes.tasks.validation.scores.score_table`; None where
-        none were held out.
-    versions
-        Of packages.
-    command
-        The command line.
-    """
-
+    # Name of the file with the labelled answers.
     table: str
     outputs: Outputs
+    # Answers of each output by part.
     counts: Mapping[str, Sequence[int]]
+    # Rows left out because they have no label, or no answer.
     n_unlabelled: int
     n_empty: int
+    # What identifies the checkpoint that was trained further.
     base: Mapping[str, Any]
     settings: TrainingConfig
     seed: int
+    # Templates of what the classifier is given.
     texts: tuple[str, str]
+    # Tokens in a window.
     limit: int
     looks: Sequence[Look]
+    # Batches done, and that there were to be.
     steps: int
     total: int
     stopped_early: bool
+    # The one stored, or None and why.
     temperature: Temperature | None
     note: str
+    # Of the held-out answers; None where none were held out.
     scores: pd.DataFrame | None
     versions: Mapping[str, str]
     command: Sequence[str]

@@ -28,22 +28,12 @@ FEWEST = 10
 
 @dataclass(frozen=True)
 class Temperature:
-    """A fitted temperature.
-
-    Parameters
-    ----------
-    value
-        Above 1 where the coder is too sure.
-    lower, upper
-        Profile-likelihood interval, within the range that is searched.
-    at_end
-        Whether it lies at an end of that range, 0.05 to 20, because no answer of the half was
-        wrong, or none right.
-    """
+    """A fitted temperature, above 1 where the coder is too sure, and its interval."""
 
     value: float
     lower: float
     upper: float
+    # Whether it lies at an end of the range searched: no answer was wrong, or none right.
     at_end: bool
 
 
