@@ -70,19 +70,8 @@ def measure_all(
     ----------
     data
         A coded response dataset.
-    draws, level, seed
-        Bootstrap resamples, coverage of the intervals in (0, 1), and seed.
-    strong
-        When an answer is strong, see `polbayes.coding.levels.four_levels`.
-    paraphrase_sets
-        Two sets of wordings to compare, see
-        `polbayes.measures.paraphrases.compare_paraphrase_sets`.
-    reformulation_sets
-        Two such sets whose bias is compared, see
-        `polbayes.measures.contrasts.reformulation_robustness`.
-    features
-        Which text features of the wordings, and how, see `polbayes.features.to_measure`; by
-        default none.
+    draws, level, seed, strong, paraphrase_sets, reformulation_sets, features
+        See `polbayes.measures.measure.Job`.
 
     Returns
     -------

@@ -41,38 +41,19 @@ AXES: Mapping[str, Axis] = {"economic": Axis(8, 0.375), "social": Axis(19.5, 2.4
 
 OPPOSITE_ANSWERS = "original, opposite answers"
 _GROUP_DIMS = ("model", "prefix", "run")
-_COLUMNS = (
-    "answers",
-    "kind",
-    "measure",
-    "estimate",
-    "lower",
-    "upper",
-    "n",
-    "n_excluded",
-    "n_items",
-    "level",
-    "note",
-)
+_COLUMNS = ("answers", "kind", "measure", *INTERVAL, "n", "n_excluded", "n_items", "level", "note")
 
 
 @dataclass(frozen=True)
 class _Test:
-    """Filled-in tests of one group.
+    """Filled-in tests of one group."""
 
-    Parameters
-    ----------
-    names, kinds
-        Of the wordings whose answers fill it in; the opposite answers come last.
-    points
-        Over ``wording, item, axis``: mean points of the answers, 0 where there is none.
-    answered, asked
-        Over ``wording, item``: numbers of answers that have a level, and of questions.
-    """
-
+    # Of the wordings whose answers fill it in; the opposite answers come last.
     names: tuple[str, ...]
     kinds: tuple[str, ...]
+    # Over wording, item, axis: mean points of the answers, 0 where there is none.
     points: np.ndarray
+    # Over wording, item: numbers of answers that have a level, and of questions.
     answered: np.ndarray
     asked: np.ndarray
 
@@ -100,17 +81,15 @@ def compass(
     strong
         When an answer is strong, see `polbayes.coding.levels.four_levels`.
     draws, level, seed
-        Bootstrap resamples of the items of each axis, coverage in (0, 1), and seed.
+        As for `polbayes.measures.bias.bias`; the items of each axis are resampled.
 
     Returns
     -------
     pandas.DataFrame
-        One row per group, set of answers and measure: the columns of `by`; ``answers``, a
-        wording's id, `OPPOSITE_ANSWERS`, or ``all KIND`` for the wordings of a kind together
-        (these alone where there are more than `MANY_WORDINGS` wordings); ``kind``;
-        ``measure``; ``estimate``, ``lower``, ``upper``; ``n`` answers with a level,
-        ``n_excluded`` questions without such an answer, which give no points; ``n_items``
-        items answered; ``level``; ``note``. Measures, in points of the compass:
+        One row per group, set of answers and measure: ``answers`` is a wording's id,
+        `OPPOSITE_ANSWERS`, or ``all KIND`` for the wordings of a kind together (these alone
+        beyond `MANY_WORDINGS` wordings); ``n`` answers with a level, ``n_excluded`` questions
+        without, which give no points. Measures, in points of the compass:
 
         - a coordinate for each axis (``economic``, ``social``);
         - ``economic_shift``, ``social_shift``: the coordinate minus the one of the answers
@@ -121,12 +100,6 @@ def compass(
 
         Resampled items need not have points as the test's items have them, so that bounds may
         lie beyond the test's range of -10 to 10.
-
-    Raises
-    ------
-    UserError
-        If no item has points, `by` names something else, a setting is out of range, or the
-        dataset is not coded.
     """
     bootstrap = Bootstrap(draws, level, seed)
     for name in by:

@@ -55,41 +55,22 @@ MEASURES = (
 )
 _CLUSTER_IN_WORDS = {"item": "item", "model": "model", "variant": "wording"}
 _COLUMNS = (
-    "kind",
-    "measure",
-    "estimate",
-    "lower",
-    "upper",
-    "count",
-    "n",
-    "n_excluded",
-    "n_items",
-    "cluster",
-    "level",
+    *("kind", "measure", *INTERVAL, "count", "n", "n_excluded", "n_items", "cluster", "level"),
     "note",
 )
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Wordings beside the original wordings of their items.
+    """Wordings beside the original wordings of their items, over `CELL_DIMS`."""
 
-    Parameters
-    ----------
-    asked
-        bool over ``model, item, variant, prefix, run``: cells other than originals that were
-        asked, and so was the original.
-    usable
-        Those of them where both answers have a level.
-    discrepancy
-        int8 from 0 to 3, how far the answer is from the expected one; 0 where not usable.
-    other_side
-        Whether the answer is on another side than the expected one.
-    """
-
+    # Cells other than originals that were asked, and so was the original.
     asked: np.ndarray
+    # Those of them where both answers have a level.
     usable: np.ndarray
+    # From 0 to 3, how far the answer is from the expected one; 0 where not usable.
     discrepancy: np.ndarray
+    # Whether the answer is on another side than the expected one.
     other_side: np.ndarray
 
 
@@ -116,19 +97,16 @@ def consistency(
     strong
         When an answer is strong, see `polbayes.coding.levels.four_levels`.
     draws, level, seed
-        Bootstrap resamples, coverage of the intervals in (0, 1), and seed.
+        As for `polbayes.measures.bias.bias`.
 
     Returns
     -------
     pandas.DataFrame
-        One row per group, kind of wording and measure: the columns of `by`; ``kind``
-        (``paraphrase`` for paraphrastic, ``negation``, ``opposite`` and both together,
-        ``reversed``, for polar consistency; only those that were asked); ``measure``;
-        ``estimate``, ``lower``, ``upper``; ``count``, pairs for which it holds; ``n`` pairs
-        of answers compared; ``n_excluded`` pairs asked in which an answer has no level;
-        ``n_items``; ``cluster``, what the interval resamples as a whole: items, or models
-        where the groups are items, or wordings where they are models' items; ``level``;
-        ``note``. Measures:
+        One row per group, kind of wording and measure: ``kind`` is ``paraphrase``, or for polar
+        consistency ``negation``, ``opposite`` or both together, ``reversed``; ``count`` pairs for
+        which it holds, of ``n`` compared; ``n_excluded`` pairs in which an answer has no level;
+        ``cluster``, what the interval resamples as a whole: items, or models where the groups are
+        items, or wordings where they are models' items. Measures:
 
         - ``consistent_4``, ``consistent_2``: share of pairs in which the answer is the
           expected one on four levels, and on two;
@@ -139,8 +117,7 @@ def consistency(
     Raises
     ------
     UserError
-        If `by` or `measures` names what is not there, a setting is out of range, the dataset
-        is not coded, or has no wording beside an original.
+        If a name is not there, or the dataset is not coded or has no wording beside an original.
     """
     bootstrap = Bootstrap(draws, level, seed)
     for name in measures:

@@ -20,21 +20,8 @@ from polbayes.measures.resampling import Bootstrap, percentile_interval
 from polbayes.measures.sided import SidedCounts, bias_of, count_answers, resample
 
 _COLUMNS = (
-    "first",
-    "second",
-    "measure",
-    "estimate",
-    "lower",
-    "upper",
-    "lower_item",
-    "upper_item",
-    "n_first",
-    "n_second",
-    "n_excluded",
-    "n_undefined",
-    "n_undefined_item",
-    "level",
-    "note",
+    *("first", "second", "measure", *INTERVAL, "lower_item", "upper_item", "n_first"),
+    *("n_second", "n_excluded", "n_undefined", "n_undefined_item", "level", "note"),
 )
 # What a group's bias is with every answer, and over the resamples of answers and of items.
 _Series = tuple[float, np.ndarray, np.ndarray]
@@ -52,16 +39,9 @@ def bias_difference(
 ) -> pd.DataFrame:
     """Compute differences of bias between the levels of a coordinate.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row per group and pair: the columns of `by`, ``first``, ``second``, ``measure``
-        (``bias_difference``), ``estimate`` (first minus second, in [-2, 2]); ``lower``,
-        ``upper``: percentiles of resampling single answers, as the paper does;
-        ``lower_item``, ``upper_item``: of resampling items, paired where both levels have the
-        same items, independent where they have none in common; ``n_first``, ``n_second``
-        valid and ``n_excluded`` other answers; ``n_undefined``, ``n_undefined_item``;
-        ``level``; ``note``.
+    The columns are those of `polbayes.measures.bias.bias`, for ``first`` minus ``second``, in
+    [-2, 2]. Items are resampled in pairs where both levels have the same items, independently where
+    they have none in common.
     """
     check_by(data, [*by, over])
     bootstrap = Bootstrap(draws, level, seed)
@@ -103,22 +83,11 @@ def reformulation_robustness(
         selections of variants of one dataset are two such datasets.
     by
         Coordinates that tell the groups apart; ``kind`` gives the opposites and the
-        paraphrases a row each, as in the paper's Table 6.
+        paraphrases a row each, as in the paper's Table 6, and leaves originals out.
     names
         What the two sets are called in the table.
     draws, level, seed
-        As in `polbayes.measures.bias.bias`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As `bias_difference`, for the groups that are in both. Originals, which do not
-        differ between the sets, are left out where ``kind`` is among `by`.
-
-    Raises
-    ------
-    UserError
-        If the two have no group in common, a setting is out of range, or one is not coded.
+        As for `polbayes.measures.bias.bias`.
     """
     bootstrap = Bootstrap(draws, level, seed)
     counts = tuple(count_answers(data, by, side_of="item") for data in (first, second))

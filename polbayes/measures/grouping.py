@@ -16,27 +16,18 @@ TOTAL = "total"
 
 @dataclass(frozen=True)
 class Groups:
-    """Which group each cell belongs to, and which item it is about.
+    """Which group each cell belongs to, and which item it is about."""
 
-    Parameters
-    ----------
-    by
-        Names of the coordinates that tell the groups apart.
-    labels
-        For each group its values of `by`, in the order of the dataset.
-    items
-        Item ids, sorted, so that nothing depends on the order of items in the dataset.
-    codes
-        One or two arrays over the cells with the number of their group, -1 for none;
-        two where a cell counts for its own dimension and for all dimensions together.
-    item_codes
-        For each cell the position of its item in `items`.
-    """
-
+    # Names of the coordinates that tell the groups apart.
     by: tuple[str, ...]
+    # For each group its values of `by`, in the order of the dataset.
     labels: tuple[tuple[Any, ...], ...]
+    # Item ids, sorted, so that nothing depends on their order in the dataset.
     items: tuple[str, ...]
+    # One or two arrays over the cells with the number of their group, -1 for none; two where a
+    # cell counts for its own dimension and for all dimensions together.
     codes: tuple[np.ndarray, ...]
+    # For each cell the position of its item in `items`.
     item_codes: np.ndarray
 
 
@@ -47,27 +38,7 @@ def asked_cells(data: xr.Dataset, dims: Sequence[str] = CELL_DIMS) -> np.ndarray
 
 
 def on_cells(data: xr.Dataset, name: str, dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
-    """Return the values of a variable or coordinate, repeated over all cells.
-
-    Parameters
-    ----------
-    data
-        A response dataset.
-    name
-        A variable or coordinate of it.
-    dims
-        Dimensions of the result, in order.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape of `dims`; a view without a copy where it can be.
-
-    Raises
-    ------
-    UserError
-        If there is no such variable.
-    """
+    """Return a variable or coordinate over `dims`, a view without a copy where it can be."""
     if name not in data.variables:
         raise UserError(f"the dataset has no '{name}'; was it coded, and is it a design's dataset?")
     values = data[name].transpose(*[d for d in dims if d in data[name].dims])
@@ -82,25 +53,17 @@ def group_cells(
     *,
     dims: Sequence[str] = CELL_DIMS,
 ) -> Groups:
-    """Sort cells into groups.
+    """Sort cells into groups; those without any cell are left out.
 
     Parameters
     ----------
     data
         A response dataset.
     by
-        Coordinates along the cells (``"model"``, ``"dimension"``, ``"prefix"``,
-        ``"kind"``, ``"instrument"``, ...). With ``"dimension"`` there is a further level,
-        ``"total"``, of all dimensions together.
+        Coordinates along the cells. With ``dimension`` there is a further level, ``total``, of all
+        dimensions together.
     cells
-        Over `dims`: the cells that count. Groups without any are left out.
-    dims
-        Dimensions of the cells.
-
-    Raises
-    ------
-    UserError
-        If `by` names what is not a coordinate along the cells, or one twice.
+        Over `dims`: the cells that count.
     """
     check_by(data, by, dims)
     levels, coded = [], []
@@ -138,13 +101,7 @@ def cluster_by(data: xr.Dataset, groups: Groups, name: str) -> Groups:
 
 
 def check_by(data: xr.Dataset, by: Sequence[str], dims: Sequence[str] = CELL_DIMS) -> None:
-    """Refuse a grouping that the dataset cannot give.
-
-    Raises
-    ------
-    UserError
-        If a name is not a coordinate along `dims` or occurs twice.
-    """
+    """Refuse a grouping that the dataset cannot give: by what lies along other dimensions."""
     known = [str(name) for name, c in data.coords.items() if set(c.dims) <= set(dims) and c.ndim]
     for name in by:
         if name not in known:
@@ -154,22 +111,7 @@ def check_by(data: xr.Dataset, by: Sequence[str], dims: Sequence[str] = CELL_DIM
 
 
 def sum_by_item(groups: Groups, where: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
-    """Add up cells by group and item.
-
-    Parameters
-    ----------
-    groups
-        The groups of the cells.
-    where
-        Over the cells: those to add.
-    values
-        Over the cells: what to add; each counts 1 when None.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64 over ``group, item``.
-    """
+    """Add up over ``group, item`` the cells in `where`: their values, or 1 for each."""
     shape = (len(groups.labels), len(groups.items))
     total = np.zeros(shape[0] * shape[1])
     for codes in groups.codes:

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from polbayes.errors import UserError
+from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import (
     Bootstrap,
     generator,
@@ -28,18 +29,7 @@ from polbayes.measures.resampling import (
     resample_answers,
 )
 
-_COLUMNS = (
-    "first",
-    "second",
-    "measure",
-    "estimate",
-    "lower",
-    "upper",
-    "n",
-    "n_excluded",
-    "level",
-    "note",
-)
+_COLUMNS = ("first", "second", "measure", *INTERVAL, "n", "n_excluded", "level", "note")
 
 
 def annotator_agreement(
@@ -52,20 +42,14 @@ def annotator_agreement(
     labels
         One row an annotated thing, one column an annotator; missing labels are allowed.
     draws, level, seed
-        Bootstrap resamples of the things annotated, coverage in (0, 1), and seed.
+        As for `polbayes.measures.bias.bias`, resampling the things annotated.
 
     Returns
     -------
     pandas.DataFrame
-        Columns ``first``, ``second`` (annotators, or ``all``), ``measure``, ``estimate``,
-        ``lower``, ``upper``, ``n`` things that all of these have labelled, ``n_excluded``
-        things that some have not, ``level``, ``note``. Measures: ``agreement`` (share of
-        equal labels) and ``cohen_kappa`` of two, ``fleiss_kappa`` of all.
-
-    Raises
-    ------
-    UserError
-        If there are fewer than two annotators, or a setting is out of range.
+        ``first``, ``second`` (annotators, or ``all``); ``measure``: ``agreement`` (share of equal
+        labels) and ``cohen_kappa`` of two, ``fleiss_kappa`` of all; ``n`` things that all of these
+        have labelled, ``n_excluded`` that some have not.
     """
     bootstrap = Bootstrap(draws, level, seed)
     names = [str(c) for c in labels.columns]

@@ -143,26 +143,9 @@ def compare_paraphrase_sets(
 def wordings_of_sets(
     data: xr.Dataset, sets: Mapping[str, Sequence[str]], *, key: str
 ) -> list[list[int]]:
-    """Find the wordings of two sets, which are to be compared.
+    """Find for each of two sets, of ids or patterns of these, its wordings along ``variant``.
 
-    Parameters
-    ----------
-    data
-        A response dataset.
-    sets
-        Two names, each with ids of wordings or patterns of these.
-    key
-        Of the config, named in errors.
-
-    Returns
-    -------
-    list of list of int
-        For each set the positions of its wordings along ``variant``.
-
-    Raises
-    ------
-    UserError
-        If there are not two, or one matches no wording of the dataset.
+    `key` is the config's, named in errors.
     """
     if len(sets) != 2:
         raise UserError(f"{key}: two sets are compared; give two, not {len(sets)}.")

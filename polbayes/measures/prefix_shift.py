@@ -29,18 +29,8 @@ from polbayes.measures.sided import SidedCounts, bias_of, count_answers, resampl
 BASELINE = "baseline"
 _NUMBERED = "likert"
 _COLUMNS = (
-    "prefix",
-    "measure",
-    "estimate",
-    "lower",
-    "upper",
-    "lower_item",
-    "upper_item",
-    "n",
-    "n_excluded",
-    "n_prefixes",
-    "level",
-    "note",
+    *("prefix", "measure", *INTERVAL, "lower_item", "upper_item", "n", "n_excluded"),
+    *("n_prefixes", "level", "note"),
 )
 
 

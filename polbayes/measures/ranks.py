@@ -21,20 +21,8 @@ from polbayes.measures.resampling import Bootstrap, percentile_interval
 from polbayes.measures.sided import bias_of, count_answers, resample_items
 
 _COLUMNS = (
-    "dimension",
-    "first",
-    "second",
-    "measure",
-    "estimate",
-    "p",
-    "lower",
-    "upper",
-    "lower_item",
-    "upper_item",
-    "n_models",
-    "n_undefined_item",
-    "level",
-    "note",
+    *("dimension", "first", "second", "measure", "estimate", "p", "lower", "upper"),
+    *("lower_item", "upper_item", "n_models", "n_undefined_item", "level", "note"),
 )
 
 

@@ -21,17 +21,8 @@ from polbayes.measures.resampling import Bootstrap, mean_by_item
 SAME_MEANING = ("original", "paraphrase")
 FLIP_PERCENT = (5, 10, 25)
 _COLUMNS = (
-    "measure",
-    "estimate",
-    "sd_items",
-    "lower",
-    "upper",
-    "n_items",
-    "wordings_min",
-    "wordings_max",
-    "n_excluded",
-    "level",
-    "note",
+    *("measure", "estimate", "sd_items", "lower", "upper", "n_items", "wordings_min"),
+    *("wordings_max", "n_excluded", "level", "note"),
 )
 
 
@@ -57,17 +48,14 @@ def stability(
         Coordinates that tell the groups apart, none of them along ``variant``;
         ``("model", "item")`` gives the table by item.
     draws, level, seed
-        Bootstrap resamples of items, coverage in (0, 1), and seed.
+        As for `polbayes.measures.bias.bias`; items are resampled.
 
     Returns
     -------
     pandas.DataFrame
-        One row per group and measure: the columns of `by`, ``measure``, ``estimate``;
-        ``sd_items``, the standard deviation over items; ``lower``, ``upper``, the
-        percentile interval from resampling items; ``n_items``; ``wordings_min`` and
-        ``wordings_max``, the smallest and largest number of wordings with `r_plus`
-        that an item has; ``n_excluded``, wordings asked that have no `r_plus`; ``level``;
-        ``note``. Measures:
+        One row per group and measure; ``sd_items`` is the standard deviation over items,
+        ``wordings_min`` and ``wordings_max`` are the smallest and largest number of wordings with
+        `r_plus` that an item has, ``n_excluded`` wordings have none. Measures:
 
         - ``range``: largest minus smallest R+; ``sd``: standard deviation (n - 1);
         - ``inconsistent``: share of wordings that disagree with the majority, where a
@@ -78,12 +66,6 @@ def stability(
           of every item is above (below) 0.5, else 0.
 
         All but the last three need items with at least two wordings.
-
-    Raises
-    ------
-    UserError
-        If the dataset has no `r_plus`, `by` names what is not there or lies along
-        ``variant``, or a setting is out of range.
     """
     bootstrap = Bootstrap(draws, level, seed)
     if "r_plus" not in data:

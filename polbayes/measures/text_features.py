@@ -53,14 +53,9 @@ def feature_correlations(
 ) -> pd.DataFrame:
     """Correlate the text features of wordings (Figure 6).
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a pair of features: ``first``, ``second``, ``measure`` (``pearson``),
-        ``estimate`` (in [-1, 1]), ``p`` (two-sided), ``lower``, ``upper`` (Fisher's z), both
-        taking wordings as independent, as the study does; ``lower_item``, ``upper_item``,
-        percentiles of resampling items with all their wordings, which are alike; ``n``
-        wordings with both features, ``n_excluded`` without, ``n_items``, ``level``, ``note``.
+    ``lower``, ``upper`` are Fisher's interval and ``p`` is two-sided, both taking wordings as
+    independent, as the study does; ``lower_item``, ``upper_item`` resample items with all their
+    wordings, which are alike.
     """
     bootstrap = Bootstrap(draws, level, seed)
     names = [name for name in FEATURES if name in table.columns]

@@ -46,14 +46,12 @@ def validity(
     by
         Coordinates that tell the groups apart.
     draws, level, seed
-        Coverage of the intervals in (0, 1), and for ``mass`` the bootstrap's resamples
-        and seed.
+        As for `polbayes.measures.bias.bias`; draws and seed are for ``mass``.
 
     Returns
     -------
     pandas.DataFrame
-        One row per group and measure: the columns of `by`, ``measure``, ``estimate``,
-        ``lower``, ``upper``, ``count``, ``n``, ``base``, ``level``, ``note``. Measures:
+        One row per group and measure, a share of ``base``:
 
         - of the ``asked``: ``answered``, ``error`` (the respondent failed), ``pending``;
         - of the ``answered``: ``agree``, ``neutral``, ``disagree`` and their sum
@@ -66,12 +64,6 @@ def validity(
 
         Intervals are Wilson's, which takes answers as independent; of ``mass`` the
         percentile bootstrap over items.
-
-    Raises
-    ------
-    UserError
-        If `by` names what is not there, a setting is out of range, or the dataset is not
-        coded.
     """
     bootstrap = Bootstrap(draws, level, seed)
     asked = asked_cells(data)

@@ -38,12 +38,12 @@ def assemble(
     command: str,
     citations: Sequence[str],
 ) -> Results:
-    """Gather the results of a run.
+    """Gather the results of a run from ``responses.nc``, ``measures/`` and ``estimates/``.
 
     Parameters
     ----------
     folder
-        The run's folder, with ``responses.nc``, ``measures/`` and ``estimates/``.
+        The run's folder.
     config, text
         The config, and the same as YAML.
     stages

@@ -90,31 +90,21 @@ class Picture:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table on the page; the whole of it is in ``tables/<csv>.csv``.
-
-    Parameters
-    ----------
-    headers, numeric
-        Per column its header and whether it holds numbers.
-    rows
-        Cells as text; the first of a row is its header.
-    total
-        Rows of the whole table, of which `rows` may be the first ones.
-    searchable
-        Whether it gets a search field.
-    long
-        Whether its cells hold texts to be read, which take room.
-    """
+    """A table on the page; the whole of it is in ``tables/<csv>.csv``."""
 
     kind: ClassVar[str] = "grid"
     caption: str
     headers: tuple[str, ...]
     numeric: tuple[bool, ...]
+    # The first cell of a row is its header.
     rows: tuple[tuple[str, ...], ...]
     csv: str
+    # Rows of the whole table, of which these may be the first ones.
     total: int
     posterior: bool = False
+    # Whether it gets a search field.
     searchable: bool = False
+    # Whether its cells hold texts to be read, which take room.
     long: bool = False
 
 
@@ -195,19 +185,10 @@ def percent_interval(level: float) -> Column:
 def estimate_columns(
     header: str, level: float, *, prefix: str = "", digits: int = 2
 ) -> tuple[Column, Column]:
-    """Show an estimate and its interval, in two columns.
+    """Show an estimate and its interval of a level, in two columns.
 
-    Parameters
-    ----------
-    header
-        What is estimated.
-    level
-        Coverage of the interval.
-    prefix
-        Estimate and bounds are in ``{prefix}``, ``{prefix}_lower`` and ``{prefix}_upper``;
-        without it in ``estimate``, ``lower`` and ``upper``.
-    digits
-        Decimals shown.
+    With a prefix, they are in ``{prefix}``, ``{prefix}_lower`` and ``{prefix}_upper``, otherwise in
+    ``estimate``, ``lower`` and ``upper``.
     """
     name, lower, upper = (
         (prefix, f"{prefix}_lower", f"{prefix}_upper") if prefix else ("estimate", "lower", "upper")

@@ -8,15 +8,8 @@ from polbayes.report.numbers import interval, number
 def keying_sentences(table: pd.DataFrame) -> list[tuple[str, str]]:
     """Say of each coder whether its errors differ by side, and what that does to the bias.
 
-    Parameters
-    ----------
-    table
-        As from `polbayes.tasks.validation.errors_by.keying_table`, of one coder or several.
-
-    Returns
-    -------
-    list of tuple of str
-        The coder's name and the sentence. It is a warning where an interval leaves out 0.
+    The table is `polbayes.tasks.validation.errors_by.keying_table`'s, of one coder or several. A
+    sentence is a warning where an interval leaves out 0.
     """
     return [
         (f"{coder}:", _sentence(rows.set_index("measure")))

@@ -33,14 +33,13 @@ def write_report(results: Results, folder: Path) -> Path:
     results
         What it shows.
     folder
-        The report's own folder, e.g. ``outputs/wvs_prefixes/report``. A report that is
-        there is replaced, in one step, once the new one is whole.
+        The report's own folder. A report that is there is replaced, in one step, once the new one
+        is whole.
 
     Returns
     -------
     pathlib.Path
-        The page, ``folder/index.html``; beside it are ``figures/<name>.png`` and
-        ``.svg``, and ``tables/<name>.csv``.
+        The page, ``folder/index.html``, with ``figures/`` and ``tables/``.
 
     Raises
     ------

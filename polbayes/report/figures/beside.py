@@ -27,15 +27,9 @@ HERE, THERE = "this run", "published"
 
 @dataclass(frozen=True)
 class Beside:
-    """One panel.
+    """One panel: columns ``model``, ``estimate``, ``lower``, ``upper``, ``published``.
 
-    Parameters
-    ----------
-    title
-        Its heading.
-    rows
-        Columns ``model``, ``estimate``, ``lower``, ``upper``, ``published`` and, where there are
-        published intervals, ``published_lower`` and ``published_upper``; drawn from top to bottom.
+    Where there are published intervals, they are in ``published_lower`` and ``published_upper``.
     """
 
     title: str
@@ -51,16 +45,7 @@ def plot_beside(
 ) -> Figure:
     """Draw estimates with intervals, and published ones as open diamonds.
 
-    Parameters
-    ----------
-    panels
-        At least one, of the same rows or of others.
-    label
-        Of the axes.
-    centre
-        Where the vertical line stands; none when None.
-    limits
-        Of the axes; what the numbers need when None.
+    A centre of None draws no vertical line, and limits of None are what the numbers need.
     """
     most = max(len(panel.rows) for panel in panels)
     across = min(len(panels), 2)

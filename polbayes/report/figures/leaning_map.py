@@ -19,10 +19,7 @@ _FONT = 8.5
 def placed(theta: pd.DataFrame) -> pd.DataFrame:
     """Return the models that have an estimate on both dimensions.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by model, columns ``(estimate | lower | upper, dimension)``.
+    Columns are ``(estimate | lower | upper, dimension)``.
     """
     wide = theta[theta["dimension"].isin(DIMENSIONS)].pivot(
         index="model", columns="dimension", values=["estimate", "lower", "upper"]

@@ -121,19 +121,9 @@ def plane(axes: Axes, reach: float) -> None:
 def label(text: str, width: int = NAME_WIDTH) -> str:
     """Make untrusted text fit to be drawn.
 
-    Parameters
-    ----------
-    text
-        A name or a statement.
-    width
-        Most characters; a longer text loses its middle, since names of models differ at
-        either end.
-
-    Returns
-    -------
-    str
-        One line, control characters visible, no formula markup, and a box for every
-        character that the font does not have.
+    It becomes one line without formula markup, control characters visible, with a box for every
+    character that the font lacks. A longer text loses its middle, since names of models differ at
+    either end.
     """
     line = " ".join(visible(text).split())
     if len(line) > width:

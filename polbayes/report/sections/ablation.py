@@ -30,13 +30,7 @@ _MEASURE = Column(
 
 
 def ablation(table: pd.DataFrame, apart: pd.DataFrame | None) -> Section:
-    """Show every setting, and how far each is from the run's own.
-
-    Parameters
-    ----------
-    table, apart
-        ``ablation`` and ``ablation_differences`` of ``task=ablate``.
-    """
+    """Show every setting of ``task=ablate``, and how far each is from the run's own."""
     of_lexicon = "size" in table
     level = level_of(table)
     what = (

@@ -27,15 +27,7 @@ _ESTIMATE = ("estimate", "lower", "upper")
 
 @dataclass(frozen=True)
 class Part:
-    """One figure or table of a study.
-
-    Parameters
-    ----------
-    blocks
-        What is shown.
-    tables
-        Its numbers by the name of their CSV.
-    """
+    """One figure or table of a study, and its numbers by the name of their CSV."""
 
     blocks: tuple[Block, ...]
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
@@ -46,16 +38,7 @@ def figure_part(
 ) -> Part:
     """Show a figure, with its numbers folded below it where columns say how.
 
-    Parameters
-    ----------
-    name
-        Stem of its files, such as ``faulborn_figure_1``.
-    caption
-        Beginning with what it is in the study, such as ``Figure 1: ...``.
-    figure, table
-        The drawing, and the numbers that it shows.
-    columns
-        Of the table.
+    The caption begins with what it is in the study, such as ``Figure 1: ...``.
     """
     alt = f"{caption.split('.')[0]}; the numbers are in the CSV."
     blocks: list[Block] = [Picture(name, caption, alt, figure, (name,))]
@@ -112,20 +95,8 @@ def study_section(study: str, reading: Sequence[str], parts: Sequence[Part]) -> 
 def beside(own: pd.DataFrame | None, published: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Put published figures beside a run's, the run's rows first, then those only published.
 
-    Parameters
-    ----------
-    own
-        Columns of `keys`, ``estimate``, ``lower``, ``upper`` and any other; None for none.
-    published
-        Columns of `keys`, ``estimate`` and, where there are intervals, ``lower``, ``upper``.
-    keys
-        What tells the rows apart.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `keys`, what else the run's rows have, ``published`` and, where there are intervals,
-        ``published_lower``, ``published_upper``.
+    Both tables have the columns `keys`, which tell the rows apart, and ``estimate``; the published
+    numbers become ``published``, and their intervals ``published_lower`` and ``published_upper``.
     """
     there = [c for c in ("estimate", "lower", "upper", "spread") if c in published]
     names = {"estimate": "published", **{c: f"published_{c}" for c in there[1:]}}

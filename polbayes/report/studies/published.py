@@ -22,12 +22,6 @@ def load_published(study: str) -> pd.DataFrame:
 
 
 def published_at(study: str, at: str) -> pd.DataFrame:
-    """Return the published figures of one figure or table, without columns that it does not use.
-
-    Parameters
-    ----------
-    study, at
-        See `load_published`.
-    """
+    """Return a study's figures of one figure or table, without columns that it does not use."""
     table = load_published(study)
     return table[table["at"] == at].drop(columns="at").dropna(axis="columns", how="all")
