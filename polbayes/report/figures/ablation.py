@@ -7,23 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_intervals, say_missing
-from polbayes.report.figures.style import (
-    MARKERS,
-    SERIES,
-    WIDTH,
-    Look,
-    abreast,
-    drawing,
-    faint_grid,
-    label,
-    legend_above,
-    marks,
-    percent_ticks,
-    plane,
-    row_names,
-    series_look,
-)
 
 _ACROSS = 2
 
@@ -34,17 +19,17 @@ def plot_settings(table: pd.DataFrame, *, measure: str = "consistent_4") -> Figu
     decodings, coders, models = (_levels(rows, name) for name in ("decoding", "coder", "model"))
     across = min(len(models), _ACROSS)
     down = -(-len(models) // across)
-    width = WIDTH if across > 1 else 0.72 * WIDTH
+    width = style.WIDTH if across > 1 else 0.72 * style.WIDTH
     height = down * (0.8 + (0.16 + 0.13 * len(coders)) * max(len(decodings), 2)) + 0.7
-    with drawing(width, height) as figure:
-        every = abreast(figure, len(models), across=across, sharey=True, sharex=True)
+    with style.drawing(width, height) as figure:
+        every = style.abreast(figure, len(models), across=across, sharey=True, sharex=True)
         for axes, model in zip(every, models, strict=True):
             of_model = rows[rows["model"].astype(str) == model]
             _draw(axes, of_model, decodings, coders)
-            axes.set_title(label(model))
+            axes.set_title(style.label(model))
             axes.tick_params(axis="x", labelbottom=True)
-        row_names(every[0], decodings, width=22)
-        legend_above(figure, 3)
+        style.row_names(every[0], decodings, width=22)
+        style.legend_above(figure, 3)
         figure.supxlabel("share of answers as expected", fontsize=9.5)
     return figure
 
@@ -55,12 +40,12 @@ def _draw(axes: Axes, rows: pd.DataFrame, decodings: Sequence[str], coders: Sequ
         own = rows[rows["coder"] == coder].set_index("decoding").reindex(list(decodings))
         known |= np.isfinite(own["estimate"].to_numpy(dtype=float))
         at = np.arange(len(decodings)) + 0.16 * (k - (len(coders) - 1) / 2)
-        draw_intervals(axes, own, at, **series_look(k), name=label(coder, 30))
+        draw_intervals(axes, own, at, **style.series_look(k), name=style.label(coder, 30))
     for y in np.flatnonzero(~known):
         say_missing(axes, float(y))
     axes.set(xlim=(-0.02, 1.02))
-    percent_ticks(axes.xaxis)
-    faint_grid(axes, "y")
+    style.percent_ticks(axes.xaxis)
+    style.faint_grid(axes, "y")
     axes.tick_params(axis="y", length=0)
 
 
@@ -72,12 +57,14 @@ def plot_positions(table: pd.DataFrame) -> Figure:
     decodings, coders, models = (_levels(own, name) for name in keys)
     across = min(len(models), 3)
     down = -(-len(models) // across)
-    with drawing(max(across * WIDTH / 3, 0.62 * WIDTH), down * (WIDTH / 3 + 0.2) + 0.9) as figure:
-        every = abreast(figure, len(models), across=across, sharex=True, sharey=True)
+    with style.drawing(
+        max(across * style.WIDTH / 3, 0.62 * style.WIDTH), down * (style.WIDTH / 3 + 0.2) + 0.9
+    ) as figure:
+        every = style.abreast(figure, len(models), across=across, sharex=True, sharey=True)
         for axes, model in zip(every, models, strict=True):
             _compass(axes, wide[wide["model"].astype(str) == model], decodings, coders)
-            axes.set_title(label(model, 24))
-        legend_above(figure, 3)
+            axes.set_title(style.label(model, 24))
+        style.legend_above(figure, 3)
         figure.supxlabel("← left    right →", fontsize=9.5)
         figure.supylabel("← libertarian    authoritarian →", fontsize=9.5)
     return figure
@@ -86,20 +73,23 @@ def plot_positions(table: pd.DataFrame) -> Figure:
 def _compass(
     axes: Axes, rows: pd.DataFrame, decodings: Sequence[str], coders: Sequence[str]
 ) -> None:
-    plane(axes, 10.4)
+    style.plane(axes, 10.4)
     for d, decoding in enumerate(decodings):
         for c, coder in enumerate(coders):
             point = rows[(rows["decoding"] == decoding) & (rows["coder"] == coder)]
-            name = f"{label(decoding, 18)}, {label(coder, 24)}"
-            look: Look = {"colour": SERIES[d % len(SERIES)], "marker": MARKERS[c % len(MARKERS)]}
+            name = f"{style.label(decoding, 18)}, {style.label(coder, 24)}"
+            look: style.Look = {
+                "colour": style.SERIES[d % len(style.SERIES)],
+                "marker": style.MARKERS[c % len(style.MARKERS)],
+            }
             x, y = point["economic"], point["social"]
-            marks(axes, x, y, **look, markersize=6, alpha=0.8, label=name)
+            style.marks(axes, x, y, **look, markersize=6, alpha=0.8, label=name)
 
 
 def plot_lexicon_sizes(table: pd.DataFrame, *, panels: Sequence[tuple[str, str]]) -> Figure:
     """Draw shares against the number of options of a stance, one line a model."""
     models = _levels(table, "model")
-    with drawing(WIDTH if len(panels) > 1 else 0.62 * WIDTH, 3.9) as figure:
+    with style.drawing(style.WIDTH if len(panels) > 1 else 0.62 * style.WIDTH, 3.9) as figure:
         grid = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
         for axes, (kind, title) in zip(grid, panels, strict=True):
             chosen = table[(table["kind"] == kind) & (table["measure"] == "consistent_4")]
@@ -107,25 +97,27 @@ def plot_lexicon_sizes(table: pd.DataFrame, *, panels: Sequence[tuple[str, str]]
                 rows = chosen[chosen["model"].astype(str) == model].sort_values("size")
                 _line(axes, rows, model, k)
             axes.set(title=title, ylim=(-0.03, 1.03), xlabel="options of a stance")
-            percent_ticks(axes.yaxis)
-            faint_grid(axes)
+            style.percent_ticks(axes.yaxis)
+            style.faint_grid(axes)
         grid[0].set_ylabel("share of answers as expected")
-        legend_above(figure, 3)
+        style.legend_above(figure, 3)
     return figure
 
 
 def _line(axes: Axes, rows: pd.DataFrame, model: str, k: int) -> None:
-    colour = SERIES[k % len(SERIES)]
+    colour = style.SERIES[k % len(style.SERIES)]
     first = rows[rows["composition"] == 0]
     x, y, low, high = (
         first[name].to_numpy(dtype=float) for name in ("size", "estimate", "lower", "upper")
     )
     axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-    marker = MARKERS[k % len(MARKERS)]
-    axes.plot(x, y, color=colour, marker=marker, markersize=5.5, label=label(model, 24), zorder=3)
+    marker = style.MARKERS[k % len(style.MARKERS)]
+    axes.plot(
+        x, y, color=colour, marker=marker, markersize=5.5, label=style.label(model, 24), zorder=3
+    )
     others = rows[rows["composition"] > 0]
     x, y = others["size"], others["estimate"]
-    marks(axes, x, y, colour=colour, marker=".", alpha=0.6, zorder=2)
+    style.marks(axes, x, y, colour=colour, marker=".", alpha=0.6, zorder=2)
 
 
 def _levels(table: pd.DataFrame, name: str) -> list[str]:

@@ -4,37 +4,28 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_intervals
-from polbayes.report.figures.style import (
-    SERIES,
-    WIDTH,
-    drawing,
-    faint_grid,
-    legend_above,
-    percent_ticks,
-    row_names,
-    rule,
-)
 
 
 def plot_agreement(agreement: pd.DataFrame) -> Figure:
     """Draw the share of agreeing answers by keying, models in the order of the table."""
     models = list(dict.fromkeys(agreement["model"].astype(str)))
     series = (
-        ("agree_left", "statements that are left-leaning", SERIES[3], "<", -0.13),
-        ("agree_right", "statements that are right-leaning", SERIES[2], ">", 0.13),
+        ("agree_left", "statements that are left-leaning", style.SERIES[3], "<", -0.13),
+        ("agree_right", "statements that are right-leaning", style.SERIES[2], ">", 0.13),
     )
-    with drawing(0.78 * WIDTH, 1.4 + 0.33 * max(len(models), 2)) as figure:
+    with style.drawing(0.78 * style.WIDTH, 1.4 + 0.33 * max(len(models), 2)) as figure:
         axes = figure.subplots()
-        rule(axes, 0.5)
+        style.rule(axes, 0.5)
         for measure, name, colour, marker, shift in series:
             rows = agreement[agreement["measure"] == measure]
             rows = rows.drop_duplicates("model").set_index("model").reindex(models)
             at = np.arange(len(models)) + shift
             draw_intervals(axes, rows, at, colour=colour, marker=marker, name=name)
         axes.set(xlim=(-0.02, 1.02), xlabel="share of valid answers that agree")
-        percent_ticks(axes.xaxis)
-        faint_grid(axes, "y")
-        row_names(axes, models)
-        legend_above(figure, 2)
+        style.percent_ticks(axes.xaxis)
+        style.faint_grid(axes, "y")
+        style.row_names(axes, models)
+        style.legend_above(figure, 2)
     return figure

@@ -8,19 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_intervals, draw_lines, say_missing
-from polbayes.report.figures.style import (
-    SERIES,
-    WIDTH,
-    Look,
-    abreast,
-    drawing,
-    faint_grid,
-    legend_above,
-    marks,
-    row_names,
-    rule,
-)
 
 HERE, THERE = "this run", "published"
 
@@ -50,18 +39,18 @@ def plot_beside(
     most = max(len(panel.rows) for panel in panels)
     across = min(len(panels), 2)
     down = -(-len(panels) // across)
-    width = WIDTH if across > 1 else 0.78 * WIDTH
-    with drawing(width, 0.6 + down * (1.0 + 0.3 * max(most, 2))) as figure:
-        every = abreast(figure, len(panels), across=across, sharex=True)
+    width = style.WIDTH if across > 1 else 0.78 * style.WIDTH
+    with style.drawing(width, 0.6 + down * (1.0 + 0.3 * max(most, 2))) as figure:
+        every = style.abreast(figure, len(panels), across=across, sharex=True)
         for axes, panel in zip(every, panels, strict=True):
             if centre is not None:
-                rule(axes, centre)
+                style.rule(axes, centre)
             _draw(axes, panel.rows)
             axes.set(title=panel.title, xlabel=label)
             if limits is not None:
                 axes.set_xlim(*limits)
             axes.tick_params(axis="x", labelbottom=True)
-        legend_above(figure, 2)
+        style.legend_above(figure, 2)
     return figure
 
 
@@ -70,14 +59,14 @@ def _draw(axes: Axes, rows: pd.DataFrame) -> None:
     own = np.isfinite(rows["estimate"].to_numpy(dtype=float))
     known = np.isfinite(rows["published"].to_numpy(dtype=float))
     apart = 0.13 * (own & known)
-    draw_intervals(axes, rows, at - apart, colour=SERIES[0], marker="o", name=HERE)
+    draw_intervals(axes, rows, at - apart, colour=style.SERIES[0], marker="o", name=HERE)
     if "published_lower" in rows:
         bounds = ("published_lower", "published_upper")
-        draw_lines(axes, rows, at + apart, colour=SERIES[1], bounds=bounds, width=1.2)
-    look: Look = {"colour": SERIES[1], "hollow": True, "marker": "D", "markersize": 5.5}
-    marks(axes, rows["published"], at + apart, **look, label=THERE)
+        draw_lines(axes, rows, at + apart, colour=style.SERIES[1], bounds=bounds, width=1.2)
+    look: style.Look = {"colour": style.SERIES[1], "hollow": True, "marker": "D", "markersize": 5.5}
+    style.marks(axes, rows["published"], at + apart, **look, label=THERE)
     for y in np.flatnonzero(~(own | known)):
         say_missing(axes, float(y))
-    faint_grid(axes, "y")
+    style.faint_grid(axes, "y")
     axes.set_axisbelow(True)
-    row_names(axes, rows["model"].astype(str).tolist())
+    style.row_names(axes, rows["model"].astype(str).tolist())

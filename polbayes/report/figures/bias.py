@@ -5,39 +5,27 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polbayes.report.figures import style
 from polbayes.report.figures.forest import ascending, draw_intervals, draw_lines, say_missing
 from polbayes.report.figures.ranks import complete
-from polbayes.report.figures.style import (
-    SERIES,
-    WIDTH,
-    Look,
-    dimensions_of,
-    drawing,
-    faint_grid,
-    in_full,
-    legend_above,
-    row_names,
-    rule,
-    sides,
-)
 
 
 def plot_bias(posterior: pd.DataFrame | None, classical: pd.DataFrame | None) -> Figure:
     """Draw the bias on [-1, 1] by dimension, models in one order in all panels."""
     given = [table for table in (posterior, classical) if table is not None]
-    dimensions = dimensions_of([d for table in given for d in table["dimension"]])
+    dimensions = style.dimensions_of([d for table in given for d in table["dimension"]])
     models = _order(given, dimensions)
-    with drawing(WIDTH, 1.6 + 0.4 * max(len(models), 2)) as figure:
+    with style.drawing(style.WIDTH, 1.6 + 0.4 * max(len(models), 2)) as figure:
         grid = figure.subplots(1, len(dimensions), squeeze=False, sharey=True, sharex=True)[0]
         for axes, dimension in zip(grid, dimensions, strict=True):
-            rule(axes, 0.0)
+            style.rule(axes, 0.0)
             _draw(axes, posterior, classical, dimension, models)
-            axes.set(title=in_full(dimension).replace(" together", ""), xlim=(-1.03, 1.03))
-            faint_grid(axes, "y")
+            axes.set(title=style.in_full(dimension).replace(" together", ""), xlim=(-1.03, 1.03))
+            style.faint_grid(axes, "y")
             axes.tick_params(axis="y", length=0)
-            sides(axes)
-        row_names(grid[0], models)
-        legend_above(figure, 2)
+            style.sides(axes)
+        style.row_names(grid[0], models)
+        style.legend_above(figure, 2)
     return figure
 
 
@@ -61,15 +49,21 @@ def _draw(
     if posterior is not None:
         rows = _rows(posterior, dimension, models)
         known |= np.isfinite(rows["estimate"].to_numpy(dtype=float))
-        draw_intervals(axes, rows, at - 0.17 * both, colour=SERIES[0], marker="o", name="posterior")
+        draw_intervals(
+            axes, rows, at - 0.17 * both, colour=style.SERIES[0], marker="o", name="posterior"
+        )
     if classical is not None:
         rows, below = _rows(classical, dimension, models), at + 0.17 * both
         known |= np.isfinite(rows["estimate"].to_numpy(dtype=float))
-        look: Look = {"colour": SERIES[1], "marker": "s", "name": "classical, bootstrap"}
+        look: style.Look = {
+            "colour": style.SERIES[1],
+            "marker": "s",
+            "name": "classical, bootstrap",
+        }
         draw_intervals(axes, rows, below, **look, hollow=True)
         if {"lower_item", "upper_item"} <= set(rows.columns):
             bounds = ("lower_item", "upper_item")
-            draw_lines(axes, rows, below, colour=SERIES[1], bounds=bounds, width=1.0)
+            draw_lines(axes, rows, below, colour=style.SERIES[1], bounds=bounds, width=1.0)
     for y in np.flatnonzero(~known):
         say_missing(axes, float(y))
 

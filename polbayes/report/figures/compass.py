@@ -5,27 +5,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from polbayes.report.figures.style import (
-    INK,
-    SERIES,
-    WIDTH,
-    Look,
-    abreast,
-    drawing,
-    label,
-    legend_above,
-    marks,
-    plane,
-)
+from polbayes.report.figures import style
 
 MOST_ACROSS = 4
 # Kind of answers: name, colour, marker, hollow.
 ANSWERS = {
-    "original": ("original", INK, "o", False),
-    "opposite answers": ("opposite answers to the original", INK, "o", True),
-    "negation": ("negation", SERIES[1], "s", False),
-    "opposite": ("political opposites", SERIES[3], "v", False),
-    "paraphrase": ("paraphrases", SERIES[0], "^", False),
+    "original": ("original", style.INK, "o", False),
+    "opposite answers": ("opposite answers to the original", style.INK, "o", True),
+    "negation": ("negation", style.SERIES[1], "s", False),
+    "opposite": ("political opposites", style.SERIES[3], "v", False),
+    "paraphrase": ("paraphrases", style.SERIES[0], "^", False),
 }
 
 
@@ -34,18 +23,20 @@ def plot_compass(positions: pd.DataFrame) -> Figure:
     models = list(dict.fromkeys(positions["model"].astype(str)))
     across = min(len(models), MOST_ACROSS)
     down = -(-len(models) // across)
-    side = WIDTH / max(across, 3)
-    with drawing(max(across * side, 0.62 * WIDTH), down * (side + 0.25) + 0.9) as figure:
-        every = abreast(figure, len(models), across=across, sharex=True, sharey=True)
+    side = style.WIDTH / max(across, 3)
+    with style.drawing(
+        max(across * side, 0.62 * style.WIDTH), down * (side + 0.25) + 0.9
+    ) as figure:
+        every = style.abreast(figure, len(models), across=across, sharex=True, sharey=True)
         for axes, model in zip(every, models, strict=True):
             _draw(axes, positions[positions["model"].astype(str) == model])
-            axes.set_title(label(model, 24))
+            axes.set_title(style.label(model, 24))
         for axes in every[::across]:
             axes.set_ylabel("← libertarian    authoritarian →")
         for axes in every[-across:]:
             axes.set_xlabel("← left    right →")
             axes.tick_params(axis="x", labelbottom=True)
-        legend_above(figure, 3)
+        style.legend_above(figure, 3)
     return figure
 
 
@@ -63,12 +54,17 @@ def _draw(axes: Axes, rows: pd.DataFrame) -> None:
             axes.hlines(y, bounds[0], bounds[1], color=colour, linewidth=0.9, alpha=0.6, zorder=2)
             axes.vlines(x, bounds[2], bounds[3], color=colour, linewidth=0.9, alpha=0.6, zorder=2)
         if np.isfinite(x * y).any():
-            look: Look = {"colour": colour, "hollow": hollow, "marker": marker, "markersize": 5.5}
-            marks(axes, x, y, **look, label=name, zorder=4 if group == "original" else 3)
+            look: style.Look = {
+                "colour": colour,
+                "hollow": hollow,
+                "marker": marker,
+                "markersize": 5.5,
+            }
+            style.marks(axes, x, y, **look, label=name, zorder=4 if group == "original" else 3)
 
 
 def compass_axes(axes: Axes) -> None:
     """Make the axes of the Political Compass."""
-    plane(axes, 10.4)
+    style.plane(axes, 10.4)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_ticks([-10, -5, 0, 5, 10], labels=["−10", "−5", "0", "5", "10"])

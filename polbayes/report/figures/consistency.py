@@ -5,22 +5,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_intervals, say_missing
-from polbayes.report.figures.style import (
-    SERIES,
-    WIDTH,
-    drawing,
-    faint_grid,
-    legend_above,
-    percent_ticks,
-    row_names,
-)
 
 PANELS = {"reversed": "Polar: negations and opposites", "paraphrase": "Paraphrastic: same meaning"}
 # Measure: name, colour, marker, whether hollow, place within the row.
 _SERIES = {
-    "consistent_4": ("same of four levels", SERIES[0], "o", False, -0.15),
-    "consistent_2": ("same of two sides", SERIES[1], "s", True, 0.15),
+    "consistent_4": ("same of four levels", style.SERIES[0], "o", False, -0.15),
+    "consistent_2": ("same of two sides", style.SERIES[1], "s", True, 0.15),
 }
 
 
@@ -28,17 +20,17 @@ def plot_consistency(consistency: pd.DataFrame) -> Figure:
     """Draw the shares of answers that are as expected, models in the order of the table."""
     models = list(dict.fromkeys(consistency["model"].astype(str)))
     kinds = [kind for kind in PANELS if (consistency["kind"] == kind).any()]
-    width = WIDTH if len(kinds) > 1 else 0.72 * WIDTH
-    with drawing(width, 1.6 + 0.36 * max(len(models), 2)) as figure:
+    width = style.WIDTH if len(kinds) > 1 else 0.72 * style.WIDTH
+    with style.drawing(width, 1.6 + 0.36 * max(len(models), 2)) as figure:
         grid = figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0]
         for axes, kind in zip(grid, kinds, strict=True):
             _draw(axes, consistency[consistency["kind"] == kind], models)
             axes.set(title=PANELS[kind], xlim=(-0.02, 1.02), xlabel="share as expected")
-            percent_ticks(axes.xaxis)
-            faint_grid(axes, "y")
+            style.percent_ticks(axes.xaxis)
+            style.faint_grid(axes, "y")
             axes.tick_params(axis="y", length=0)
-        row_names(grid[0], models)
-        legend_above(figure, 2)
+        style.row_names(grid[0], models)
+        style.legend_above(figure, 2)
     return figure
 
 

@@ -5,16 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from polbayes.report.figures.style import (
-    FAINT,
-    INK,
-    MARKERS,
-    SERIES,
-    WIDTH,
-    Look,
-    drawing,
-    faint_grid,
-)
+from polbayes.report.figures import style
 from polbayes.report.numbers import count
 
 NUMBERS = ("items", "wordings", "prefixes", "runs")
@@ -22,7 +13,7 @@ NUMBERS = ("items", "wordings", "prefixes", "runs")
 
 def plot_d_study(designs: pd.DataFrame, *, title: str) -> Figure:
     """Draw precision against the number of questions, one line for each way to ask more."""
-    with drawing(0.75 * WIDTH, 3.6) as figure:
+    with style.drawing(0.75 * style.WIDTH, 3.6) as figure:
         axes = figure.subplots()
         _draw(axes, designs)
         axes.set_xscale("log")
@@ -31,7 +22,7 @@ def plot_d_study(designs: pd.DataFrame, *, title: str) -> Figure:
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(lambda value, _: count(value))
-        faint_grid(axes)
+        style.faint_grid(axes)
         axes.set_axisbelow(True)
         axes.legend(frameon=False, fontsize=8.5)
     return figure
@@ -47,7 +38,7 @@ def one_at_a_time(designs: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def _draw(axes: Axes, designs: pd.DataFrame) -> None:
     measure, wanted = str(designs["measure"].iloc[0]), float(designs["wanted"].iloc[0])
-    axes.axhline(wanted, color=INK, linewidth=0.9, linestyle="--", label="wanted")
+    axes.axhline(wanted, color=style.INK, linewidth=0.9, linestyle="--", label="wanted")
     for k, name in enumerate(NUMBERS):
         rows = one_at_a_time(designs, name)
         if len(rows) < 2:
@@ -57,22 +48,29 @@ def _draw(axes: Axes, designs: pd.DataFrame) -> None:
             x,
             rows[f"{measure}_lower"].to_numpy(dtype=float),
             rows[f"{measure}_upper"].to_numpy(dtype=float),
-            color=SERIES[k],
+            color=style.SERIES[k],
             alpha=0.1,
             linewidth=0,
         )
         y = rows[measure].to_numpy(dtype=float)
-        axes.plot(x, y, color=SERIES[k], marker=MARKERS[k], markersize=5, label=f"other {name}")
+        axes.plot(
+            x,
+            y,
+            color=style.SERIES[k],
+            marker=style.MARKERS[k],
+            markersize=5,
+            label=f"other {name}",
+        )
     own = designs[designs["own"]]
     mark_own(axes, own["questions"], own[measure])
 
 
 def mark_own(axes: Axes, x: pd.Series, y: pd.Series) -> None:
     """Draw a ring around the design of this run."""
-    ring: Look = {
+    ring: style.Look = {
         "marker": "o",
         "markersize": 11,
         "markerfacecolor": "none",
         "markeredgewidth": 1.6,
     }
-    axes.plot(x, y, linestyle="none", color=FAINT, **ring, label="this run")
+    axes.plot(x, y, linestyle="none", color=style.FAINT, **ring, label="this run")

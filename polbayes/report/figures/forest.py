@@ -8,19 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from polbayes.report.figures.style import (
-    FAINT,
-    INK,
-    WIDTH,
-    Look,
-    abreast,
-    drawing,
-    faint_grid,
-    labels,
-    marks,
-    row_names,
-    rule,
-)
+from polbayes.report.figures import style
 
 
 @dataclass(frozen=True)
@@ -32,7 +20,7 @@ class Panel:
 
     title: str
     rows: pd.DataFrame
-    colour: str = INK
+    colour: str = style.INK
     marker: str = "o"
 
 
@@ -63,11 +51,11 @@ def plot_forest(
     across = min(len(panels), 2)
     down = -(-len(panels) // across)
     most = max(len(panel.rows) for panel in panels)
-    with drawing(_width(panels, across), down * (1.15 + 0.29 * max(most, 2))) as figure:
-        every = abreast(figure, len(panels), across=across, sharex=True)
+    with style.drawing(_width(panels, across), down * (1.15 + 0.29 * max(most, 2))) as figure:
+        every = style.abreast(figure, len(panels), across=across, sharex=True)
         for axes, panel in zip(every, panels, strict=True):
             if centre is not None:
-                rule(axes, centre)
+                style.rule(axes, centre)
             draw_rows(axes, panel)
             dress(axes)
             axes.tick_params(axis="x", labelbottom=True)
@@ -77,9 +65,10 @@ def plot_forest(
 def _width(panels: Sequence[Panel], across: int) -> float:
     """Return the width in inches that leaves room beside the longest name."""
     longest = max(
-        (len(text) for panel in panels for text in labels(panel.rows["model"].tolist())), default=0
+        (len(text) for panel in panels for text in style.labels(panel.rows["model"].tolist())),
+        default=0,
     )
-    return max(WIDTH if across > 1 else 0.72 * WIDTH, across * (3.0 + 0.075 * longest))
+    return max(style.WIDTH if across > 1 else 0.72 * style.WIDTH, across * (3.0 + 0.075 * longest))
 
 
 def draw_rows(axes: Axes, panel: Panel) -> None:
@@ -91,9 +80,9 @@ def draw_rows(axes: Axes, panel: Panel) -> None:
         if not known:
             say_missing(axes, y)
     axes.set_title(panel.title)
-    faint_grid(axes, "y")
+    style.faint_grid(axes, "y")
     axes.set_axisbelow(True)
-    row_names(axes, rows["model"].astype(str).tolist())
+    style.row_names(axes, rows["model"].astype(str).tolist())
 
 
 def say_missing(axes: Axes, y: float) -> None:
@@ -103,7 +92,7 @@ def say_missing(axes: Axes, y: float) -> None:
         y,
         "no estimate",
         transform=axes.get_yaxis_transform(),
-        color=FAINT,
+        color=style.FAINT,
         fontstyle="italic",
         fontsize=8.5,
         ha="center",
@@ -124,8 +113,8 @@ def draw_intervals(
 ) -> None:
     """Draw the estimates of `rows` at heights `at` with their intervals."""
     draw_lines(axes, rows, at, colour=colour)
-    look: Look = {"marker": marker, "markersize": 6.5, "label": name}
-    marks(axes, rows["estimate"], at, colour=colour, hollow=hollow, **look)
+    look: style.Look = {"marker": marker, "markersize": 6.5, "label": name}
+    style.marks(axes, rows["estimate"], at, colour=colour, hollow=hollow, **look)
 
 
 def draw_lines(

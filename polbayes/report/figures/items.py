@@ -8,19 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
 
-from polbayes.report.figures.style import (
-    COLOUR,
-    INK,
-    WIDTH,
-    dimensions_of,
-    drawing,
-    faint_grid,
-    in_full,
-    marks,
-    rule,
-    sides,
-    wrapped,
-)
+from polbayes.report.figures import style
 
 _DIRECTION = {"left": "<", "-1": "<", "right": ">", "1": ">", "+1": ">"}
 
@@ -31,7 +19,7 @@ def plot_items(items: pd.DataFrame, *, statements: Mapping[str, str]) -> Figure:
         dimension: items[items["dimension"] == dimension].sort_values(
             "difficulty", kind="stable", na_position="last"
         )
-        for dimension in dimensions_of(items["dimension"].tolist())
+        for dimension in style.dimensions_of(items["dimension"].tolist())
     }
     quantities = ["difficulty"]
     if "discrimination" in items and items["discrimination"].notna().any():
@@ -39,7 +27,7 @@ def plot_items(items: pd.DataFrame, *, statements: Mapping[str, str]) -> Figure:
     factors = () if signed(items) else ("discrimination",)
     reach = {quantity: _reach(items, quantity) for quantity in quantities}
     heights = [max(len(rows), 2) + 2.0 for rows in groups.values()]
-    with drawing(WIDTH, 0.5 + 0.36 * sum(heights)) as figure:
+    with style.drawing(style.WIDTH, 0.5 + 0.36 * sum(heights)) as figure:
         grid = figure.subplots(
             len(groups),
             len(quantities),
@@ -50,9 +38,15 @@ def plot_items(items: pd.DataFrame, *, statements: Mapping[str, str]) -> Figure:
         for line, (dimension, rows) in zip(grid, groups.items(), strict=True):
             for axes, quantity in zip(line, quantities, strict=True):
                 axes.set_xlim(*reach[quantity])
-                _draw(axes, rows, quantity, COLOUR.get(dimension, INK), factor=quantity in factors)
+                _draw(
+                    axes,
+                    rows,
+                    quantity,
+                    style.COLOUR.get(dimension, style.INK),
+                    factor=quantity in factors,
+                )
             _name_items(line[0], rows, statements)
-            line[0].set_title(f"{in_full(dimension)}: location")
+            line[0].set_title(f"{style.in_full(dimension)}: location")
             if len(quantities) > 1:
                 line[1].set_title("Discrimination")
                 line[1].set_yticks(range(len(rows)), [""] * len(rows))
@@ -80,17 +74,17 @@ def _draw(axes: Axes, rows: pd.DataFrame, quantity: str, colour: str, *, factor:
     value, low, high = (
         rows[f"{quantity}{end}"].to_numpy(dtype=float) for end in ("", "_lower", "_upper")
     )
-    rule(axes, 1.0 if factor else 0.0)
+    style.rule(axes, 1.0 if factor else 0.0)
     axes.hlines(at, low, high, color=colour, linewidth=1.8, alpha=0.7, zorder=2)
     sign = rows["direction"].map(_marker) if "direction" in rows else ["o"] * len(rows)
     for y, x, marker in zip(at, value, sign, strict=True):
-        marks(axes, x, y, marker=marker, colour=colour, markersize=6)
-    faint_grid(axes, "y")
+        style.marks(axes, x, y, marker=marker, colour=colour, markersize=6)
+    style.faint_grid(axes, "y")
     axes.tick_params(axis="x", labelbottom=True)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     if quantity == "difficulty":
-        sides(axes, "drawn to the right", "drawn to the left")
+        style.sides(axes, "drawn to the right", "drawn to the left")
 
 
 def _log_scale(axes: Axes) -> None:
@@ -99,7 +93,7 @@ def _log_scale(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
-    sides(axes, "weak", "strong")
+    style.sides(axes, "weak", "strong")
 
 
 def _marker(direction: object) -> str:
@@ -108,7 +102,9 @@ def _marker(direction: object) -> str:
 
 def _name_items(axes: Axes, rows: pd.DataFrame, statements: Mapping[str, str]) -> None:
     names = [
-        wrapped(f"{item}: {statements[item]}" if item in statements else item, width=56, lines=2)
+        style.wrapped(
+            f"{item}: {statements[item]}" if item in statements else item, width=56, lines=2
+        )
         for item in rows["item"].astype(str)
     ]
     axes.set_yticks(range(len(names)), names, fontsize=8)

@@ -7,30 +7,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from polbayes.report.figures.style import (
-    FAINT,
-    SERIES,
-    WIDTH,
-    Look,
-    drawing,
-    faint_grid,
-    marks,
-    percent_ticks,
-)
+from polbayes.report.figures import style
 
 PANELS: Mapping[str, str] = {
     "agreement_by_keying": "Model and side\nof the statement",
     "agreement_by_prefix": "Model and prefix",
     "agreement_by_item": "Statement and\nits side",
 }
-INSIDE, OUTSIDE = SERIES[0], SERIES[1]
+INSIDE, OUTSIDE = style.SERIES[0], style.SERIES[1]
 _FEW = 40
 
 
 def plot_predictive(predictive: pd.DataFrame, *, what: str) -> Figure:
     """Draw observed against predicted agreement, a panel for each way of grouping answers."""
     present = [name for name in PANELS if (predictive["statistic"] == name).any()]
-    with drawing(max(WIDTH * len(present) / 3, 0.5 * WIDTH), 4.3) as figure:
+    with style.drawing(max(style.WIDTH * len(present) / 3, 0.5 * style.WIDTH), 4.3) as figure:
         grid = figure.subplots(1, len(present), squeeze=False, sharex=True, sharey=True)
         for axes, name in zip(grid.flat, present, strict=True):
             _panel(axes, predictive[predictive["statistic"] == name])
@@ -42,7 +33,7 @@ def plot_predictive(predictive: pd.DataFrame, *, what: str) -> Figure:
 
 
 def _panel(axes: Axes, rows: pd.DataFrame) -> None:
-    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.9, zorder=1)
+    axes.plot([0, 1], [0, 1], color=style.FAINT, linewidth=0.9, zorder=1)
     inside = rows["observed"].between(rows["lower"], rows["upper"])
     small = len(rows) > _FEW
     for part, colour, marker in ((rows[inside], INSIDE, "o"), (rows[~inside], OUTSIDE, "X")):
@@ -51,13 +42,16 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
         axes.hlines(
             observed, low, high, color=colour, linewidth=1.0 if small else 1.8, alpha=0.5, zorder=2
         )
-        look: Look = {"markersize": 3.5 if small else 5.5, "zorder": 3 if marker == "o" else 4}
-        edge: Look = {"markeredgecolor": "white", "markeredgewidth": 0.3}
-        marks(axes, part["estimate"], observed, colour=colour, marker=marker, **look, **edge)
+        look: style.Look = {
+            "markersize": 3.5 if small else 5.5,
+            "zorder": 3 if marker == "o" else 4,
+        }
+        edge: style.Look = {"markeredgecolor": "white", "markeredgewidth": 0.3}
+        style.marks(axes, part["estimate"], observed, colour=colour, marker=marker, **look, **edge)
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
-    percent_ticks(axes.xaxis)
-    percent_ticks(axes.yaxis)
-    faint_grid(axes)
+    style.percent_ticks(axes.xaxis)
+    style.percent_ticks(axes.yaxis)
+    style.faint_grid(axes)
     axes.set_axisbelow(True)
 
 

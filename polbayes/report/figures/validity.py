@@ -7,14 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from polbayes.report.figures.style import (
-    WIDTH,
-    Look,
-    drawing,
-    legend_above,
-    percent_ticks,
-    row_names,
-)
+from polbayes.report.figures import style
 
 USABLE = ("agree", "neutral", "disagree")
 # Outcome: colour and hatching. What cannot be used is hatched, so that colour is not alone.
@@ -40,7 +33,7 @@ def plot_validity(validity: pd.DataFrame, *, outcomes: Sequence[str]) -> Figure:
     counts = np.where(np.isfinite(counts), counts, 0.0)
     total = counts.sum(axis=1, keepdims=True)
     shares = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
-    with drawing(WIDTH, 1.7 + 0.32 * max(len(models), 2)) as figure:
+    with style.drawing(style.WIDTH, 1.7 + 0.32 * max(len(models), 2)) as figure:
         axes = figure.subplots()
         _stack(axes, shares, outcomes)
         usable = shares[:, [o in USABLE for o in outcomes]].sum(axis=1)
@@ -48,9 +41,9 @@ def plot_validity(validity: pd.DataFrame, *, outcomes: Sequence[str]) -> Figure:
             text = f"{100 * usable[y]:.0f}% usable" if asked else "nothing asked"
             axes.text(1.01, y, text, va="center", fontsize=8.5)
         axes.set(xlim=(0, 1), xlabel="share of the answers asked for")
-        percent_ticks(axes.xaxis)
-        row_names(axes, models)
-        legend_above(figure, 9, handlelength=1.4, columnspacing=1.2)
+        style.percent_ticks(axes.xaxis)
+        style.row_names(axes, models)
+        style.legend_above(figure, 9, handlelength=1.4, columnspacing=1.2)
     return figure
 
 
@@ -58,7 +51,12 @@ def _stack(axes: Axes, shares: np.ndarray, outcomes: Sequence[str]) -> None:
     left = np.zeros(len(shares))
     for width, outcome in zip(shares.T, outcomes, strict=True):
         colour, hatch = OUTCOMES[outcome]
-        look: Look = {"color": colour, "hatch": hatch, "edgecolor": "#444444", "linewidth": 0.4}
+        look: style.Look = {
+            "color": colour,
+            "hatch": hatch,
+            "edgecolor": "#444444",
+            "linewidth": 0.4,
+        }
         at = np.arange(len(shares))
         axes.barh(at, width, left=left, height=0.72, label=outcome, **look)
         left = left + width

@@ -4,16 +4,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_intervals
-from polbayes.report.figures.style import (
-    WIDTH,
-    drawing,
-    faint_grid,
-    labels,
-    row_names,
-    rule,
-    series_look,
-)
 
 
 def plot_value_profiles(profiles: pd.DataFrame) -> Figure:
@@ -22,17 +14,17 @@ def plot_value_profiles(profiles: pd.DataFrame) -> Figure:
     models = list(dict.fromkeys(profiles["model"]))
     sides = profiles.drop_duplicates("value").set_index("value").get("positive", {})
     offsets = np.linspace(-0.3, 0.3, len(models)) if len(models) > 1 else np.zeros(1)
-    with drawing(WIDTH, len(values) * (0.3 + 0.11 * len(models)) + 1.4) as figure:
+    with style.drawing(style.WIDTH, len(values) * (0.3 + 0.11 * len(models)) + 1.4) as figure:
         axes = figure.subplots()
-        rule(axes, 0.0)
-        for k, (model, name) in enumerate(zip(models, labels(models), strict=True)):
+        style.rule(axes, 0.0)
+        for k, (model, name) in enumerate(zip(models, style.labels(models), strict=True)):
             rows = profiles[profiles["model"] == model].set_index("value").loc[values]
             at = np.arange(len(values)) + offsets[k]
-            draw_intervals(axes, rows, at, **series_look(k), name=name)
+            draw_intervals(axes, rows, at, **style.series_look(k), name=name)
         names = [f"{value.replace('_', ' ')}{_side(sides, value)}" for value in values]
-        row_names(axes, names, width=60)
+        style.row_names(axes, names, width=60)
         axes.set_xlabel("weak ←  standardised rating by a fair judge  → strong")
-        faint_grid(axes, "x")
+        style.faint_grid(axes, "x")
         axes.set_axisbelow(True)
         figure.legend(loc="outside upper center", ncols=min(len(models), 5), frameon=False)
     return figure
