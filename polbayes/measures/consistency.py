@@ -27,13 +27,7 @@ from polbayes.coding.levels import STRONG, four_levels
 from polbayes.data.dataset import CELL_DIMS, MISSING
 from polbayes.errors import UserError, unknown
 from polbayes.instrument.questionnaires import POLARITY
-from polbayes.measures.grouping import (
-    asked_cells,
-    cluster_by,
-    group_cells,
-    on_cells,
-    sum_by_item,
-)
+from polbayes.measures.grouping import asked_cells, cluster_by, group_cells, on_cells, sum_by_item
 from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
 
@@ -250,6 +244,5 @@ def _tables(job: Job) -> dict[str, pd.DataFrame]:
 
 
 MEASURE = Measure(
-    _tables,
-    {"consistency": ("model", "kind", "measure", *INTERVAL), "consistency_by_item": ()},
+    _tables, {"consistency": ("model", "kind", "measure", *INTERVAL), "consistency_by_item": ()}
 )

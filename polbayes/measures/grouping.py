@@ -47,11 +47,7 @@ def on_cells(data: xr.Dataset, name: str, dims: Sequence[str] = CELL_DIMS) -> np
 
 
 def group_cells(
-    data: xr.Dataset,
-    by: Sequence[str],
-    cells: np.ndarray,
-    *,
-    dims: Sequence[str] = CELL_DIMS,
+    data: xr.Dataset, by: Sequence[str], cells: np.ndarray, *, dims: Sequence[str] = CELL_DIMS
 ) -> Groups:
     """Sort cells into groups; those without any cell are left out.
 

@@ -22,12 +22,7 @@ import pandas as pd
 
 from polbayes.errors import UserError
 from polbayes.measures.measure import INTERVAL
-from polbayes.measures.resampling import (
-    Bootstrap,
-    generator,
-    percentile_interval,
-    resample_answers,
-)
+from polbayes.measures.resampling import Bootstrap, generator, percentile_interval, resample_answers
 
 _COLUMNS = ("first", "second", "measure", *INTERVAL, "n", "n_excluded", "level", "note")
 

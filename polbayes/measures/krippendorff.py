@@ -18,12 +18,7 @@ import numpy as np
 import pandas as pd
 
 from polbayes.errors import UserError
-from polbayes.measures.resampling import (
-    Bootstrap,
-    generator,
-    percentile_interval,
-    resample_answers,
-)
+from polbayes.measures.resampling import Bootstrap, generator, percentile_interval, resample_answers
 
 Metric = Literal["nominal", "ordinal"]
 _AT_ONCE = 1_000

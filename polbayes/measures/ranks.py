@@ -27,12 +27,7 @@ _COLUMNS = (
 
 
 def rank_agreement(
-    data: xr.Dataset,
-    *,
-    over: str,
-    draws: int = 10_000,
-    level: float = 0.95,
-    seed: int = 1,
+    data: xr.Dataset, *, over: str, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> pd.DataFrame:
     """Compare the order of models by bias between the levels of a coordinate."""
     if over in ("model", "dimension"):

@@ -15,13 +15,7 @@ import xarray as xr
 from polbayes.data.dataset import STANCE
 from polbayes.errors import UserError
 from polbayes.instrument.questionnaires import POLARITY
-from polbayes.measures.grouping import (
-    Groups,
-    asked_cells,
-    group_cells,
-    on_cells,
-    sum_by_item,
-)
+from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
 from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import (
     Bootstrap,

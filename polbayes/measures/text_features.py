@@ -27,9 +27,7 @@ _ROUNDING = 1e-12
 
 
 def wording_features(
-    data: xr.Dataset,
-    names: Sequence[str] | None = None,
-    config: FeatureConfig | None = None,
+    data: xr.Dataset, names: Sequence[str] | None = None, config: FeatureConfig | None = None
 ) -> pd.DataFrame:
     """Compute text features of the wordings of a dataset."""
     dims = ("item", "variant")

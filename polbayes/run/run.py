@@ -80,14 +80,7 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         check_judges_ready(config.coding, _coded_before(config, folder))
     with one_writer(folder):
         # Who had the folder until now may have done some of it.
-        job = Job(
-            planned,
-            folder,
-            Manifest(folder),
-            keys,
-            text,
-            shlex.join(command),
-        )
+        job = Job(planned, folder, Manifest(folder), keys, text, shlex.join(command))
         for one in added:
             say(f"{folder}: is added to: {one}")
         _do(job, pipeline, _left(config, job.manifest, keys), command)

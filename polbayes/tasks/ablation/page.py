@@ -44,9 +44,6 @@ def sections(
         "rerun",
         "Make it again",
         ("The command and the config that made this page.",),
-        (
-            Verbatim("Command", shlex.join(command)),
-            Fold("Config", (Verbatim("YAML", text),)),
-        ),
+        (Verbatim("Command", shlex.join(command)), Fold("Config", (Verbatim("YAML", text),))),
     )
     return [ablation(tables["ablation"], tables.get("ablation_differences")), rerun]

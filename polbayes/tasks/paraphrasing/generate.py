@@ -52,12 +52,7 @@ def generate(
     for instruction in instructions:
         infos = [describe(name, one, instruction.template) for name, one in respondents.items()]
         asked = design(
-            instruments,
-            [_UNPREFIXED],
-            infos,
-            variants=["original"],
-            items=items,
-            runs=config.calls,
+            instruments, [_UNPREFIXED], infos, variants=["original"], items=items, runs=config.calls
         )
         answered = probe(
             asked,

@@ -21,12 +21,7 @@ _KEYED = ("item", "variant", "kind", "set", "statement", "text")
 
 
 def hand_out(
-    wordings: pd.DataFrame,
-    folder: Path,
-    *,
-    per_item: int,
-    annotators: Sequence[str],
-    seed: int,
+    wordings: pd.DataFrame, folder: Path, *, per_item: int, annotators: Sequence[str], seed: int
 ) -> list[Path]:
     """Draw wordings and write a sheet for each annotator, the key and the guidelines."""
     drawn = wordings[

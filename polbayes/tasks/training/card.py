@@ -110,10 +110,7 @@ What it is given of an answer, and its temperature, stand in `config.json` and a
 def _answers(facts: Facts) -> str:
     parts = (TRAIN, VALIDATION, HELD_OUT)
     rows = [
-        (
-            _class(name, stance),
-            *(str(facts.counts[part][k]) for part in parts),
-        )
+        (_class(name, stance), *(str(facts.counts[part][k]) for part in parts))
         for k, (name, stance) in enumerate(
             zip(facts.outputs.names, facts.outputs.stances, strict=True)
         )

@@ -196,8 +196,7 @@ def _thresholds(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
 
 def _interval_of(name: str, level: float) -> Column:
     return Column(
-        f"{level:.0%} interval",
-        lambda row: interval(row[f"{name}_lower"], row[f"{name}_upper"], 3),
+        f"{level:.0%} interval", lambda row: interval(row[f"{name}_lower"], row[f"{name}_upper"], 3)
     )
 
 
