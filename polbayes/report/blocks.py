@@ -230,6 +230,13 @@ def grid(
     )
 
 
+def folded_grid(
+    title: str, table: pd.DataFrame, columns: Sequence[Column], *, caption: str, csv: str
+) -> Fold:
+    """Lay a table out behind a title."""
+    return Fold(title, (grid(table, columns, caption=caption, csv=csv),))
+
+
 def overall(table: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return the rows of the measure ``bias`` itself, or None where there are none."""
     if table is None or "measure" not in table:

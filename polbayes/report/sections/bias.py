@@ -7,12 +7,12 @@ import pandas as pd
 from polbayes.report.blocks import (
     Block,
     Column,
-    Fold,
     Picture,
     Section,
     chance_column,
     counted,
     estimate_columns,
+    folded_grid,
     grid,
     level_of,
     overall,
@@ -42,10 +42,8 @@ def bias(results: Results) -> Section | None:
         Picture(
             name="bias",
             caption="Bias by model, the furthest left at the top. Negative is left.",
-            alt=(
-                "Dot plot of the bias on the scale from −1 to 1, with intervals. The numbers "
-                "are in the tables below."
-            ),
+            alt="Dot plot of the bias on the scale from −1 to 1, with intervals. The numbers "
+            "are in the tables below.",
             figure=plot_bias(posterior, classical),
             csv=tuple(
                 n for n, t in (("bias_posterior", posterior), ("bias", classical)) if t is not None
@@ -122,8 +120,8 @@ def _between_instruments(table: pd.DataFrame) -> Block:
     if {"lower_item", "upper_item"} <= set(table.columns):
         columns.append(Column(f"{level:.0%} interval over statements", _by_item))
     caption = "Bias by one instrument minus bias by the other; negative: the first is further left."
-    layout = grid(table, columns, caption=caption, csv="bias_difference_by_instrument")
-    return Fold("Does the instrument matter?", (layout,))
+    csv = "bias_difference_by_instrument"
+    return folded_grid("Does the instrument matter?", table, columns, caption=caption, csv=csv)
 
 
 def _by_item(row: Any) -> str:

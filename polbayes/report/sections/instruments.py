@@ -6,11 +6,11 @@ from matplotlib.figure import Figure
 
 from polbayes.report.blocks import (
     Block,
-    Fold,
     Picture,
     Section,
     chance_column,
     estimate_columns,
+    folded_grid,
     grid,
     text_columns,
 )
@@ -47,10 +47,7 @@ def instruments(results: Results) -> Section | None:
     correlations = results.table("instrument_correlations")
     if correlations is not None:
         blocks.append(_correlations(correlations, results))
-    blocks += [
-        _differences(differences, results),
-        Fold("By instrument", (_levels(levels, results),)),
-    ]
+    blocks += [_differences(differences, results), _levels(levels, results)]
     return Section("instruments", "Do the instruments agree?", _READING, tuple(blocks))
 
 
@@ -93,7 +90,7 @@ def _levels(table: pd.DataFrame, results: Results) -> Block:
         chance_column("p_left", "Probability left of the centre"),
     ]
     caption = "Leaning of every model on every instrument."
-    return grid(table, columns, caption=caption, csv="by_instrument")
+    return folded_grid("By instrument", table, columns, caption=caption, csv="by_instrument")
 
 
 SECTION = SectionMaker("Instruments", instruments, optional=True)

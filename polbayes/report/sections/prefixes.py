@@ -9,6 +9,7 @@ from polbayes.report.blocks import (
     Picture,
     Section,
     estimate_columns,
+    folded_grid,
     grid,
     level_of,
     named_column,
@@ -104,17 +105,14 @@ def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
                 csv=("prefix_effects",),
             )
         )
-    table = grid(
-        effects,
-        [
-            *text_columns("model", "prefix"),
-            text_column("effect", "Effect on (steer = leaning)"),
-            *estimate_columns("Effect", results.level),
-        ],
-        caption="Effects of the prefixes with intervals.",
-        csv="prefix_effects",
-    )
-    return [*blocks, Fold("Prefix effects with intervals, as a table", (table,))]
+    columns = [
+        *text_columns("model", "prefix"),
+        text_column("effect", "Effect on (steer = leaning)"),
+        *estimate_columns("Effect", results.level),
+    ]
+    title, caption = "Prefix effects with intervals", "Effects of the prefixes with intervals."
+    table = grid(effects, columns, caption=caption, csv="prefix_effects")
+    return [*blocks, Fold(f"{title}, as a table", (table,))]
 
 
 def _by_prefix(table: pd.DataFrame, results: Results) -> list[Block]:
@@ -125,16 +123,11 @@ def _by_prefix(table: pd.DataFrame, results: Results) -> list[Block]:
         rows = table[table["dimension"] == dimension]
         note = "" if dimension == "total" else f" ({dimension} questions)"
     named = [text_column("dimension")] if "dimension" in table else []
-    numbers = grid(
-        table,
-        [
-            *text_columns("model", "prefix"),
-            *named,
-            *estimate_columns("Bias (negative = left)", level),
-        ],
-        caption="Bias under each prefix.",
-        csv="bias_by_prefix",
-    )
+    columns = [
+        *text_columns("model", "prefix"),
+        *named,
+        *estimate_columns("Bias (negative = left)", level),
+    ]
     return [
         Paragraph(
             f"Below is the classical bias measure{note} computed for each prefix alone, from −1 "
@@ -143,7 +136,13 @@ def _by_prefix(table: pd.DataFrame, results: Results) -> list[Block]:
             "leaning depends on how it is asked."
         ),
         _bias_picture(rows, note, results),
-        Fold("Bias by prefix with intervals, as a table", (numbers,)),
+        folded_grid(
+            "Bias by prefix with intervals, as a table",
+            table,
+            columns,
+            caption="Bias under each prefix.",
+            csv="bias_by_prefix",
+        ),
     ]
 
 
@@ -169,19 +168,15 @@ def _shifts(table: pd.DataFrame) -> list[Block]:
             )
         )
     named = [text_column("dimension")] if "dimension" in table else []
-    numbers = grid(
-        table,
-        [
-            text_column("model"),
-            *named,
-            text_column("prefix"),
-            named_column("measure", "Measure", SHIFTS),
-            *estimate_columns("Bias", level),
-        ],
-        caption="Shifts of the bias by prefix.",
-        csv="prefix_shift",
-    )
-    return [*blocks, Fold("Shifts by prefix with intervals, as a table", (numbers,))]
+    columns = [
+        text_column("model"),
+        *named,
+        text_column("prefix"),
+        named_column("measure", "Measure", SHIFTS),
+        *estimate_columns("Bias", level),
+    ]
+    title, caption = "Shifts by prefix with intervals, as a table", "Shifts of the bias by prefix."
+    return [*blocks, folded_grid(title, table, columns, caption=caption, csv="prefix_shift")]
 
 
 def _bias_picture(rows: pd.DataFrame, note: str, results: Results) -> Picture:

@@ -6,11 +6,10 @@ import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
-    Fold,
     Picture,
     Section,
     chance_column,
-    grid,
+    folded_grid,
     number_column,
     text_columns,
 )
@@ -93,20 +92,16 @@ def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block]:
             alt="Heat map of models by rank; the numbers are in the folded table below.",
             figure=plot_ranks(ranks, order=order),
         ),
-        Fold(
+        folded_grid(
             "Rank probabilities as a table",
-            (
-                grid(
-                    ranks,
-                    [
-                        *text_columns("model", "dimension"),
-                        number_column("rank", "Rank (1 = furthest left)", 0),
-                        chance_column("probability", "Probability"),
-                    ],
-                    caption="Probability of each rank.",
-                    csv="ranks",
-                ),
-            ),
+            ranks,
+            [
+                *text_columns("model", "dimension"),
+                number_column("rank", "Rank (1 = furthest left)", 0),
+                chance_column("probability", "Probability"),
+            ],
+            caption="Probability of each rank.",
+            csv="ranks",
         ),
     ]
 
@@ -123,19 +118,15 @@ def _pairs(pairwise: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block
             alt="Matrix of models by models; the numbers are in the folded table below.",
             figure=plot_pairwise(pairwise, order=order),
         ),
-        Fold(
+        folded_grid(
             "Pairs as a table",
-            (
-                grid(
-                    pairwise,
-                    [
-                        *text_columns("model_a", "model_b", "dimension"),
-                        chance_column("p_left", "Probability that A is left of B"),
-                    ],
-                    caption="Probability that one model is left of another.",
-                    csv="pairwise",
-                ),
-            ),
+            pairwise,
+            [
+                *text_columns("model_a", "model_b", "dimension"),
+                chance_column("p_left", "Probability that A is left of B"),
+            ],
+            caption="Probability that one model is left of another.",
+            csv="pairwise",
         ),
     ]
 
