@@ -193,15 +193,12 @@ def _of_kind(
         n, labels = int(counts[g].sum()), dict(zip(by, label, strict=True))
         note = _note(n, int((counts[g] > 0).sum()), _CLUSTER_IN_WORDS[cluster])
         for name, (total, means) in tables.items():
-            estimate, lower, upper = means[g].tolist()
             rows.append(
                 {
                     **labels,
                     **common,
                     "measure": name,
-                    "estimate": estimate,
-                    "lower": lower,
-                    "upper": upper,
+                    **dict(zip(INTERVAL, means[g].tolist(), strict=True)),
                     "count": int(total[g]) if name != "discrepancy_size" else n,
                     "n": n,
                     "n_excluded": int(excluded[g]),

@@ -15,7 +15,7 @@ import xarray as xr
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
-from polbayes.measures.measure import Job, Measure
+from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
 
 SAME_MEANING = ("original", "paraphrase")
@@ -144,7 +144,6 @@ def _wording_counts(groups: Groups, wordings: np.ndarray) -> list[tuple[int, int
 def _row(name: str, table: tuple[np.ndarray, np.ndarray], group: int) -> dict[str, Any]:
     by_item, means = table
     values = by_item[group][~np.isnan(by_item[group])]
-    estimate, lower, upper = means[group].tolist()
     note = ""
     if not values.size:
         needed = "one wording" if name == "mean" else "two wordings"
@@ -153,10 +152,8 @@ def _row(name: str, table: tuple[np.ndarray, np.ndarray], group: int) -> dict[st
         note = "only one item: no interval by item"
     return {
         "measure": name,
-        "estimate": estimate,
+        **dict(zip(INTERVAL, means[group].tolist(), strict=True)),
         "sd_items": float(values.std(ddof=1)) if values.size > 1 else np.nan,
-        "lower": lower,
-        "upper": upper,
         "n_items": values.size,
         "note": note,
     }
@@ -170,9 +167,6 @@ def _flags(table: tuple[np.ndarray, np.ndarray], group: int) -> list[dict[str, A
             {
                 "measure": name,
                 "estimate": float(holds.all()) if values.size else np.nan,
-                "sd_items": np.nan,
-                "lower": np.nan,
-                "upper": np.nan,
                 "n_items": values.size,
                 "note": "a description of these items" if values.size else "no r_plus",
             }

@@ -12,7 +12,7 @@ from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.provenance import versions
 from polbayes.errors import UserError
-from polbayes.report.coder_errors import coder_warnings
+from polbayes.report.keying_errors import coder_warnings
 from polbayes.report.results import Results
 
 # Where specs are compared on a run's answers, within its folder.

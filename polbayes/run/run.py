@@ -126,7 +126,7 @@ def report_again(config: RunConfig, text: str) -> Path | None:
 def keys_of(config: RunConfig, text: str) -> dict[str, str]:
     """Return for every stage of a config a hash of what determines its result."""
     from polbayes.report.assemble import study_inputs
-    from polbayes.report.coder_errors import KEYING
+    from polbayes.report.keying_errors import KEYING
 
     pipeline, folder = pipeline_of(config), Path(config.run_dir).expanduser()
     validated = folder / KEYING

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from polbayes.report.figures import style
 from polbayes.report.figures.forest import ascending, draw_intervals, draw_lines, say_missing
-from polbayes.report.figures.ranks import complete
+from polbayes.report.figures.matrices import complete
 
 
 def plot_bias(posterior: pd.DataFrame | None, classical: pd.DataFrame | None) -> Figure:

@@ -1,4 +1,4 @@
-"""How the precision grows with the number of questions."""
+"""How the precision grows with the numbers of questions, and of judges and scenarios."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -20,11 +20,8 @@ def plot_d_study(designs: pd.DataFrame, *, title: str) -> Figure:
         axes.set_xlabel("questions of each model")
         axes.set_ylabel(title)
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(lambda value, _: count(value))
-        style.faint_grid(axes)
-        axes.set_axisbelow(True)
-        axes.legend(frameon=False, fontsize=8.5)
+        _finish(axes)
     return figure
 
 
@@ -44,33 +41,48 @@ def _draw(axes: Axes, designs: pd.DataFrame) -> None:
         if len(rows) < 2:
             continue
         x = rows["questions"].to_numpy(dtype=float)
-        axes.fill_between(
-            x,
-            rows[f"{measure}_lower"].to_numpy(dtype=float),
-            rows[f"{measure}_upper"].to_numpy(dtype=float),
-            color=style.SERIES[k],
-            alpha=0.1,
-            linewidth=0,
+        y, low, high = (
+            rows[f"{measure}{end}"].to_numpy(dtype=float) for end in ("", "_lower", "_upper")
         )
-        y = rows[measure].to_numpy(dtype=float)
-        axes.plot(
-            x,
-            y,
-            color=style.SERIES[k],
-            marker=style.MARKERS[k],
-            markersize=5,
-            label=f"other {name}",
-        )
+        colour, marker = style.series_look(k).values()
+        axes.fill_between(x, low, high, color=colour, alpha=0.1, linewidth=0)
+        axes.plot(x, y, color=colour, marker=marker, markersize=5, label=f"other {name}")
     own = designs[designs["own"]]
-    mark_own(axes, own["questions"], own[measure])
+    _mark_own(axes, own["questions"], own[measure])
 
 
-def mark_own(axes: Axes, x: pd.Series, y: pd.Series) -> None:
+def _finish(axes: Axes) -> None:
+    axes.xaxis.set_minor_locator(NullLocator())
+    style.faint_grid(axes)
+    axes.set_axisbelow(True)
+    axes.legend(frameon=False, fontsize=8.5)
+
+
+def _mark_own(axes: Axes, x: pd.Series, y: pd.Series) -> None:
     """Draw a ring around the design of this run."""
-    ring: style.Look = {
-        "marker": "o",
-        "markersize": 11,
-        "markerfacecolor": "none",
-        "markeredgewidth": 1.6,
-    }
-    axes.plot(x, y, linestyle="none", color=style.FAINT, **ring, label="this run")
+    ring: style.Look = {"markerfacecolor": "none", "markeredgewidth": 1.6, "label": "this run"}
+    axes.plot(x, y, "o", markersize=11, color=style.FAINT, **ring)
+
+
+def plot_judge_d_study(designs: pd.DataFrame) -> Figure:
+    """Draw the probability of the right order of two models, one line a number of judges."""
+    with style.drawing(0.75 * style.WIDTH, 3.6) as figure:
+        axes = figure.subplots()
+        axes.axhline(
+            float(designs["wanted"].iloc[0]), color=style.INK, linewidth=0.9, linestyle="--"
+        )
+        for k, (judges, rows) in enumerate(designs.groupby("judges")):
+            ordered = rows.sort_values("scenarios")
+            colour, marker = style.series_look(k).values()
+            name = f"{judges} {'judge' if judges == 1 else 'judges'}"
+            look: style.Look = {"color": colour, "marker": marker, "markersize": 5}
+            axes.plot(ordered["scenarios"], ordered["p_pair"], **look, label=name)
+        own = designs[designs["own"]]
+        _mark_own(axes, own["scenarios"], own["p_pair"])
+        axes.set_xscale("log")
+        ticks = sorted(set(designs["scenarios"]))
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.set_xlabel("scenarios")
+        axes.set_ylabel("two models in the right order")
+        _finish(axes)
+    return figure

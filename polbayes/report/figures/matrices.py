@@ -1,13 +1,13 @@
-"""One heat map per dimension, abreast where they fit and one below the other elsewhere."""
+"""The order of models, one heat map per dimension."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
-from polbayes.report.figures.style import WIDTH, drawing, in_full
+from polbayes.report.figures.style import CHANCE, LEFT_HIGH, WIDTH, dimensions_of, drawing, in_full
 
 
 def plot_matrices(
@@ -18,7 +18,7 @@ def plot_matrices(
     write: Callable[[float], str],
     dress: Callable[[Axes], object],
 ) -> Figure:
-    """Draw one matrix per dimension.
+    """Draw one matrix per dimension, abreast where they fit.
 
     For the palette, its limits and how a number is written see
     `polbayes.report.figures.heat.draw_heat`; `dress` sets what is particular to the axes.
@@ -34,3 +34,53 @@ def plot_matrices(
             axes.set_title(in_full(dimension))
             dress(axes)
     return figure
+
+
+def plot_ranks(ranks: pd.DataFrame, *, order: Mapping[str, Sequence[str]]) -> Figure:
+    """Draw the probability that a model has a rank, rank 1 being furthest left."""
+    matrices = {}
+    for dimension in dimensions_of(ranks["dimension"].tolist()):
+        rows = ranks[ranks["dimension"] == dimension]
+        matrix = rows.pivot(index="model", columns="rank", values="probability")
+        matrices[dimension] = matrix.loc[complete(order.get(dimension, ()), matrix.index)]
+    return plot_matrices(
+        matrices,
+        palette=CHANCE,
+        limits=(0, 1),
+        write=percent,
+        dress=lambda axes: axes.set_xlabel("rank (1 = furthest left), probability in %"),
+    )
+
+
+def complete(order: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return `names` in the given order, those that it does not name at the end."""
+    present = set(names)
+    first = [name for name in order if name in present]
+    return first + [name for name in names if name not in set(first)]
+
+
+def percent(probability: float) -> str:
+    """Write a probability into a small cell, never as certain."""
+    if probability < 0.01:
+        return "<1"
+    return ">99" if probability > 0.99 else f"{100 * probability:.0f}"
+
+
+def plot_pairwise(pairwise: pd.DataFrame, *, order: Mapping[str, Sequence[str]]) -> Figure:
+    """Draw the probability that the model of the row is left of the model of the column."""
+    matrices = {}
+    for dimension in dimensions_of(pairwise["dimension"].tolist()):
+        rows = pairwise[pairwise["dimension"] == dimension]
+        matrix = rows.pivot(index="model_a", columns="model_b", values="p_left")
+        names = complete(
+            order.get(dimension, ()), list(dict.fromkeys([*matrix.index, *matrix.columns]))
+        )
+        matrices[dimension] = matrix.reindex(index=names, columns=names)
+    return plot_matrices(
+        matrices, palette=LEFT_HIGH, limits=(0, 1), write=percent, dress=_name_pairs
+    )
+
+
+def _name_pairs(axes: Axes) -> None:
+    axes.set_xlabel("… left of this one, probability in %")
+    axes.set_ylabel("this model is …")

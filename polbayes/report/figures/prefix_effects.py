@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
-from polbayes.report.figures.ranks import complete
+from polbayes.report.figures.matrices import complete
 from polbayes.report.figures.style import drawing
 from polbayes.report.numbers import number
 

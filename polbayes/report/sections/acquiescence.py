@@ -14,8 +14,8 @@ from polbayes.report.blocks import (
     share_column,
     text_column,
 )
-from polbayes.report.figures.acquiescence import plot_acquiescence
 from polbayes.report.figures.agreement import plot_agreement
+from polbayes.report.figures.forests import plot_acquiescence
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 

@@ -16,7 +16,7 @@ from polbayes.report.blocks import (
     text_column,
     text_columns,
 )
-from polbayes.report.figures.coefficients import plot_coefficients
+from polbayes.report.figures.forests import plot_coefficients
 from polbayes.report.numbers import number
 from polbayes.report.results import COLUMNS, Results
 from polbayes.report.section import SectionMaker

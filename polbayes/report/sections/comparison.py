@@ -18,7 +18,7 @@ from polbayes.report.blocks import (
     text_column,
     text_columns,
 )
-from polbayes.report.figures.drift import plot_drift
+from polbayes.report.figures.forests import plot_drift
 from polbayes.report.numbers import chance, interval, number
 from polbayes.report.prose import PROBABLY
 from polbayes.report.results import Results

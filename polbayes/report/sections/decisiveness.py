@@ -12,7 +12,7 @@ from polbayes.report.blocks import (
     grid,
     text_column,
 )
-from polbayes.report.figures.decisiveness import MEASURES, plot_decisiveness
+from polbayes.report.figures.forests import DECISIVENESS, plot_decisiveness
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -36,13 +36,13 @@ def decisiveness(results: Results) -> Section | None:
     blocks: list[Block] = [
         Picture(
             name=measure,
-            caption=f"{MEASURES[measure]}, the most decided model at the top. It has no left or "
-            f"right. Lines: {results.level:.0%} intervals.",
-            alt=f"Forest plot. {MEASURES[measure]}; the numbers are in the table below.",
+            caption=f"{title}, the most decided model at the top. It has no left or right. "
+            f"Lines: {results.level:.0%} intervals.",
+            alt=f"Forest plot. {title}; the numbers are in the table below.",
             figure=plot_decisiveness(table, measure=measure),
             csv=("decisiveness",),
         )
-        for measure in MEASURES
+        for measure, title in DECISIVENESS.items()
         if table.loc[table["measure"] == measure, "estimate"].notna().any()
     ]
     blocks.append(
@@ -50,7 +50,7 @@ def decisiveness(results: Results) -> Section | None:
             table,
             [
                 text_column("model"),
-                Column("Measure", lambda row: MEASURES[row["measure"]], numeric=False),
+                Column("Measure", lambda row: DECISIVENESS[row["measure"]], numeric=False),
                 *estimate_columns("Estimate", results.level),
             ],
             caption="Decisiveness, and the probability of the same answer again.",

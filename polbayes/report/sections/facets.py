@@ -16,7 +16,7 @@ from polbayes.report.blocks import (
     number_column,
     text_column,
 )
-from polbayes.report.figures.judge_d_study import plot_judge_d_study
+from polbayes.report.figures.d_study import plot_judge_d_study
 from polbayes.report.figures.judge_effects import TITLES, plot_judge_effects
 from polbayes.report.figures.value_profiles import plot_value_profiles
 from polbayes.report.numbers import chance, count, number

@@ -1,8 +1,6 @@
 """Whether models lean alike on different instruments."""
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from polbayes.report.blocks import (
     Block,
@@ -14,8 +12,7 @@ from polbayes.report.blocks import (
     grid,
     text_columns,
 )
-from polbayes.report.figures.forest import Panel, plot_forest
-from polbayes.report.figures.style import SERIES
+from polbayes.report.figures.forests import plot_instrument_differences
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -41,7 +38,7 @@ def instruments(results: Results) -> Section | None:
             name="instrument_differences",
             caption="Leaning on one instrument minus leaning on the other, with intervals.",
             alt="Forest plot of the differences; the numbers are in the table below.",
-            figure=_figure(differences[differences["quantity"] == "theta"]),
+            figure=plot_instrument_differences(differences[differences["quantity"] == "theta"]),
         )
     ]
     correlations = results.table("instrument_correlations")
@@ -49,19 +46,6 @@ def instruments(results: Results) -> Section | None:
         blocks.append(_correlations(correlations, results))
     blocks += [_differences(differences, results), _levels(levels, results)]
     return Section("instruments", "Do the instruments agree?", _READING, tuple(blocks))
-
-
-def _figure(table: pd.DataFrame) -> Figure:
-    groups = table.groupby(["dimension", "first", "second"], sort=False)
-    panels = [
-        Panel(f"{dimension}: {first} − {second}", rows, SERIES[k % len(SERIES)])
-        for k, ((dimension, first, second), rows) in enumerate(groups)
-    ]
-    return plot_forest(panels, centre=0.0, dress=_named)
-
-
-def _named(axes: Axes) -> None:
-    axes.set_xlabel("first instrument further left (negative) or right")
 
 
 def _correlations(table: pd.DataFrame, results: Results) -> Block:

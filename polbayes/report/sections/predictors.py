@@ -15,7 +15,7 @@ from polbayes.report.blocks import (
     grid,
     text_columns,
 )
-from polbayes.report.figures.coefficients import plot_coefficients
+from polbayes.report.figures.forests import plot_coefficients
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 

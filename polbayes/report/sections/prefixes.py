@@ -17,8 +17,8 @@ from polbayes.report.blocks import (
     text_column,
     text_columns,
 )
+from polbayes.report.figures.forests import plot_prefix_shift
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
-from polbayes.report.figures.prefix_shift import plot_prefix_shift
 from polbayes.report.figures.style import DISAGREE_AGREE, LEFT_LOW
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker

@@ -14,9 +14,8 @@ from polbayes.report.blocks import (
     text_columns,
 )
 from polbayes.report.figures.forest import ascending
-from polbayes.report.figures.leaning_forest import plot_leaning_forest
-from polbayes.report.figures.pairwise import plot_pairwise
-from polbayes.report.figures.ranks import plot_ranks
+from polbayes.report.figures.forests import plot_leaning_forest
+from polbayes.report.figures.matrices import plot_pairwise, plot_ranks
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.consistency import order_agreement

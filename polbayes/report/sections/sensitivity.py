@@ -18,8 +18,7 @@ from polbayes.report.blocks import (
     number_column,
     text_column,
 )
-from polbayes.report.figures.instability import plot_instability
-from polbayes.report.figures.sensitivity import EFFECTS, plot_sensitivity
+from polbayes.report.figures.forests import EFFECTS, plot_instability, plot_sensitivity
 from polbayes.report.numbers import number
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker

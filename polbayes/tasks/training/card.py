@@ -11,17 +11,8 @@ from polbayes.config.schema import TrainingConfig
 from polbayes.report.numbers import interval, number
 from polbayes.tasks.training.data import HELD_OUT, TRAIN, VALIDATION, Outputs
 from polbayes.tasks.training.state import Look
+from polbayes.tasks.validation.scores import SCORES
 from polbayes.tasks.validation.temperature import Temperature
-
-_MEASURES = {
-    "share_coded": "share coded",
-    "accuracy": "share right",
-    "cohen_kappa": "Cohen's κ",
-    "macro_f1": "macro F1",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "F1",
-}
 
 
 @dataclass(frozen=True)
@@ -197,7 +188,7 @@ def _scores(facts: Facts) -> str:
     level = float(facts.scores["level"].iloc[0])
     rows = [
         (
-            _MEASURES[row["measure"]],
+            SCORES[row["measure"]],
             _plain(row["label"]) or "all",
             number(row["estimate"], 3),
             interval(row["lower"], row["upper"], 3),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 
+from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.report.blocks import (
     Block,
     Bullets,
@@ -27,16 +28,12 @@ from polbayes.report.figures.coder_thresholds import plot_coder_thresholds
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.keying_errors import keying_sentences
 from polbayes.report.numbers import count, interval
+from polbayes.report.page import Front, moment
 from polbayes.tasks.validation.labelled import NOT_CODED, Labelled
+from polbayes.tasks.validation.scores import SCORES
 
 _MEASURES = {
-    "share_coded": "share coded",
-    "accuracy": "share right",
-    "cohen_kappa": "Cohen's κ",
-    "macro_f1": "macro F1",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "F1",
+    **SCORES,
     "ece": "expected calibration error",
     "ece_if_calibrated": "the same, of a calibrated coder",
     "overconfidence": "mean confidence minus share right",
@@ -88,6 +85,38 @@ def sections(
         ),
     )
     return [*(section for section in made if section is not None), again]
+
+
+def front(answers: Labelled, coders: Sequence[str], title: str, table: str) -> Front:
+    """Make what stands before the sections."""
+    left_out = []
+    if answers.n_unlabelled:
+        left_out.append(f"{count(answers.n_unlabelled)} rows of {table} have no label.")
+    merged = [
+        f"{name} stands for "
+        + ", ".join(
+            stance
+            for stance, at in zip(STANCE_CLASSES, answers.classes.of_stance, strict=True)
+            if answers.classes.names[at] == name
+        )
+        + ", which the labels do not tell apart."
+        for k, name in enumerate(answers.classes.names)
+        if answers.classes.of_stance.count(k) > 1
+    ]
+    return Front(
+        title=title
+        or (f"How well {coders[0]} reads" if len(coders) == 1 else "How well coders read"),
+        description="",
+        kicker="Validation of coders",
+        made=f"Labelled answers from {table}, page made {moment()}.",
+        facts={
+            "labelled answers": count(len(answers.labels)),
+            "coders": count(len(coders)),
+            "classes": count(len(answers.classes.names)),
+        },
+        exclusions=left_out,
+        notes=merged,
+    )
 
 
 def _keying(tables: Mapping[str, pd.DataFrame], level: float) -> Section | None:

@@ -21,6 +21,15 @@ from polbayes.measures.resampling import (
 )
 from polbayes.tasks.validation.coded import Coded
 
+SCORES = {
+    "share_coded": "share coded",
+    "accuracy": "share right",
+    "cohen_kappa": "Cohen's κ",
+    "macro_f1": "macro F1",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+}
 _AT_ONCE = 2_000
 
 

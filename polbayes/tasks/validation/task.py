@@ -33,8 +33,7 @@ FOLDER, CONFUSION = "validation", "confusion.nc"
 def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
     """Compare coders with labels, and write what comes out."""
     from polbayes.report.write import write_page
-    from polbayes.tasks.validation.front import front
-    from polbayes.tasks.validation.page import sections
+    from polbayes.tasks.validation.page import front, sections
 
     settings, run = config.validation, Path(config.run_dir).expanduser()
     coders = list(dict.fromkeys(settings.coders or config.coding.coders))
