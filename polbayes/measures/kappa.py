@@ -130,21 +130,26 @@ def _rows(
         note = "nothing was labelled by all of them" if not len(complete) else ""
         if not note and np.isnan(values[0]):
             note = "only one label occurs: chance would agree as often"
-        rows.append(
-            {
-                "first": names[0],
-                "second": names[1],
-                "measure": measure,
-                "estimate": float(values[0]),
-                "lower": np.nan if note else lower,
-                "upper": np.nan if note else upper,
-                "n": len(complete),
-                "n_excluded": len(codes) - len(complete),
-                "level": bootstrap.level,
-                "note": note,
-            }
-        )
+        found = (float(values[0]), lower, upper)
+        sizes = (len(complete), len(codes) - len(complete))
+        rows.append(agreement_row(names, measure, found, sizes, bootstrap.level, note))
     return rows
+
+
+def agreement_row(
+    names: tuple[str, str],
+    measure: str,
+    found: tuple[float, float, float],
+    sizes: tuple[int, int],
+    level: float,
+    note: str,
+) -> dict[str, Any]:
+    """Make a row of a table of agreement; one with a note has no interval."""
+    estimate, lower, upper = found
+    bounds = (np.nan, np.nan) if note else (lower, upper)
+    return dict(
+        zip(_COLUMNS, (*names, measure, estimate, *bounds, *sizes, level, note), strict=True)
+    )
 
 
 def _value(measure: str, patterns: np.ndarray, drawn: np.ndarray, n_labels: int) -> np.ndarray:

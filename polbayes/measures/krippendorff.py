@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from polbayes.errors import UserError
+from polbayes.measures.kappa import agreement_row
 from polbayes.measures.resampling import Bootstrap, generator, percentile_interval, resample_answers
 
 Metric = Literal["nominal", "ordinal"]
@@ -98,15 +99,6 @@ def _row(metric: Metric, counts: np.ndarray, bootstrap: Bootstrap) -> dict[str, 
     note = "" if len(usable) else "no unit has two labels"
     if not note and np.isnan(estimate):
         note = "only one label occurs: chance would agree as often"
-    return {
-        "first": "all",
-        "second": "all",
-        "measure": f"krippendorff_alpha_{metric}",
-        "estimate": estimate,
-        "lower": np.nan if note else lower,
-        "upper": np.nan if note else upper,
-        "n": len(usable),
-        "n_excluded": len(counts) - len(usable),
-        "level": bootstrap.level,
-        "note": note,
-    }
+    found, sizes = (estimate, lower, upper), (len(usable), len(counts) - len(usable))
+    measure = f"krippendorff_alpha_{metric}"
+    return agreement_row(("all", "all"), measure, found, sizes, bootstrap.level, note)

@@ -126,7 +126,8 @@ def _mass(
     rows = {}
     for g, label in enumerate(groups.labels):
         estimate, lower, upper = means[g].tolist()
-        note = "no option probabilities" if np.isnan(estimate) else _one_item(lower)
+        note = "only one item: no interval by item" if np.isnan(lower) else ""
+        note = "no option probabilities" if np.isnan(estimate) else note
         rows[label] = [
             {
                 "measure": "mass",
@@ -140,10 +141,6 @@ def _mass(
             }
         ]
     return rows
-
-
-def _one_item(lower: float) -> str:
-    return "only one item: no interval by item" if np.isnan(lower) else ""
 
 
 def _tables(job: Job) -> dict[str, pd.DataFrame]:

@@ -74,7 +74,7 @@ def assemble(
         tables=read_tables(folder / "measures")
         | read_tables(folder / "estimates")
         | _specs(folder, stages["code"].get("key", ""))
-        | _beside(folder, config),
+        | {name: _read(path) for name, path in study_inputs(folder, config).items()},
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
         exclusions=[*fit["notes"], *notes],
@@ -127,10 +127,6 @@ def study_inputs(folder: Path, config: RunConfig) -> dict[str, Path]:
         for name, paths in places.items()
         if any(path.is_file() for path in paths)
     }
-
-
-def _beside(folder: Path, config: RunConfig) -> dict[str, Any]:
-    return {name: _read(path) for name, path in study_inputs(folder, config).items()}
 
 
 def _read(path: Path, types: Mapping[str, type] | None = None) -> Any:

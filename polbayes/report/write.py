@@ -100,6 +100,8 @@ def _check_replaceable(target: Path) -> None:
 def _build(
     front: Front, present: Sequence[Section], tables: Mapping[str, pd.DataFrame], folder: Path
 ) -> None:
+    from polbayes.report.figures.style import stamp
+
     every = dict(tables)
     for section in present:
         every |= section.tables
@@ -110,16 +112,10 @@ def _build(
     for section in present:
         for picture in pictures(section.blocks):
             if picture.posterior and front.verdict == "bad":
-                _mark_unusable(picture.figure)
+                stamp(picture.figure, NOT_TO_BE_USED)
             images[picture.name] = _save(picture.figure, folder / "figures" / picture.name)
     page = render_page(front, present, images)
     (folder / PAGE).write_text(page, encoding="utf-8")
-
-
-def _mark_unusable(figure: "Figure") -> None:
-    from polbayes.report.figures.style import stamp
-
-    stamp(figure, NOT_TO_BE_USED)
 
 
 def _write_table(table: pd.DataFrame, path: Path, *, verdict: str | None) -> None:

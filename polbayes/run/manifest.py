@@ -118,7 +118,7 @@ def check_config(
         _without_means(with_defaults(config)) for config in (_config_at(path), yaml.safe_load(text))
     )
     same = without_additions(old, new) if adding else new
-    free = set() if set(stages) == set(STAGES) else set(STAGES[_first(stages) :])
+    free = set() if set(stages) == set(STAGES) else set(STAGES[min(map(STAGES.index, stages)) :])
     for key, before, now in differences(old, same):
         stage = STAGE_OF_KEY.get(key.split(".")[0])
         if stage is None or stage in free:
@@ -172,10 +172,6 @@ def _of_answers(respondent: Any) -> Any:
         return others
     api = {**asdict(ApiConfig()), **(respondent.get("api") or {})}
     return {**others, "api": {key: v for key, v in api.items() if key not in API_MEANS}}
-
-
-def _first(stages: Sequence[str]) -> int:
-    return min(STAGES.index(stage) for stage in stages)
 
 
 def _shown(value: Any) -> str:

@@ -17,7 +17,7 @@ from polbayes.report.blocks import (
     text_columns,
 )
 from polbayes.report.figures.forests import plot_coefficients
-from polbayes.report.numbers import number
+from polbayes.report.numbers import p_value
 from polbayes.report.results import COLUMNS, Results
 from polbayes.report.section import SectionMaker
 
@@ -108,8 +108,8 @@ def _beside(classical: pd.DataFrame, table: pd.DataFrame, results: Results) -> F
         *([] if by is None else [text_column(by, by.capitalize())]),
         text_column("term"),
         *estimate_columns("REML", level, digits=_DIGITS),
-        Column("p", lambda row: _p(row["p"])),
-        Column("p, Bonferroni", lambda row: _p(row["p_bonferroni"])),
+        Column("p", lambda row: p_value(row["p"])),
+        Column("p, Bonferroni", lambda row: p_value(row["p_bonferroni"])),
         *estimate_columns("Posterior mean", results.level, prefix="bayes", digits=_DIGITS),
     ]
     tests = int(classical["tests"].max())
@@ -121,10 +121,6 @@ def _beside(classical: pd.DataFrame, table: pd.DataFrame, results: Results) -> F
     )
     layout = grid(both, columns, caption="The classical fit and the posterior.", csv="classical")
     return Fold("Beside it: the classical fit, with p values", (about, layout))
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else number(value, _DIGITS)
 
 
 def _scales(table: pd.DataFrame, results: Results) -> Block:

@@ -77,11 +77,12 @@ def _prompts(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
             for model in p.models
         ]
     )
+    masked = any(MASK in prompt.text for prompt in shown)
     blocks: list[Block] = [
         Paragraph(
             "Below is one whole prompt for every model and prefix, with the first statement in "
             "it; models that got the same text stand together. "
-            + (f"{MASK} is the place that a masked model fills in. " if _masked(shown) else ""),
+            + (f"{MASK} is the place that a masked model fills in. " if masked else ""),
             csv="prompts",
         )
     ]
@@ -104,10 +105,6 @@ def _of_prefix(prefix: str, shown: list[Prompt]) -> Fold:
         if p.prefix == prefix
     )
     return Fold(f"Prompts with the prefix “{prefix}”", inside)
-
-
-def _masked(shown: list[Prompt]) -> bool:
-    return any(MASK in prompt.text for prompt in shown)
 
 
 def _statements(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:

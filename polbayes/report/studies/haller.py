@@ -18,7 +18,7 @@ from polbayes.report.blocks import (
 from polbayes.report.figures.beside import Beside, plot_beside
 from polbayes.report.figures.features import plot_feature_correlations
 from polbayes.report.figures.study_haller import plot_item_bars, plot_item_boxes
-from polbayes.report.numbers import ABSENT, number
+from polbayes.report.numbers import ABSENT, number, p_value
 from polbayes.report.results import Results
 from polbayes.report.sections.sensitivity import MEASURES
 from polbayes.report.studies.parts import (
@@ -222,7 +222,7 @@ def _table_3(results: Results) -> list[Part]:
         _MODEL,
         _FEATURE,
         *estimate_columns("REML, this run", float(own["coverage"].iloc[0])),
-        Column("p, Bonferroni", lambda row: _p(row["p_bonferroni"])),
+        Column("p, Bonferroni", lambda row: p_value(row["p_bonferroni"])),
     ]
     if "bayes" in table:
         columns += estimate_columns("Posterior mean", results.level, prefix="bayes")
@@ -243,10 +243,6 @@ def _published_effect(row: Mapping[str, Any]) -> str:
         return ABSENT
     dagger = " †" if row["significant"] == "no" else ""
     return f"{effect} ± {number(row['published_spread'])}{dagger}"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else number(value, 3)
 
 
 def _table_4(results: Results) -> Part:

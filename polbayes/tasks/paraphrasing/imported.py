@@ -42,13 +42,9 @@ def import_wordings(config: ParaphraseConfig, items: Collection[str]) -> pd.Data
         instruction=path.name,
         call=1,
         line=np.arange(1, len(rows) + 1),
-        text=_texts(rows),
+        text=[" ".join((text or "").split()) for text in rows["text"]],
         reason="",
     )
-
-
-def _texts(rows: pd.DataFrame) -> list[str]:
-    return [" ".join((text or "").split()) for text in rows["text"]]
 
 
 def _rows(table: pd.DataFrame, config: ParaphraseConfig, name: str) -> pd.DataFrame:

@@ -69,7 +69,8 @@ def paraphrase(config: RunConfig, text: str, *, command: Sequence[str]) -> pd.Da
     write_text(folder / ".hydra" / "overrides.yaml", yaml.safe_dump(list(command[1:])))
     table = _excluded(table, originals, config, instructions, folder)
     table = table.assign(statement=[originals[item] for item in table["item"]])
-    table = with_ids(table, _drawn(table, config))
+    drawn = sampled(table, _usable(table, config), wanted=settings.wanted, seed=config.seed)
+    table = with_ids(table, drawn)
     table = _checked_by_people(table, config, folder)
     return _write(table, config, folder)
 
@@ -178,11 +179,6 @@ def _note(reasons: np.ndarray, rows: np.ndarray, reason: str) -> None:
 def _usable(table: pd.DataFrame, config: RunConfig) -> np.ndarray:
     left_out = [*ALWAYS, *config.paraphrase.exclude]
     return np.asarray(~table["reason"].isin(left_out))
-
-
-def _drawn(table: pd.DataFrame, config: RunConfig) -> np.ndarray:
-    usable = _usable(table, config)
-    return sampled(table, usable, wanted=config.paraphrase.wanted, seed=config.seed)
 
 
 def _checked_by_people(table: pd.DataFrame, config: RunConfig, folder: Path) -> pd.DataFrame:
