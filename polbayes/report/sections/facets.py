@@ -62,6 +62,7 @@ def _profile_picture(rows: pd.DataFrame, stage: str, level: float) -> Picture:
         alt="Dots with intervals, one row a value; the numbers are in facet_profiles.csv.",
         figure=plot_value_profiles(rows),
         csv=("facet_profiles",),
+        posterior=True,
     )
 
 
@@ -120,6 +121,7 @@ def judge_effects(results: Reported) -> Section | None:
             alt="Forest plots, one panel an effect; the numbers are in the table below.",
             figure=plot_judge_effects(effects),
             csv=("facet_judges",),
+            posterior=True,
         ),
         grid(
             effects,
@@ -183,6 +185,7 @@ def judge_precision(results: Reported) -> Section | None:
             alt="Lines by number of judges over the number of scenarios; numbers in the table.",
             figure=plot_judge_d_study(rows),
             csv=("facet_d_study",),
+            posterior=True,
         ),
         Fold("Other studies", (_designs(designs, results.level),)),
     )
