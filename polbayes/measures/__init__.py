@@ -76,14 +76,8 @@ def measure_all(
     Returns
     -------
     dict
-        Tables by name, those of `polbayes.measures.registry.MEASURES` that the dataset allows:
-        what compares wordings, prefixes, instruments or models needs several of these, what
-        is about answer probabilities needs `r_plus`.
-
-    Raises
-    ------
-    UserError
-        If the dataset is not coded or a setting is out of range.
+        Tables by name: what compares wordings, prefixes, instruments or models needs several of
+        these, what is about answer probabilities needs `r_plus`.
     """
     return compute_all(
         Job(

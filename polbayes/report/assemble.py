@@ -42,8 +42,6 @@ def assemble(
 
     Parameters
     ----------
-    folder
-        The run's folder.
     config, text
         The config, and the same as YAML.
     stages

@@ -80,41 +80,26 @@ def columns_of(name: str) -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Reported(ABC):
-    """What the report of a run is made from, in whatever way it measures.
+    """What the report of a run is made from, in whatever way it measures."""
 
-    Parameters
-    ----------
-    title, description, name
-        What the run is called and is about; `name` is the experiment's.
-    command
-        The command line that makes this report again.
-    created
-        When, in ISO 8601.
-    tables
-        Tidy tables by name; each may be absent.
-    level
-        Coverage of the intervals in the posterior tables, in (0, 1).
-    verdict, verdict_sentences
-        Whether the sampler's draws can be used, one of `VERDICTS`, and the diagnostics in
-        words; empty where nothing was sampled.
-    exclusions
-        Sentences saying what was not asked, failed or could not be coded.
-    config_yaml, provenance, notes
-        What is needed to rerun, and what else is to be known.
-    duration
-        How long the run took, in words; empty when unknown.
-    """
-
+    # What the run is called and is about; `name` is the experiment's.
     title: str
     description: str
     name: str
+    # The command line that makes this report again.
     command: str
+    # When, in ISO 8601.
     created: str
+    # Tidy tables by name; each may be absent.
     tables: Mapping[str, pd.DataFrame]
+    # Coverage of the intervals in the posterior tables, in (0, 1).
     level: float = 0.9
+    # Whether the draws can be used, one of VERDICTS; empty where nothing was sampled.
     verdict: str = ""
     verdict_sentences: list[str] = field(default_factory=list)
+    # Sentences saying what was not asked, failed or could not be coded.
     exclusions: list[str] = field(default_factory=list)
+    # What is needed to rerun, and what else is to be known.
     config_yaml: str = ""
     provenance: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -142,14 +127,12 @@ class Reported(ABC):
 class Results(Reported):
     """Finished results of one run with questionnaires.
 
-    Latent scales and bias are negative on the left. For the columns of tables see
-    `columns_of`.
+    Latent scales and bias are negative on the left. For the columns of tables see `columns_of`.
 
     Parameters
     ----------
     responses
-        The response dataset, dimensions ``model, item, variant, prefix, run``, see
-        `polbayes.data.dataset` and `polbayes.instrument.design`.
+        The response dataset, see `polbayes.data.dataset` and `polbayes.instrument.design`.
     equation, priors
         The fitted model as text.
     citations

@@ -26,20 +26,9 @@ _PIXELS_PER_INCH = 160
 
 
 def write_report(results: Results, folder: Path) -> Path:
-    """Write a report.
+    """Write a report into its own folder, as ``index.html``, ``figures/`` and ``tables/``.
 
-    Parameters
-    ----------
-    results
-        What it shows.
-    folder
-        The report's own folder. A report that is there is replaced, in one step, once the new one
-        is whole.
-
-    Returns
-    -------
-    pathlib.Path
-        The page, ``folder/index.html``, with ``figures/`` and ``tables/``.
+    A report that is there is replaced, in one step, once the new one is whole.
 
     Raises
     ------
@@ -60,16 +49,8 @@ def write_page(
 ) -> Path:
     """Write a page with its figures and tables, see `write_report`.
 
-    Parameters
-    ----------
-    front, present
-        What the page consists of.
-    tables
-        Tables that go with it, besides those of the sections.
-    folder
-        The page's own folder.
-    also
-        Given the folder while it is built, writes further files into it.
+    Tables are those of its sections and those given; `also` writes further files into the folder
+    while it is built.
     """
     target = Path(folder).resolve()
     _check_replaceable(target)

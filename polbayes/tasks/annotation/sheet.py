@@ -28,22 +28,11 @@ def write_sheet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, 
 
 
 def read_sheet(path: Path, needed: Sequence[str], *, key: str) -> list[dict[str, str]]:
-    """Read a sheet, however a spreadsheet has saved it.
+    """Read a sheet, with commas, semicolons or tabs, however a spreadsheet has saved it.
 
-    Parameters
-    ----------
-    path
-        A CSV file with commas, semicolons or tabs.
-    needed
-        Columns that there must be; case and spaces around names do not matter.
-    key
-        Where the path was given, for messages.
-
-    Returns
-    -------
-    list of dict
-        Texts by column in lower case, as before `write_sheet`; under ``row`` the number that a
-        spreadsheet shows, counted from 1 with the header.
+    Texts come by column in lower case, as before `write_sheet`; under ``row`` is the number that a
+    spreadsheet shows. Of the needed columns case and spaces around names do not matter; `key` is
+    where the path was given, for messages.
     """
     if not path.is_file():
         raise UserError(f"{key}: {path}: no such file.")

@@ -47,15 +47,7 @@ def code_labelled(
     *,
     journal_dir: Path | None = None,
 ) -> Coded:
-    """Have a coder read labelled answers; it does not see the labels.
-
-    Raises
-    ------
-    UserError
-        If there is no such coder.
-    ValueError
-        If it does not return a row of probabilities for every answer.
-    """
+    """Have a coder read labelled answers; it does not see the labels."""
     read = get_coder(coder, models, journal_dir=journal_dir)
     given = read(answers.statements, answers.responses)
     return coded_from(np.asarray(given, dtype=np.float64), answers, coder=coder)

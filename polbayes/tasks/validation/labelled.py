@@ -105,16 +105,8 @@ def read_labelled(
 ) -> Labelled:
     """Read a table of labelled answers.
 
-    Parameters
-    ----------
-    path
-        CSV, TSV, Parquet or JSON lines.
-    columns
-        Maps `COLUMNS` to columns of the table; None, or not there, for its own name.
-    merge
-        See `merged_classes`.
-    section
-        Of the config that says all this, for errors.
+    `columns` maps `COLUMNS` to columns of the table; None, or not there, stands for its own name.
+    `section` is that of the config that says all this, for errors.
     """
     classes = merged_classes(merge, section=section)
     if not path.is_file():
