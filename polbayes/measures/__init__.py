@@ -5,7 +5,9 @@ answers it rests on and of those left out, and a note where a number is missing.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.coding.levels import STRONG
 from polbayes.config.schema import FeatureConfig
@@ -28,10 +30,6 @@ from polbayes.measures.registry import compute_all
 from polbayes.measures.stability import stability
 from polbayes.measures.text_features import feature_correlations, wording_features
 from polbayes.measures.validity import validity
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 __all__ = [
     "agreement",
@@ -56,7 +54,7 @@ __all__ = [
 
 
 def measure_all(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     draws: int = 10_000,
     level: float = 0.95,
@@ -65,38 +63,21 @@ def measure_all(
     paraphrase_sets: Mapping[str, Sequence[str]] | None = None,
     reformulation_sets: Mapping[str, Sequence[str]] | None = None,
     features: FeatureConfig | None = None,
-) -> "dict[str, pd.DataFrame]":
+) -> dict[str, pd.DataFrame]:
     """Compute every classical measure that the dataset allows.
 
     Parameters
     ----------
     data
         A coded response dataset.
-    draws, level, seed
-        Bootstrap resamples, coverage of the intervals in (0, 1), and seed.
-    strong
-        When an answer is strong, see `polbayes.coding.levels.four_levels`.
-    paraphrase_sets
-        Two sets of wordings to compare, see
-        `polbayes.measures.paraphrases.compare_paraphrase_sets`.
-    reformulation_sets
-        Two such sets whose bias is compared, see
-        `polbayes.measures.contrasts.reformulation_robustness`.
-    features
-        Which text features of the wordings, and how, see `polbayes.features.to_measure`; by
-        default none.
+    draws, level, seed, strong, paraphrase_sets, reformulation_sets, features
+        See `polbayes.measures.measure.Job`.
 
     Returns
     -------
     dict
-        Tables by name, those of `polbayes.measures.registry.MEASURES` that the dataset allows:
-        what compares wordings, prefixes, instruments or models needs several of these, what
-        is about answer probabilities needs `r_plus`.
-
-    Raises
-    ------
-    UserError
-        If the dataset is not coded or a setting is out of range.
+        Tables by name: what compares wordings, prefixes, instruments or models needs several of
+        these, what is about answer probabilities needs `r_plus`.
     """
     return compute_all(
         Job(

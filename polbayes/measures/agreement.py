@@ -5,15 +5,13 @@ measured on statements of one side only would take for ideology.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap
 from polbayes.measures.sided import AGREE, Statistic, count_answers, summarise
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 _MEASURES = (
     Statistic("agree_left", (0,), lambda s: s[..., 0, AGREE]),
@@ -23,13 +21,13 @@ _MEASURES = (
 
 
 def agreement(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     by: Sequence[str] = ("model",),
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute the shares of agreeing answers to left- and right-keyed wordings.
 
     Here a wording counts on the side that agreeing with *it* expresses (its keying), and
@@ -40,7 +38,7 @@ def agreement(
     return summarise(counts, _MEASURES, Bootstrap(draws, level, seed))
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     return {"agreement": agreement(job.data, **job.bootstrap)}
 
 

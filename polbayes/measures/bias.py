@@ -22,7 +22,9 @@ labels (its section 3.1), which is (b), and so does this module.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.errors import unknown
 from polbayes.measures.measure import INTERVAL, Job, Measure
@@ -36,10 +38,6 @@ from polbayes.measures.sided import (
     side_bias,
     summarise,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 LEFT, RIGHT = 0, 1
 
@@ -59,14 +57,14 @@ _MEASURES = {
 
 
 def bias(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     by: Sequence[str] = ("model", "dimension"),
     measures: Sequence[str] = ("bias_left", "bias_right", "bias"),
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute political bias by group, with bootstrap intervals by answer and by item.
 
     Parameters
@@ -112,7 +110,7 @@ def bias(
     return summarise(counts, chosen, Bootstrap(draws, level, seed))
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     by: dict[str, tuple[str, ...]] = {
         "bias": ("model", "dimension"),
         "bias_by_prefix": ("model", "prefix", "dimension"),

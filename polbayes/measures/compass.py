@@ -15,9 +15,11 @@ were given*, as if the original had been asked. So what they are to be compared 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.coding.levels import STRONG, four_levels
 from polbayes.data.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED
@@ -25,10 +27,6 @@ from polbayes.errors import UserError, unknown
 from polbayes.instrument.questionnaires import POLARITY
 from polbayes.measures.measure import INTERVAL, MANY_WORDINGS, Job, Measure
 from polbayes.measures.resampling import Bootstrap, item_weights
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -43,44 +41,25 @@ AXES: Mapping[str, Axis] = {"economic": Axis(8, 0.375), "social": Axis(19.5, 2.4
 
 OPPOSITE_ANSWERS = "original, opposite answers"
 _GROUP_DIMS = ("model", "prefix", "run")
-_COLUMNS = (
-    "answers",
-    "kind",
-    "measure",
-    "estimate",
-    "lower",
-    "upper",
-    "n",
-    "n_excluded",
-    "n_items",
-    "level",
-    "note",
-)
+_COLUMNS = ("answers", "kind", "measure", *INTERVAL, "n", "n_excluded", "n_items", "level", "note")
 
 
 @dataclass(frozen=True)
 class _Test:
-    """Filled-in tests of one group.
+    """Filled-in tests of one group."""
 
-    Parameters
-    ----------
-    names, kinds
-        Of the wordings whose answers fill it in; the opposite answers come last.
-    points
-        Over ``wording, item, axis``: mean points of the answers, 0 where there is none.
-    answered, asked
-        Over ``wording, item``: numbers of answers that have a level, and of questions.
-    """
-
+    # Of the wordings whose answers fill it in; the opposite answers come last.
     names: tuple[str, ...]
     kinds: tuple[str, ...]
+    # Over wording, item, axis: mean points of the answers, 0 where there is none.
     points: np.ndarray
+    # Over wording, item: numbers of answers that have a level, and of questions.
     answered: np.ndarray
     asked: np.ndarray
 
 
 def compass(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     by: Sequence[str] = ("model",),
     axes: Mapping[str, Axis] = AXES,
@@ -88,7 +67,7 @@ def compass(
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute positions by wording, and their distances from where they should be.
 
     Parameters
@@ -102,17 +81,15 @@ def compass(
     strong
         When an answer is strong, see `polbayes.coding.levels.four_levels`.
     draws, level, seed
-        Bootstrap resamples of the items of each axis, coverage in (0, 1), and seed.
+        As for `polbayes.measures.bias.bias`; the items of each axis are resampled.
 
     Returns
     -------
     pandas.DataFrame
-        One row per group, set of answers and measure: the columns of `by`; ``answers``, a
-        wording's id, `OPPOSITE_ANSWERS`, or ``all KIND`` for the wordings of a kind together
-        (these alone where there are more than `MANY_WORDINGS` wordings); ``kind``;
-        ``measure``; ``estimate``, ``lower``, ``upper``; ``n`` answers with a level,
-        ``n_excluded`` questions without such an answer, which give no points; ``n_items``
-        items answered; ``level``; ``note``. Measures, in points of the compass:
+        One row per group, set of answers and measure: ``answers`` is a wording's id,
+        `OPPOSITE_ANSWERS`, or ``all KIND`` for the wordings of a kind together (these alone
+        beyond `MANY_WORDINGS` wordings); ``n`` answers with a level, ``n_excluded`` questions
+        without, which give no points. Measures, in points of the compass:
 
         - a coordinate for each axis (``economic``, ``social``);
         - ``economic_shift``, ``social_shift``: the coordinate minus the one of the answers
@@ -123,15 +100,7 @@ def compass(
 
         Resampled items need not have points as the test's items have them, so that bounds may
         lie beyond the test's range of -10 to 10.
-
-    Raises
-    ------
-    UserError
-        If no item has points, `by` names something else, a setting is out of range, or the
-        dataset is not coded.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     for name in by:
         if name not in _GROUP_DIMS:
@@ -149,13 +118,13 @@ def compass(
     return pd.DataFrame(rows, columns=[*by, *_COLUMNS])
 
 
-def _has_points(data: "xr.Dataset", axes: Sequence[str]) -> np.ndarray:
+def _has_points(data: xr.Dataset, axes: Sequence[str]) -> np.ndarray:
     points = data["points"].sel(axis=list(axes)).transpose("item", "axis", "answer_level")
     return np.asarray(~np.isnan(points.values).any(axis=-1))
 
 
 def _tests(
-    data: "xr.Dataset", by: Sequence[str], axes: Sequence[str], strong: float
+    data: xr.Dataset, by: Sequence[str], axes: Sequence[str], strong: float
 ) -> Iterator[tuple[dict[str, Any], _Test]]:
     """Fill in the test for every group, with each wording's answers and the opposite ones."""
     asked, level = _with_opposite(data, four_levels(data, strong=strong))
@@ -188,12 +157,8 @@ def _tests(
             )
 
 
-def _with_opposite(
-    data: "xr.Dataset", level: "xr.DataArray"
-) -> "tuple[xr.DataArray, xr.DataArray]":
+def _with_opposite(data: xr.Dataset, level: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     """Return what was asked and the levels, the opposite answers as one wording more."""
-    import xarray as xr
-
     asked = data["status"] != NOT_ASKED
     level = level.broadcast_like(asked).where(asked, MISSING).astype(np.int8)
     is_original = data["kind"] == "original"
@@ -210,7 +175,7 @@ def _with_opposite(
     )
 
 
-def _kinds(data: "xr.Dataset") -> dict[str, str]:
+def _kinds(data: xr.Dataset) -> dict[str, str]:
     """Return the kind of every wording; the opposite answers are the original's."""
     by_item = data["kind"].transpose("item", "variant").values
     names = [str(v) for v in data["variant"].values]
@@ -219,7 +184,7 @@ def _kinds(data: "xr.Dataset") -> dict[str, str]:
 
 
 def _positions(
-    data: "xr.Dataset", test: _Test, axes: Mapping[str, Axis], bootstrap: Bootstrap
+    data: xr.Dataset, test: _Test, axes: Mapping[str, Axis], bootstrap: Bootstrap
 ) -> Iterator[dict[str, Any]]:
     """Make the rows of one group."""
     drawn = _drawn(data, test, axes, bootstrap)
@@ -244,7 +209,7 @@ def _against(test: _Test, kind: str) -> int | None:
 
 
 def _drawn(
-    data: "xr.Dataset", test: _Test, axes: Mapping[str, Axis], bootstrap: Bootstrap
+    data: xr.Dataset, test: _Test, axes: Mapping[str, Axis], bootstrap: Bootstrap
 ) -> np.ndarray:
     """Compute the positions over ``axis, wording, draw``; the first draw is the data as it is.
 
@@ -308,7 +273,7 @@ def _note(test: _Test, members: list[int], n_items: int) -> str:
     return f"{missing} items with points have no such wording" if missing else ""
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     if "points" not in job.data.coords:
         return {}
     return {"compass": compass(job.data, **job.bootstrap, strong=job.strong)}

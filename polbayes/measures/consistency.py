@@ -17,27 +17,19 @@ consistent in paraphrases and never under reversal.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.coding.levels import STRONG, four_levels
 from polbayes.data.dataset import CELL_DIMS, MISSING
 from polbayes.errors import UserError, unknown
 from polbayes.instrument.questionnaires import POLARITY
-from polbayes.measures.grouping import (
-    asked_cells,
-    cluster_by,
-    group_cells,
-    on_cells,
-    sum_by_item,
-)
+from polbayes.measures.grouping import asked_cells, cluster_by, group_cells, on_cells, sum_by_item
 from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 # What is compared with the original; `reversed` takes negations and opposites together.
 KINDS: Mapping[str, tuple[str, ...]] = {
@@ -57,46 +49,27 @@ MEASURES = (
 )
 _CLUSTER_IN_WORDS = {"item": "item", "model": "model", "variant": "wording"}
 _COLUMNS = (
-    "kind",
-    "measure",
-    "estimate",
-    "lower",
-    "upper",
-    "count",
-    "n",
-    "n_excluded",
-    "n_items",
-    "cluster",
-    "level",
+    *("kind", "measure", *INTERVAL, "count", "n", "n_excluded", "n_items", "cluster", "level"),
     "note",
 )
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Wordings beside the original wordings of their items.
+    """Wordings beside the original wordings of their items, over `CELL_DIMS`."""
 
-    Parameters
-    ----------
-    asked
-        bool over ``model, item, variant, prefix, run``: cells other than originals that were
-        asked, and so was the original.
-    usable
-        Those of them where both answers have a level.
-    discrepancy
-        int8 from 0 to 3, how far the answer is from the expected one; 0 where not usable.
-    other_side
-        Whether the answer is on another side than the expected one.
-    """
-
+    # Cells other than originals that were asked, and so was the original.
     asked: np.ndarray
+    # Those of them where both answers have a level.
     usable: np.ndarray
+    # From 0 to 3, how far the answer is from the expected one; 0 where not usable.
     discrepancy: np.ndarray
+    # Whether the answer is on another side than the expected one.
     other_side: np.ndarray
 
 
 def consistency(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     by: Sequence[str] = ("model",),
     measures: Sequence[str] = MEASURES,
@@ -104,7 +77,7 @@ def consistency(
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute polar and paraphrastic consistency, four-level and binary.
 
     Parameters
@@ -118,19 +91,16 @@ def consistency(
     strong
         When an answer is strong, see `polbayes.coding.levels.four_levels`.
     draws, level, seed
-        Bootstrap resamples, coverage of the intervals in (0, 1), and seed.
+        As for `polbayes.measures.bias.bias`.
 
     Returns
     -------
     pandas.DataFrame
-        One row per group, kind of wording and measure: the columns of `by`; ``kind``
-        (``paraphrase`` for paraphrastic, ``negation``, ``opposite`` and both together,
-        ``reversed``, for polar consistency; only those that were asked); ``measure``;
-        ``estimate``, ``lower``, ``upper``; ``count``, pairs for which it holds; ``n`` pairs
-        of answers compared; ``n_excluded`` pairs asked in which an answer has no level;
-        ``n_items``; ``cluster``, what the interval resamples as a whole: items, or models
-        where the groups are items, or wordings where they are models' items; ``level``;
-        ``note``. Measures:
+        One row per group, kind of wording and measure: ``kind`` is ``paraphrase``, or for polar
+        consistency ``negation``, ``opposite`` or both together, ``reversed``; ``count`` pairs for
+        which it holds, of ``n`` compared; ``n_excluded`` pairs in which an answer has no level;
+        ``cluster``, what the interval resamples as a whole: items, or models where the groups are
+        items, or wordings where they are models' items. Measures:
 
         - ``consistent_4``, ``consistent_2``: share of pairs in which the answer is the
           expected one on four levels, and on two;
@@ -141,11 +111,8 @@ def consistency(
     Raises
     ------
     UserError
-        If `by` or `measures` names what is not there, a setting is out of range, the dataset
-        is not coded, or has no wording beside an original.
+        If a name is not there, or the dataset is not coded or has no wording beside an original.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     for name in measures:
         if name not in MEASURES:
@@ -165,7 +132,7 @@ def consistency(
     return pd.DataFrame(rows, columns=[*by, *_COLUMNS])
 
 
-def compare_wordings(data: "xr.Dataset", *, strong: float = STRONG) -> Pairs:
+def compare_wordings(data: xr.Dataset, *, strong: float = STRONG) -> Pairs:
     """Compare every answer with the one that its item's original wording makes expected."""
     levels = four_levels(data, strong=strong)
     levels = levels.broadcast_like(data["status"]).transpose(*CELL_DIMS)
@@ -193,7 +160,7 @@ def compare_wordings(data: "xr.Dataset", *, strong: float = STRONG) -> Pairs:
     )
 
 
-def has_pairs(data: "xr.Dataset") -> bool:
+def has_pairs(data: xr.Dataset) -> bool:
     """Tell whether any item was asked in its original wording and in another one."""
     asked = asked_cells(data, ["item", "variant"])
     is_original = data["kind"].transpose("item", "variant").values == "original"
@@ -202,7 +169,7 @@ def has_pairs(data: "xr.Dataset") -> bool:
 
 
 def _of_kind(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     pairs: Pairs,
     asked: np.ndarray,
     wanted: tuple[tuple[str, ...], tuple[str, ...]],
@@ -226,15 +193,12 @@ def _of_kind(
         n, labels = int(counts[g].sum()), dict(zip(by, label, strict=True))
         note = _note(n, int((counts[g] > 0).sum()), _CLUSTER_IN_WORDS[cluster])
         for name, (total, means) in tables.items():
-            estimate, lower, upper = means[g].tolist()
             rows.append(
                 {
                     **labels,
                     **common,
                     "measure": name,
-                    "estimate": estimate,
-                    "lower": lower,
-                    "upper": upper,
+                    **dict(zip(INTERVAL, means[g].tolist(), strict=True)),
                     "count": int(total[g]) if name != "discrepancy_size" else n,
                     "n": n,
                     "n_excluded": int(excluded[g]),
@@ -264,7 +228,7 @@ def _note(n: int, clusters: int, name: str) -> str:
     return f"only one {name}: no interval" if clusters == 1 else ""
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     if not has_pairs(job.data):
         return {}
     settings: dict[str, Any] = {**job.bootstrap, "strong": job.strong}
@@ -277,6 +241,5 @@ def _tables(job: Job) -> "dict[str, pd.DataFrame]":
 
 
 MEASURE = Measure(
-    _tables,
-    {"consistency": ("model", "kind", "measure", *INTERVAL), "consistency_by_item": ()},
+    _tables, {"consistency": ("model", "kind", "measure", *INTERVAL), "consistency_by_item": ()}
 )

@@ -6,9 +6,11 @@ by different language models (Appendix H, Table 6). A difference is of the measu
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.errors import UserError, unknown
 from polbayes.measures.grouping import check_by
@@ -17,33 +19,16 @@ from polbayes.measures.paraphrases import wordings_of_sets
 from polbayes.measures.resampling import Bootstrap, percentile_interval
 from polbayes.measures.sided import SidedCounts, bias_of, count_answers, resample
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 _COLUMNS = (
-    "first",
-    "second",
-    "measure",
-    "estimate",
-    "lower",
-    "upper",
-    "lower_item",
-    "upper_item",
-    "n_first",
-    "n_second",
-    "n_excluded",
-    "n_undefined",
-    "n_undefined_item",
-    "level",
-    "note",
+    *("first", "second", "measure", *INTERVAL, "lower_item", "upper_item", "n_first"),
+    *("n_second", "n_excluded", "n_undefined", "n_undefined_item", "level", "note"),
 )
 # What a group's bias is with every answer, and over the resamples of answers and of items.
 _Series = tuple[float, np.ndarray, np.ndarray]
 
 
 def bias_difference(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     over: str = "instrument",
     by: Sequence[str] = ("model", "dimension"),
@@ -51,22 +36,13 @@ def bias_difference(
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute differences of bias between the levels of a coordinate.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row per group and pair: the columns of `by`, ``first``, ``second``, ``measure``
-        (``bias_difference``), ``estimate`` (first minus second, in [-2, 2]); ``lower``,
-        ``upper``: percentiles of resampling single answers, as the paper does;
-        ``lower_item``, ``upper_item``: of resampling items, paired where both levels have the
-        same items, independent where they have none in common; ``n_first``, ``n_second``
-        valid and ``n_excluded`` other answers; ``n_undefined``, ``n_undefined_item``;
-        ``level``; ``note``.
+    The columns are those of `polbayes.measures.bias.bias`, for ``first`` minus ``second``, in
+    [-2, 2]. Items are resampled in pairs where both levels have the same items, independently where
+    they have none in common.
     """
-    import pandas as pd
-
     check_by(data, [*by, over])
     bootstrap = Bootstrap(draws, level, seed)
     counts = count_answers(data, (*by, over), side_of="item")
@@ -89,15 +65,15 @@ def bias_difference(
 
 
 def reformulation_robustness(
-    first: "xr.Dataset",
-    second: "xr.Dataset",
+    first: xr.Dataset,
+    second: xr.Dataset,
     *,
     by: Sequence[str] = ("model", "kind"),
     names: tuple[str, str] = ("first", "second"),
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compare bias under two sets of reformulations of the same items.
 
     Parameters
@@ -107,25 +83,12 @@ def reformulation_robustness(
         selections of variants of one dataset are two such datasets.
     by
         Coordinates that tell the groups apart; ``kind`` gives the opposites and the
-        paraphrases a row each, as in the paper's Table 6.
+        paraphrases a row each, as in the paper's Table 6, and leaves originals out.
     names
         What the two sets are called in the table.
     draws, level, seed
-        As in `polbayes.measures.bias.bias`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As `bias_difference`, for the groups that are in both. Originals, which do not
-        differ between the sets, are left out where ``kind`` is among `by`.
-
-    Raises
-    ------
-    UserError
-        If the two have no group in common, a setting is out of range, or one is not coded.
+        As for `polbayes.measures.bias.bias`.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     counts = tuple(count_answers(data, by, side_of="item") for data in (first, second))
     places = [{label: g for g, label in enumerate(c.groups.labels)} for c in counts]
@@ -189,7 +152,7 @@ def _row(
     }
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     tables = {}
     if job.several("instrument"):
         tables["bias_difference_by_instrument"] = bias_difference(job.data, **job.bootstrap)

@@ -2,74 +2,43 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED
 from polbayes.errors import UserError, unknown
 from polbayes.instrument.questionnaires import DIMENSIONS
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 TOTAL = "total"
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Which group each cell belongs to, and which item it is about.
+    """Which group each cell belongs to, and which item it is about."""
 
-    Parameters
-    ----------
-    by
-        Names of the coordinates that tell the groups apart.
-    labels
-        For each group its values of `by`, in the order of the dataset.
-    items
-        Item ids, sorted, so that nothing depends on the order of items in the dataset.
-    codes
-        One or two arrays over the cells with the number of their group, -1 for none;
-        two where a cell counts for its own dimension and for all dimensions together.
-    item_codes
-        For each cell the position of its item in `items`.
-    """
-
+    # Names of the coordinates that tell the groups apart.
     by: tuple[str, ...]
+    # For each group its values of `by`, in the order of the dataset.
     labels: tuple[tuple[Any, ...], ...]
+    # Item ids, sorted, so that nothing depends on their order in the dataset.
     items: tuple[str, ...]
+    # One or two arrays over the cells with the number of their group, -1 for none; two where a
+    # cell counts for its own dimension and for all dimensions together.
     codes: tuple[np.ndarray, ...]
+    # For each cell the position of its item in `items`.
     item_codes: np.ndarray
 
 
-def asked_cells(data: "xr.Dataset", dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
+def asked_cells(data: xr.Dataset, dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
     """Return over `dims` which cells were to be asked, in any run where `run` is not among them."""
     asked = data["status"] != NOT_ASKED
     return asked.any([d for d in CELL_DIMS if d not in dims]).transpose(*dims).to_numpy()
 
 
-def on_cells(data: "xr.Dataset", name: str, dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
-    """Return the values of a variable or coordinate, repeated over all cells.
-
-    Parameters
-    ----------
-    data
-        A response dataset.
-    name
-        A variable or coordinate of it.
-    dims
-        Dimensions of the result, in order.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape of `dims`; a view without a copy where it can be.
-
-    Raises
-    ------
-    UserError
-        If there is no such variable.
-    """
+def on_cells(data: xr.Dataset, name: str, dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
+    """Return a variable or coordinate over `dims`, a view without a copy where it can be."""
     if name not in data.variables:
         raise UserError(f"the dataset has no '{name}'; was it coded, and is it a design's dataset?")
     values = data[name].transpose(*[d for d in dims if d in data[name].dims])
@@ -78,31 +47,19 @@ def on_cells(data: "xr.Dataset", name: str, dims: Sequence[str] = CELL_DIMS) -> 
 
 
 def group_cells(
-    data: "xr.Dataset",
-    by: Sequence[str],
-    cells: np.ndarray,
-    *,
-    dims: Sequence[str] = CELL_DIMS,
+    data: xr.Dataset, by: Sequence[str], cells: np.ndarray, *, dims: Sequence[str] = CELL_DIMS
 ) -> Groups:
-    """Sort cells into groups.
+    """Sort cells into groups; those without any cell are left out.
 
     Parameters
     ----------
     data
         A response dataset.
     by
-        Coordinates along the cells (``"model"``, ``"dimension"``, ``"prefix"``,
-        ``"kind"``, ``"instrument"``, ...). With ``"dimension"`` there is a further level,
-        ``"total"``, of all dimensions together.
+        Coordinates along the cells. With ``dimension`` there is a further level, ``total``, of all
+        dimensions together.
     cells
-        Over `dims`: the cells that count. Groups without any are left out.
-    dims
-        Dimensions of the cells.
-
-    Raises
-    ------
-    UserError
-        If `by` names what is not a coordinate along the cells, or one twice.
+        Over `dims`: the cells that count.
     """
     check_by(data, by, dims)
     levels, coded = [], []
@@ -131,7 +88,7 @@ def group_cells(
     )
 
 
-def cluster_by(data: "xr.Dataset", groups: Groups, name: str) -> Groups:
+def cluster_by(data: xr.Dataset, groups: Groups, name: str) -> Groups:
     """Let something else than items be what is resampled as a whole."""
     values = np.asarray(data[name].values, dtype=str)
     labels, codes = np.unique(values, return_inverse=True)
@@ -139,14 +96,8 @@ def cluster_by(data: "xr.Dataset", groups: Groups, name: str) -> Groups:
     return replace(groups, items=tuple(labels.tolist()), item_codes=item_codes)
 
 
-def check_by(data: "xr.Dataset", by: Sequence[str], dims: Sequence[str] = CELL_DIMS) -> None:
-    """Refuse a grouping that the dataset cannot give.
-
-    Raises
-    ------
-    UserError
-        If a name is not a coordinate along `dims` or occurs twice.
-    """
+def check_by(data: xr.Dataset, by: Sequence[str], dims: Sequence[str] = CELL_DIMS) -> None:
+    """Refuse a grouping that the dataset cannot give: by what lies along other dimensions."""
     known = [str(name) for name, c in data.coords.items() if set(c.dims) <= set(dims) and c.ndim]
     for name in by:
         if name not in known:
@@ -156,22 +107,7 @@ def check_by(data: "xr.Dataset", by: Sequence[str], dims: Sequence[str] = CELL_D
 
 
 def sum_by_item(groups: Groups, where: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
-    """Add up cells by group and item.
-
-    Parameters
-    ----------
-    groups
-        The groups of the cells.
-    where
-        Over the cells: those to add.
-    values
-        Over the cells: what to add; each counts 1 when None.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64 over ``group, item``.
-    """
+    """Add up over ``group, item`` the cells in `where`: their values, or 1 for each."""
     shape = (len(groups.labels), len(groups.items))
     total = np.zeros(shape[0] * shape[1])
     for codes in groups.codes:
@@ -182,7 +118,7 @@ def sum_by_item(groups: Groups, where: np.ndarray, values: np.ndarray | None = N
     return total.reshape(shape)
 
 
-def _levels(data: "xr.Dataset", name: str) -> tuple[list[Any], np.ndarray]:
+def _levels(data: xr.Dataset, name: str) -> tuple[list[Any], np.ndarray]:
     values = data[name].values
     flat = values.reshape(-1).tolist()
     names = list(dict.fromkeys(flat))
@@ -193,7 +129,7 @@ def _levels(data: "xr.Dataset", name: str) -> tuple[list[Any], np.ndarray]:
     return names, codes.reshape(values.shape)
 
 
-def _spread(data: "xr.Dataset", name: str, codes: np.ndarray, dims: Sequence[str]) -> np.ndarray:
+def _spread(data: xr.Dataset, name: str, codes: np.ndarray, dims: Sequence[str]) -> np.ndarray:
     return on_cells(data.assign_coords(_codes=(data[name].dims, codes)), "_codes", dims)
 
 

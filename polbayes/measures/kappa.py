@@ -15,38 +15,21 @@ Bulletin 76, 378-382.
 """
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError
-from polbayes.measures.resampling import (
-    Bootstrap,
-    generator,
-    percentile_interval,
-    resample_answers,
-)
+from polbayes.measures.measure import INTERVAL
+from polbayes.measures.resampling import Bootstrap, generator, percentile_interval, resample_answers
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-_COLUMNS = (
-    "first",
-    "second",
-    "measure",
-    "estimate",
-    "lower",
-    "upper",
-    "n",
-    "n_excluded",
-    "level",
-    "note",
-)
+_COLUMNS = ("first", "second", "measure", *INTERVAL, "n", "n_excluded", "level", "note")
 
 
 def annotator_agreement(
-    labels: "pd.DataFrame", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
-) -> "pd.DataFrame":
+    labels: pd.DataFrame, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Compute kappa of every two annotators and of all together.
 
     Parameters
@@ -54,23 +37,15 @@ def annotator_agreement(
     labels
         One row an annotated thing, one column an annotator; missing labels are allowed.
     draws, level, seed
-        Bootstrap resamples of the things annotated, coverage in (0, 1), and seed.
+        As for `polbayes.measures.bias.bias`, resampling the things annotated.
 
     Returns
     -------
     pandas.DataFrame
-        Columns ``first``, ``second`` (annotators, or ``all``), ``measure``, ``estimate``,
-        ``lower``, ``upper``, ``n`` things that all of these have labelled, ``n_excluded``
-        things that some have not, ``level``, ``note``. Measures: ``agreement`` (share of
-        equal labels) and ``cohen_kappa`` of two, ``fleiss_kappa`` of all.
-
-    Raises
-    ------
-    UserError
-        If there are fewer than two annotators, or a setting is out of range.
+        ``first``, ``second`` (annotators, or ``all``); ``measure``: ``agreement`` (share of equal
+        labels) and ``cohen_kappa`` of two, ``fleiss_kappa`` of all; ``n`` things that all of these
+        have labelled, ``n_excluded`` that some have not.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     names = [str(c) for c in labels.columns]
     if len(names) < 2:
@@ -126,7 +101,7 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.divide(above, below, out=out, where=np.asarray(below) > 0)
 
 
-def _codes(labels: "pd.DataFrame") -> np.ndarray:
+def _codes(labels: pd.DataFrame) -> np.ndarray:
     """Replace labels with their numbers, -1 where there is none."""
     flat = labels.to_numpy(dtype=object)
     missing = labels.isna().to_numpy()
@@ -155,21 +130,26 @@ def _rows(
         note = "nothing was labelled by all of them" if not len(complete) else ""
         if not note and np.isnan(values[0]):
             note = "only one label occurs: chance would agree as often"
-        rows.append(
-            {
-                "first": names[0],
-                "second": names[1],
-                "measure": measure,
-                "estimate": float(values[0]),
-                "lower": np.nan if note else lower,
-                "upper": np.nan if note else upper,
-                "n": len(complete),
-                "n_excluded": len(codes) - len(complete),
-                "level": bootstrap.level,
-                "note": note,
-            }
-        )
+        found = (float(values[0]), lower, upper)
+        sizes = (len(complete), len(codes) - len(complete))
+        rows.append(agreement_row(names, measure, found, sizes, bootstrap.level, note))
     return rows
+
+
+def agreement_row(
+    names: tuple[str, str],
+    measure: str,
+    found: tuple[float, float, float],
+    sizes: tuple[int, int],
+    level: float,
+    note: str,
+) -> dict[str, Any]:
+    """Make a row of a table of agreement; one with a note has no interval."""
+    estimate, lower, upper = found
+    bounds = (np.nan, np.nan) if note else (lower, upper)
+    return dict(
+        zip(_COLUMNS, (*names, measure, estimate, *bounds, *sizes, level, note), strict=True)
+    )
 
 
 def _value(measure: str, patterns: np.ndarray, drawn: np.ndarray, n_labels: int) -> np.ndarray:

@@ -12,20 +12,14 @@ for coding data. Communication Methods and Measures 1, 77-89.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError
-from polbayes.measures.resampling import (
-    Bootstrap,
-    generator,
-    percentile_interval,
-    resample_answers,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
+from polbayes.measures.kappa import agreement_row
+from polbayes.measures.resampling import Bootstrap, generator, percentile_interval, resample_answers
 
 Metric = Literal["nominal", "ordinal"]
 _AT_ONCE = 1_000
@@ -63,16 +57,14 @@ def _squared_differences(totals: np.ndarray, metric: Metric) -> np.ndarray:
 
 
 def alpha_table(
-    labels: "pd.DataFrame",
+    labels: pd.DataFrame,
     *,
     order: Sequence[str] = (),
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute Krippendorff's alpha of all annotators, with intervals from resampling units."""
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     if len(labels.columns) < 2:
         raise UserError("labels: agreement needs the columns of at least two annotators.")
@@ -107,15 +99,6 @@ def _row(metric: Metric, counts: np.ndarray, bootstrap: Bootstrap) -> dict[str, 
     note = "" if len(usable) else "no unit has two labels"
     if not note and np.isnan(estimate):
         note = "only one label occurs: chance would agree as often"
-    return {
-        "first": "all",
-        "second": "all",
-        "measure": f"krippendorff_alpha_{metric}",
-        "estimate": estimate,
-        "lower": np.nan if note else lower,
-        "upper": np.nan if note else upper,
-        "n": len(usable),
-        "n_excluded": len(counts) - len(usable),
-        "level": bootstrap.level,
-        "note": note,
-    }
+    found, sizes = (estimate, lower, upper), (len(usable), len(counts) - len(usable))
+    measure = f"krippendorff_alpha_{metric}"
+    return agreement_row(("all", "all"), measure, found, sizes, bootstrap.level, note)

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
+from pandas.api.types import is_numeric_dtype
 
 from polbayes.errors import UserError, unknown
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 # Columns that say what a row is of, in any table of `polbayes.measures.measure_all`.
 LABELS = (
@@ -22,11 +20,8 @@ _IMPLIED = {"answers": ("kind",), "variant": ("kind",)}
 PRESENT = "present"
 
 
-def as_dataset(table: "pd.DataFrame", dims: Sequence[str] | None = None) -> "xr.Dataset":
+def as_dataset(table: pd.DataFrame, dims: Sequence[str] | None = None) -> xr.Dataset:
     """Lay a tidy table of measures out over its labels."""
-    import xarray as xr
-    from pandas.api.types import is_numeric_dtype
-
     chosen = _dims(table) if dims is None else list(dims)
     for name in chosen:
         if name not in table:
@@ -56,14 +51,14 @@ def as_dataset(table: "pd.DataFrame", dims: Sequence[str] | None = None) -> "xr.
     return xr.Dataset(variables, coords)
 
 
-def _dims(table: "pd.DataFrame") -> list[str]:
+def _dims(table: pd.DataFrame) -> list[str]:
     there = [name for name in LABELS if name in table]
     implied = {i for name in there for i in _IMPLIED.get(name, ())}
     kept = [name for name in there if name not in implied]
     return kept if not table.duplicated(kept).any() else there
 
 
-def load_measures(folder: str | Path) -> "dict[str, xr.Dataset]":
+def load_measures(folder: str | Path) -> dict[str, xr.Dataset]:
     """Load the measures of a finished run as labelled arrays.
 
     Parameters
@@ -81,8 +76,6 @@ def load_measures(folder: str | Path) -> "dict[str, xr.Dataset]":
     UserError
         If the run has no measures.
     """
-    import pandas as pd
-
     paths = sorted((Path(folder) / "measures").glob("*.csv"))
     if not paths:
         raise UserError(f"{folder}: has no measures; was the stage measure done?")

@@ -1,23 +1,19 @@
 """How many generated wordings mean what they should, by people: Haller et al. (2024), Table 4."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.measures.resampling import Bootstrap, mean_by_item, share
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALL = "all items"
 
 
 def match_proportion(
-    checked: "pd.DataFrame", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
-) -> "pd.DataFrame":
+    checked: pd.DataFrame, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Compute the share of checked wordings that match, of every item and on average."""
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     rows: list[dict[str, Any]] = []
     for (name, kind), group in checked.groupby(["set", "kind"], sort=False):
@@ -40,7 +36,7 @@ def match_proportion(
     return table.reindex(columns=[*columns, "level", "note"])
 
 
-def _share(of_item: "pd.DataFrame", level: float) -> dict[str, Any]:
+def _share(of_item: pd.DataFrame, level: float) -> dict[str, Any]:
     decided = [match for match in of_item["match"] if match is not None]
     about = {"n": len(decided), "n_excluded": len(of_item) - len(decided), "note": ""}
     if not decided:

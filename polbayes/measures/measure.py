@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.coding.levels import STRONG
 from polbayes.config.schema import FeatureConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 INTERVAL = ("estimate", "lower", "upper")
 # Beyond, ids only number the paraphrases of an item, and have nothing in common across items.
@@ -36,7 +35,7 @@ class Job:
         Which text features of the wordings, and how; None for none.
     """
 
-    data: "xr.Dataset"
+    data: xr.Dataset
     draws: int = 10_000
     level: float = 0.95
     seed: int = 1

@@ -8,9 +8,11 @@ the mean over these.
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import NOT_ASKED
 from polbayes.errors import UserError
@@ -19,20 +21,14 @@ from polbayes.measures.resampling import Bootstrap, mean_by_item
 from polbayes.measures.stability import SAME_MEANING, stability
 from polbayes.measures.validity import validity
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 # Tukey's box plot: whiskers reach to the last value within so many interquartile ranges.
 _WHISKER = 1.5
 _QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 _FLAGS = ("always_agree", "always_disagree")
 
 
-def distributions(data: "xr.Dataset", *, level: float = 0.95) -> "pd.DataFrame":
+def distributions(data: xr.Dataset, *, level: float = 0.95) -> pd.DataFrame:
     """Describe the distribution of R+ over the wordings of each item (Figures 2, 4, 5)."""
-    import pandas as pd
-
     Bootstrap(1, level, 0)
     r_plus, asked = r_plus_by_wording(data)
     rows: list[dict[str, Any]] = []
@@ -50,10 +46,8 @@ def distributions(data: "xr.Dataset", *, level: float = 0.95) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=[*columns, "n", "n_excluded", "level", "note"])
 
 
-def divergent_pairs(data: "xr.Dataset") -> "pd.DataFrame":
+def divergent_pairs(data: xr.Dataset) -> pd.DataFrame:
     """Find the two wordings of each item whose R+ lies furthest apart (Table 2)."""
-    import pandas as pd
-
     r_plus, _ = r_plus_by_wording(data)
     statements = data["statement"].transpose("item", "variant").values
     variants = data["variant"].values
@@ -81,15 +75,13 @@ def divergent_pairs(data: "xr.Dataset") -> "pd.DataFrame":
 
 
 def item_instability(
-    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
-) -> "pd.DataFrame":
+    data: xr.Dataset, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Average each item's standard deviation of R+ over models, on a common scale (Figure 3).
 
     Within every model the standard deviations of the items are moved to [0, 1], its most
     stable item to 0 and its least stable to 1.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     table = stability(data, by=("model", "item"), draws=1, level=level, seed=seed)
     sd = table[table["measure"] == "sd"].pivot_table(
@@ -125,17 +117,15 @@ def item_instability(
 
 
 def compare_paraphrase_sets(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     sets: Mapping[str, Sequence[str]],
     *,
     by: Sequence[str] = ("model",),
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compare validity and stability between two sets of paraphrases (Table 7)."""
-    import pandas as pd
-
     places = wordings_of_sets(data, sets, key="measures.paraphrase_sets")
     settings: dict[str, Any] = {"level": level, "seed": seed}
     columns = [*by, "set", "measure", "estimate", "lower", "upper", "n_items", "level", "note"]
@@ -151,38 +141,19 @@ def compare_paraphrase_sets(
 
 
 def wordings_of_sets(
-    data: "xr.Dataset", sets: Mapping[str, Sequence[str]], *, key: str
+    data: xr.Dataset, sets: Mapping[str, Sequence[str]], *, key: str
 ) -> list[list[int]]:
-    """Find the wordings of two sets, which are to be compared.
+    """Find for each of two sets, of ids or patterns of these, its wordings along ``variant``.
 
-    Parameters
-    ----------
-    data
-        A response dataset.
-    sets
-        Two names, each with ids of wordings or patterns of these.
-    key
-        Of the config, named in errors.
-
-    Returns
-    -------
-    list of list of int
-        For each set the positions of its wordings along ``variant``.
-
-    Raises
-    ------
-    UserError
-        If there are not two, or one matches no wording of the dataset.
+    `key` is the config's, named in errors.
     """
     if len(sets) != 2:
         raise UserError(f"{key}: two sets are compared; give two, not {len(sets)}.")
     return [_matching(data, name, patterns, key) for name, patterns in sets.items()]
 
 
-def _both(data: "xr.Dataset", by: Sequence[str], **settings: Any) -> "pd.DataFrame":
+def _both(data: xr.Dataset, by: Sequence[str], **settings: Any) -> pd.DataFrame:
     """Put the mass of usable options under the measures of stability."""
-    import pandas as pd
-
     stable = stability(data, by=by, **settings)
     mass = validity(data, by=by, **settings)
     mass = mass[mass["measure"] == "mass"]
@@ -193,10 +164,8 @@ def _both(data: "xr.Dataset", by: Sequence[str], **settings: Any) -> "pd.DataFra
 
 
 def _difference(
-    per_item: "list[pd.DataFrame]", by: Sequence[str], bootstrap: Bootstrap
-) -> "pd.DataFrame":
-    import pandas as pd
-
+    per_item: list[pd.DataFrame], by: Sequence[str], bootstrap: Bootstrap
+) -> pd.DataFrame:
     keys = [*by, "measure", "item"]
     first, second = (t[~t["measure"].isin(_FLAGS)].set_index(keys)["estimate"] for t in per_item)
     apart = (first - second).dropna().rename("estimate")
@@ -211,7 +180,7 @@ def _difference(
     return pd.DataFrame(table.assign(n_items=n_items, level=bootstrap.level, note=note))
 
 
-def _matching(data: "xr.Dataset", name: str, patterns: Sequence[str], key: str) -> list[int]:
+def _matching(data: xr.Dataset, name: str, patterns: Sequence[str], key: str) -> list[int]:
     ids = [str(v) for v in data["variant"].values]
     found = [k for k, v in enumerate(ids) if any(fnmatchcase(v, p) for p in patterns)]
     if not found:
@@ -222,7 +191,7 @@ def _matching(data: "xr.Dataset", name: str, patterns: Sequence[str], key: str) 
     return found
 
 
-def r_plus_by_wording(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:
+def r_plus_by_wording(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Return mean R+ over ``model, item, variant`` (NaN where none), and which were asked."""
     if "r_plus" not in data:
         raise UserError("the dataset has no 'r_plus'; it takes answers with probabilities.")
@@ -279,7 +248,7 @@ def _ranks(n: int, q: float, level: float) -> tuple[int, int]:
     return n - 1 - int(binom.isf(tail, n, 1 - q)), int(binom.isf(tail, n, q))
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     if not job.probabilities:
         return {}
     tables = {

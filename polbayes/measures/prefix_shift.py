@@ -14,9 +14,11 @@ With b_p the bias (Eq. 3) under prefix p and b_0 that under the baseline, which 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import MISSING
 from polbayes.errors import UserError
@@ -24,40 +26,24 @@ from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, percentile_interval
 from polbayes.measures.sided import SidedCounts, bias_of, count_answers, resample
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 BASELINE = "baseline"
 _NUMBERED = "likert"
 _COLUMNS = (
-    "prefix",
-    "measure",
-    "estimate",
-    "lower",
-    "upper",
-    "lower_item",
-    "upper_item",
-    "n",
-    "n_excluded",
-    "n_prefixes",
-    "level",
-    "note",
+    *("prefix", "measure", *INTERVAL, "lower_item", "upper_item", "n", "n_excluded"),
+    *("n_prefixes", "level", "note"),
 )
 
 
 def prefix_shift(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     by: Sequence[str] = ("model", "dimension"),
     baseline: str = BASELINE,
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute how each prefix moves the bias, from the baseline and from the other prefixes."""
-    import pandas as pd
-
     if "prefix" in by:
         raise UserError("by: 'prefix' is what is compared; leave it out.")
     if data.sizes["prefix"] < 2:
@@ -98,7 +84,7 @@ def shifts(bias: np.ndarray, baseline: int | None) -> dict[str, np.ndarray]:
     return out
 
 
-def _integers_only(data: "xr.Dataset") -> "xr.Dataset | None":
+def _integers_only(data: xr.Dataset) -> xr.Dataset | None:
     """Leave out answers to a numbered scale that are no single integer; None if nothing is."""
     if "coder" not in data or "prefix_answer" not in data.coords:
         return None
@@ -207,7 +193,7 @@ def _bounds(
     }
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     if not job.several("prefix"):
         return {}
     return {"prefix_shift": prefix_shift(job.data, **job.bootstrap)}

@@ -8,9 +8,11 @@ one that takes the items as a sample of items.
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.errors import UserError
 from polbayes.measures.grouping import check_by
@@ -18,39 +20,16 @@ from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, percentile_interval
 from polbayes.measures.sided import bias_of, count_answers, resample_items
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 _COLUMNS = (
-    "dimension",
-    "first",
-    "second",
-    "measure",
-    "estimate",
-    "p",
-    "lower",
-    "upper",
-    "lower_item",
-    "upper_item",
-    "n_models",
-    "n_undefined_item",
-    "level",
-    "note",
+    *("dimension", "first", "second", "measure", "estimate", "p", "lower", "upper"),
+    *("lower_item", "upper_item", "n_models", "n_undefined_item", "level", "note"),
 )
 
 
 def rank_agreement(
-    data: "xr.Dataset",
-    *,
-    over: str,
-    draws: int = 10_000,
-    level: float = 0.95,
-    seed: int = 1,
-) -> "pd.DataFrame":
+    data: xr.Dataset, *, over: str, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Compare the order of models by bias between the levels of a coordinate."""
-    import pandas as pd
-
     if over in ("model", "dimension"):
         raise UserError(f"over: '{over}' is not a way of asking; name prefix, instrument, ...")
     check_by(data, [over])
@@ -163,7 +142,7 @@ def _note(tau: float, lower: float, n_models: int) -> str:
 MANY_PAIRED = 12
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     if job.data.sizes["model"] < 2:
         return {}
     over = [name for name in ("prefix", "instrument") if job.several(name)]

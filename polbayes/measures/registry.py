@@ -1,13 +1,10 @@
 """The classical measures by name; other packages add theirs by the entry points of the group."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.config.registry import Registry
 from polbayes.errors import UserError
 from polbayes.measures.measure import Job, Measure
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _HERE = "polbayes.measures"
 _OWN = (
@@ -20,7 +17,7 @@ MEASURES: Registry[Measure] = Registry(
 )
 
 
-def compute_all(job: Job) -> "dict[str, pd.DataFrame]":
+def compute_all(job: Job) -> dict[str, pd.DataFrame]:
     """Compute every measure that a dataset allows."""
     tables: dict[str, pd.DataFrame] = {}
     for name, measure in MEASURES.items():

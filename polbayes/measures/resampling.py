@@ -18,22 +18,7 @@ from polbayes.errors import UserError
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """How intervals are made.
-
-    Parameters
-    ----------
-    draws
-        Number of resamples, at least 1.
-    level
-        Coverage, in (0, 1).
-    seed
-        Not negative.
-
-    Raises
-    ------
-    UserError
-        If a setting is out of range.
-    """
+    """How intervals are made: resamples, coverage in (0, 1), and seed."""
 
     draws: int
     level: float
@@ -63,21 +48,9 @@ def generator(seed: int, *labels: object) -> np.random.Generator:
 
 
 def resample_answers(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Resample the answers of one group with replacement.
+    """Resample the answers of one group, counted by kind in any shape, with replacement.
 
-    Parameters
-    ----------
-    counts
-        Answers of each kind, any shape, whole numbers.
-    draws
-        Number of resamples.
-    rng
-        Source of randomness.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64 over ``draw`` and the dimensions of `counts`: counts of each resample.
+    Returned are the counts over ``draw`` and the dimensions of `counts`.
     """
     n = int(counts.sum())
     if n == 0:
@@ -87,25 +60,10 @@ def resample_answers(counts: np.ndarray, draws: int, rng: np.random.Generator) -
 
 
 def item_weights(items: Sequence[str], draws: int, seed: int) -> np.ndarray:
-    """Resample items with replacement.
+    """Return over ``draw, item`` how often each of the items, sorted by id, is drawn.
 
     Groups that were asked the same items get the same resamples, so that differences
     between their draws are those of a paired bootstrap.
-
-    Parameters
-    ----------
-    items
-        Ids, at least one; their order does not matter as long as it is that of the
-        columns which the weights multiply and the ids are sorted.
-    draws
-        Number of resamples.
-    seed
-        Seed; the resamples depend on it and on `items`.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64 over ``draw, item``: how often each item occurs; rows sum to their number.
     """
     size = len(items)
     picked = generator(seed, "items", *items).integers(size, size=(draws, size))
@@ -122,21 +80,10 @@ def by_item_set(present: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def percentile_interval(draws: np.ndarray, level: float) -> tuple[float, float, int]:
-    """Take the percentile interval of bootstrap draws.
+    """Return the bounds, NaN where no draw is defined, and the number of undefined (NaN) draws.
 
-    Parameters
-    ----------
-    draws
-        One value a draw; NaN where the resample left the quantity undefined. Such draws
-        are set aside and counted: drawing again until all are defined would do the same
-        to the interval, and hide how many there were.
-    level
-        Coverage, in (0, 1).
-
-    Returns
-    -------
-    lower, upper, undefined
-        Bounds (NaN where no draw is defined) and the number of undefined draws.
+    Drawing again until all are defined would do the same to the interval, and hide how many there
+    were.
     """
     defined = draws[~np.isnan(draws)]
     undefined = draws.size - defined.size
@@ -147,19 +94,7 @@ def percentile_interval(draws: np.ndarray, level: float) -> tuple[float, float, 
 
 
 def wilson(count: float, n: float, level: float) -> tuple[float, float]:
-    """Compute Wilson's score interval of a share.
-
-    Parameters
-    ----------
-    count, n
-        Successes and trials; trials are taken as independent.
-    level
-        Coverage, in (0, 1).
-
-    Returns
-    -------
-    lower, upper
-        In [0, 1]; NaN where `n` is 0.
+    """Compute Wilson's score interval of a share of independent trials; NaN without any.
 
     References
     ----------
@@ -190,8 +125,6 @@ def mean_by_item(
         Over ``group, item``: sum of the quantity, and how many cells it is the sum of.
     items
         Ids of the items, sorted.
-    bootstrap
-        How intervals are made.
 
     Returns
     -------
@@ -215,20 +148,7 @@ def mean_by_item(
 
 
 def share(count: int, n: int, level: float) -> dict[str, float]:
-    """Return a share with its interval as the columns of a table.
-
-    Parameters
-    ----------
-    count, n
-        Successes and trials.
-    level
-        Coverage of Wilson's interval, in (0, 1).
-
-    Returns
-    -------
-    dict
-        ``estimate`` (NaN without trials), ``lower``, ``upper``, ``count``, ``n``, ``level``.
-    """
+    """Return a share with Wilson's interval as the columns of a table; NaN without trials."""
     lower, upper = wilson(count, n, level)
     estimate = count / n if n else np.nan
     ends = {"lower": lower, "upper": upper}

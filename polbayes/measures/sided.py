@@ -6,20 +6,17 @@ answers to each side's statements. They differ in what a statement's side is.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import STANCE
 from polbayes.errors import UserError
 from polbayes.instrument.questionnaires import POLARITY
-from polbayes.measures.grouping import (
-    Groups,
-    asked_cells,
-    group_cells,
-    on_cells,
-    sum_by_item,
-)
+from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
+from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import (
     Bootstrap,
     by_item_set,
@@ -29,31 +26,18 @@ from polbayes.measures.resampling import (
     resample_answers,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 SIDES = ("left", "right")
 DISAGREE, NEUTRAL, AGREE = range(3)
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A quantity computed from counts of answers by side.
-
-    Parameters
-    ----------
-    name
-        What it is called in tables.
-    sides
-        The positions in `SIDES` that it needs; undefined where one has no valid answer.
-    value
-        Maps shares over ``..., side, stance`` (disagree, neutral, agree, which sum to 1
-        on each side) to the quantity over ``...``.
-    """
+    """A quantity computed from counts of answers by side."""
 
     name: str
+    # The positions in SIDES that it needs; undefined where one has no valid answer.
     sides: tuple[int, ...]
+    # Maps shares over ..., side, stance (which sum to 1 on each side) to the quantity.
     value: Callable[[np.ndarray], np.ndarray]
 
 
@@ -66,8 +50,7 @@ def side_bias(shares: np.ndarray, side: int) -> np.ndarray:
 def bias_of(counts: np.ndarray) -> np.ndarray:
     """Compute the total bias (Eq. 3) from counts over ``..., side, stance``.
 
-    The same as `BIAS` of the counts' `shares`, with less to compute; NaN where a side has no
-    answers.
+    The same as `BIAS` of the counts' `shares`, with less to compute.
     """
     total = counts.sum(axis=-1)
     difference = counts[..., AGREE] - counts[..., DISAGREE]
@@ -83,27 +66,18 @@ BIAS = Statistic("bias", (0, 1), lambda s: (side_bias(s, 1) - side_bias(s, 0)) /
 
 @dataclass(frozen=True)
 class SidedCounts:
-    """Counts of answers by group, item, side and stance.
-
-    Parameters
-    ----------
-    groups
-        What the rows are.
-    valid
-        Over ``group, item, side, stance``: disagreeing, neutral, agreeing answers.
-    excluded
-        Over ``group, item, side``: unrelated, refused and missing answers.
-    what
-        What has a side, in words for notes: ``"item"`` or ``"wording"``.
-    """
+    """Counts of answers by group, item, side and stance."""
 
     groups: Groups
+    # Over group, item, side, stance.
     valid: np.ndarray
+    # Over group, item, side: unrelated, refused and missing answers.
     excluded: np.ndarray
+    # What has a side.
     what: Literal["item", "wording"]
 
 
-def polarity(data: "xr.Dataset") -> "xr.DataArray":
+def polarity(data: xr.Dataset) -> xr.DataArray:
     """Return what agreeing with a wording means for its item."""
     if "direction" in data.coords:
         return (data["keying"] * data["direction"]).transpose("item", "variant")
@@ -118,20 +92,14 @@ def polarity(data: "xr.Dataset") -> "xr.DataArray":
 
 
 def count_answers(
-    data: "xr.Dataset", by: Sequence[str], *, side_of: Literal["item", "wording"]
+    data: xr.Dataset, by: Sequence[str], *, side_of: Literal["item", "wording"]
 ) -> SidedCounts:
     """Count the answers to scored statements by side and stance.
 
-    Parameters
-    ----------
-    data
-        A coded response dataset.
-    by
-        Coordinates that tell the groups apart.
-    side_of
-        ``"item"``: the side is the item's direction, and agreeing with a wording of
-        reversed meaning counts as disagreeing with the item. ``"wording"``: the side is
-        the keying of the wording shown, and answers count as they were given.
+    With ``side_of="item"`` the side is the item's direction, and agreeing with a wording of
+    reversed
+    meaning counts as disagreeing with the item. With ``"wording"`` it is the keying of the wording
+    shown, and answers count as they were given.
     """
     keying = on_cells(data, "keying")
     sign = np.broadcast_to(polarity(data).values[None, :, :, None, None], keying.shape)
@@ -169,21 +137,10 @@ def resample(
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Resample the answers and the items of every group.
 
-    Parameters
-    ----------
-    counts
-        Of the answers.
-    bootstrap
-        How intervals are made.
-    salt
-        Tells apart the single answers of groups that have the same labels in two datasets.
-
-    Yields
-    ------
-    group, by_answer, by_item
-        Position of the group, and over ``draw, side, stance`` the counts of resampled
-        answers and of resampled items. Groups that were asked the same items get the same
-        resamples of items.
+    Yields the position of the group, and over ``draw, side, stance`` the counts of resampled
+    answers
+    and of resampled items; groups that were asked the same items get the same resamples of items.
+    A salt tells apart the answers of groups that have the same labels in two datasets.
     """
     for g, by_item in resample_items(counts, bootstrap):
         labels = (*counts.groups.by, *counts.groups.labels[g], *([salt] if salt else []))
@@ -204,16 +161,8 @@ def resample_items(counts: SidedCounts, bootstrap: Bootstrap) -> Iterator[tuple[
 
 def summarise(
     counts: SidedCounts, measures: Sequence[Statistic], bootstrap: Bootstrap
-) -> "pd.DataFrame":
-    """Compute measures of every group with both bootstrap intervals.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of `polbayes.measures.bias.bias`, one row per group and measure.
-    """
-    import pandas as pd
-
+) -> pd.DataFrame:
+    """Compute measures of every group, with the columns of `polbayes.measures.bias.bias`."""
     per_group: dict[int, list[dict[str, Any]]] = {}
     for g, by_answer, by_item in resample(counts, bootstrap):
         resampled = (shares(by_answer), shares(by_item))
@@ -228,19 +177,8 @@ def summarise(
 
 
 _COLUMNS = (
-    "measure",
-    "estimate",
-    "lower",
-    "upper",
-    "lower_item",
-    "upper_item",
-    "n",
-    "n_excluded",
-    "n_items",
-    "n_undefined",
-    "n_undefined_item",
-    "level",
-    "note",
+    *("measure", *INTERVAL, "lower_item", "upper_item", "n", "n_excluded", "n_items"),
+    *("n_undefined", "n_undefined_item", "level", "note"),
 )
 
 

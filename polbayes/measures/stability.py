@@ -6,45 +6,34 @@ of reversed meaning (negations, opposites) are no paraphrases and do not enter.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
-from polbayes.measures.measure import Job, Measure
+from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 SAME_MEANING = ("original", "paraphrase")
 FLIP_PERCENT = (5, 10, 25)
 _COLUMNS = (
-    "measure",
-    "estimate",
-    "sd_items",
-    "lower",
-    "upper",
-    "n_items",
-    "wordings_min",
-    "wordings_max",
-    "n_excluded",
-    "level",
-    "note",
+    *("measure", "estimate", "sd_items", "lower", "upper", "n_items", "wordings_min"),
+    *("wordings_max", "n_excluded", "level", "note"),
 )
 
 
 def stability(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     by: Sequence[str] = ("model",),
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute how much answers vary over the wordings of one meaning.
 
     Each quantity is computed for every item within one prefix and run over its wordings
@@ -59,17 +48,14 @@ def stability(
         Coordinates that tell the groups apart, none of them along ``variant``;
         ``("model", "item")`` gives the table by item.
     draws, level, seed
-        Bootstrap resamples of items, coverage in (0, 1), and seed.
+        As for `polbayes.measures.bias.bias`; items are resampled.
 
     Returns
     -------
     pandas.DataFrame
-        One row per group and measure: the columns of `by`, ``measure``, ``estimate``;
-        ``sd_items``, the standard deviation over items; ``lower``, ``upper``, the
-        percentile interval from resampling items; ``n_items``; ``wordings_min`` and
-        ``wordings_max``, the smallest and largest number of wordings with `r_plus`
-        that an item has; ``n_excluded``, wordings asked that have no `r_plus`; ``level``;
-        ``note``. Measures:
+        One row per group and measure; ``sd_items`` is the standard deviation over items,
+        ``wordings_min`` and ``wordings_max`` are the smallest and largest number of wordings with
+        `r_plus` that an item has, ``n_excluded`` wordings have none. Measures:
 
         - ``range``: largest minus smallest R+; ``sd``: standard deviation (n - 1);
         - ``inconsistent``: share of wordings that disagree with the majority, where a
@@ -80,15 +66,7 @@ def stability(
           of every item is above (below) 0.5, else 0.
 
         All but the last three need items with at least two wordings.
-
-    Raises
-    ------
-    UserError
-        If the dataset has no `r_plus`, `by` names what is not there or lies along
-        ``variant``, or a setting is out of range.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     if "r_plus" not in data:
         raise UserError("the dataset has no 'r_plus'; stability needs option probabilities.")
@@ -166,7 +144,6 @@ def _wording_counts(groups: Groups, wordings: np.ndarray) -> list[tuple[int, int
 def _row(name: str, table: tuple[np.ndarray, np.ndarray], group: int) -> dict[str, Any]:
     by_item, means = table
     values = by_item[group][~np.isnan(by_item[group])]
-    estimate, lower, upper = means[group].tolist()
     note = ""
     if not values.size:
         needed = "one wording" if name == "mean" else "two wordings"
@@ -175,10 +152,8 @@ def _row(name: str, table: tuple[np.ndarray, np.ndarray], group: int) -> dict[st
         note = "only one item: no interval by item"
     return {
         "measure": name,
-        "estimate": estimate,
+        **dict(zip(INTERVAL, means[group].tolist(), strict=True)),
         "sd_items": float(values.std(ddof=1)) if values.size > 1 else np.nan,
-        "lower": lower,
-        "upper": upper,
         "n_items": values.size,
         "note": note,
     }
@@ -192,9 +167,6 @@ def _flags(table: tuple[np.ndarray, np.ndarray], group: int) -> list[dict[str, A
             {
                 "measure": name,
                 "estimate": float(holds.all()) if values.size else np.nan,
-                "sd_items": np.nan,
-                "lower": np.nan,
-                "upper": np.nan,
                 "n_items": values.size,
                 "note": "a description of these items" if values.size else "no r_plus",
             }
@@ -202,7 +174,7 @@ def _flags(table: tuple[np.ndarray, np.ndarray], group: int) -> list[dict[str, A
     return rows
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     if not job.probabilities:
         return {}
     return {

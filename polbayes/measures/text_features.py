@@ -6,19 +6,17 @@ Sections 4 and 4.3, and Figure 6. The features themselves are `polbayes.features
 from collections.abc import Sequence
 from itertools import combinations
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.config.schema import FeatureConfig
 from polbayes.data.dataset import NOT_ASKED
 from polbayes.features import FEATURES, text_features, to_measure
 from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, item_weights, percentile_interval
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 _COLUMNS = (
     *("first", "second", "measure", "estimate", "p", "lower", "upper"),
@@ -29,13 +27,9 @@ _ROUNDING = 1e-12
 
 
 def wording_features(
-    data: "xr.Dataset",
-    names: Sequence[str] | None = None,
-    config: FeatureConfig | None = None,
-) -> "pd.DataFrame":
+    data: xr.Dataset, names: Sequence[str] | None = None, config: FeatureConfig | None = None
+) -> pd.DataFrame:
     """Compute text features of the wordings of a dataset."""
-    import pandas as pd
-
     dims = ("item", "variant")
     rest = [d for d in data["status"].dims if d not in dims]
     asked = (data["status"] != NOT_ASKED).any(rest).transpose(*dims).to_numpy()
@@ -53,21 +47,14 @@ def wording_features(
 
 
 def feature_correlations(
-    table: "pd.DataFrame", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
-) -> "pd.DataFrame":
+    table: pd.DataFrame, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Correlate the text features of wordings (Figure 6).
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a pair of features: ``first``, ``second``, ``measure`` (``pearson``),
-        ``estimate`` (in [-1, 1]), ``p`` (two-sided), ``lower``, ``upper`` (Fisher's z), both
-        taking wordings as independent, as the study does; ``lower_item``, ``upper_item``,
-        percentiles of resampling items with all their wordings, which are alike; ``n``
-        wordings with both features, ``n_excluded`` without, ``n_items``, ``level``, ``note``.
+    ``lower``, ``upper`` are Fisher's interval and ``p`` is two-sided, both taking wordings as
+    independent, as the study does; ``lower_item``, ``upper_item`` resample items with all their
+    wordings, which are alike.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     names = [name for name in FEATURES if name in table.columns]
     distinct = table.drop_duplicates(["item", "statement"])
@@ -81,7 +68,7 @@ def feature_correlations(
 
 
 def _correlation(
-    both: "pd.DataFrame", first: str, second: str, bootstrap: Bootstrap
+    both: pd.DataFrame, first: str, second: str, bootstrap: Bootstrap
 ) -> dict[str, Any]:
     items, code = np.unique(both["item"].to_numpy(dtype=str), return_inverse=True)
     x, y = (_standardised(both[name].to_numpy(dtype=float)) for name in (first, second))
@@ -130,7 +117,7 @@ def _standardised(values: np.ndarray) -> np.ndarray | None:
     return None if spread <= _ROUNDING * max(1.0, float(np.abs(values).max())) else apart / spread
 
 
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     if job.features is None:
         return {}
     names = to_measure(job.features, probabilities=job.probabilities)

@@ -1,18 +1,16 @@
 """Validity: what became of every question asked, and how much of it can be used."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, STANCE, STATUS, UNREADABLE
 from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
 from polbayes.measures.measure import Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item, share
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 # Every asked cell is in exactly one of these.
 _OUTCOMES = (
@@ -32,13 +30,13 @@ _COLUMNS = ("measure", "estimate", "lower", "upper", "count", "n", "base", "leve
 
 
 def validity(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     by: Sequence[str] = ("model",),
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Count what became of the questions, by status and stance.
 
     Parameters
@@ -48,14 +46,12 @@ def validity(
     by
         Coordinates that tell the groups apart.
     draws, level, seed
-        Coverage of the intervals in (0, 1), and for ``mass`` the bootstrap's resamples
-        and seed.
+        As for `polbayes.measures.bias.bias`; draws and seed are for ``mass``.
 
     Returns
     -------
     pandas.DataFrame
-        One row per group and measure: the columns of `by`, ``measure``, ``estimate``,
-        ``lower``, ``upper``, ``count``, ``n``, ``base``, ``level``, ``note``. Measures:
+        One row per group and measure, a share of ``base``:
 
         - of the ``asked``: ``answered``, ``error`` (the respondent failed), ``pending``;
         - of the ``answered``: ``agree``, ``neutral``, ``disagree`` and their sum
@@ -68,15 +64,7 @@ def validity(
 
         Intervals are Wilson's, which takes answers as independent; of ``mass`` the
         percentile bootstrap over items.
-
-    Raises
-    ------
-    UserError
-        If `by` names what is not there, a setting is out of range, or the dataset is not
-        coded.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     asked = asked_cells(data)
     groups = group_cells(data, by, asked)
@@ -94,7 +82,7 @@ def validity(
     return pd.DataFrame(rows, columns=[*groups.by, *_COLUMNS])
 
 
-def _outcomes(data: "xr.Dataset") -> np.ndarray:
+def _outcomes(data: xr.Dataset) -> np.ndarray:
     """Give every cell its position in `_OUTCOMES`; a coded stance outranks the status."""
     status, stance = on_cells(data, "status"), on_cells(data, "stance")
     conditions = {
@@ -122,7 +110,7 @@ def _shares(counts: dict[str, int], level: float) -> list[dict[str, Any]]:
 
 
 def _mass(
-    data: "xr.Dataset", by: Sequence[str], bootstrap: Bootstrap
+    data: xr.Dataset, by: Sequence[str], bootstrap: Bootstrap
 ) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
     """Average the probability mass of usable options; nothing without probabilities."""
     if "p_agree" not in data or "p_disagree" not in data:
@@ -138,7 +126,8 @@ def _mass(
     rows = {}
     for g, label in enumerate(groups.labels):
         estimate, lower, upper = means[g].tolist()
-        note = "no option probabilities" if np.isnan(estimate) else _one_item(lower)
+        note = "only one item: no interval by item" if np.isnan(lower) else ""
+        note = "no option probabilities" if np.isnan(estimate) else note
         rows[label] = [
             {
                 "measure": "mass",
@@ -154,11 +143,7 @@ def _mass(
     return rows
 
 
-def _one_item(lower: float) -> str:
-    return "only one item: no interval by item" if np.isnan(lower) else ""
-
-
-def _tables(job: Job) -> "dict[str, pd.DataFrame]":
+def _tables(job: Job) -> dict[str, pd.DataFrame]:
     by: dict[str, tuple[str, ...]] = {
         "validity": ("model",),
         "validity_by_prefix": ("model", "prefix"),

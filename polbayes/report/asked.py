@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS, UNREADABLE
 from polbayes.instrument.prompts import render
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 MASK = "[MASK]"
 _SIDE = {-1: "left-leaning", 1: "right-leaning", 0: "not scored"}
@@ -27,10 +25,8 @@ class Prompt:
     chat: bool
 
 
-def statements(data: "xr.Dataset") -> "pd.DataFrame":
+def statements(data: xr.Dataset) -> pd.DataFrame:
     """List every wording asked."""
-    import pandas as pd
-
     columns = ["item", "dimension", "variant", "kind", "agreeing_is", "statement", "source"]
     if "statement" not in data.coords:
         return pd.DataFrame(columns=columns)
@@ -42,7 +38,7 @@ def statements(data: "xr.Dataset") -> "pd.DataFrame":
     return table[columns]
 
 
-def _grid(data: "xr.Dataset", name: str) -> np.ndarray:
+def _grid(data: xr.Dataset, name: str) -> np.ndarray:
     """Return a coordinate of the wordings over item and variant, empty where there is none."""
     shape = (data.sizes["item"], data.sizes["variant"])
     if name not in data.coords:
@@ -51,7 +47,7 @@ def _grid(data: "xr.Dataset", name: str) -> np.ndarray:
     return values.transpose("item", "variant").values
 
 
-def first_wordings(data: "xr.Dataset") -> dict[str, str]:
+def first_wordings(data: xr.Dataset) -> dict[str, str]:
     """Return for each item the statement to show for it: the original, else the first."""
     table = statements(data)
     original = table["kind"].eq("original")
@@ -60,7 +56,7 @@ def first_wordings(data: "xr.Dataset") -> dict[str, str]:
     return {str(item): str(text) for item, text in first.items()}
 
 
-def prompts(data: "xr.Dataset") -> list[Prompt]:
+def prompts(data: xr.Dataset) -> list[Prompt]:
     """Render the prompt of one statement for every model and prefix."""
     wordings = list(first_wordings(data).values())
     if not wordings or "template" not in data.coords or "prefix_text" not in data.coords:
@@ -84,10 +80,8 @@ def prompts(data: "xr.Dataset") -> list[Prompt]:
     return [Prompt(prefix, tuple(ms), text, chat) for (prefix, text, chat), ms in found.items()]
 
 
-def example_answers(data: "xr.Dataset") -> "pd.DataFrame":
+def example_answers(data: xr.Dataset) -> pd.DataFrame:
     """Pick one raw answer per model and outcome, from the middle of those there are."""
-    import pandas as pd
-
     columns = ["model", "outcome", "item", "variant", "prefix", "run", "completion"]
     if "completion" not in data:
         return pd.DataFrame(columns=columns)
@@ -100,7 +94,7 @@ def example_answers(data: "xr.Dataset") -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=columns)
 
 
-def _outcomes(data: "xr.Dataset") -> np.ndarray:
+def _outcomes(data: xr.Dataset) -> np.ndarray:
     """Name what became of each cell: its stance where it is coded, else its status."""
     shape = tuple(data.sizes[d] for d in CELL_DIMS)
     named = np.full(shape, "", dtype=object)
@@ -122,10 +116,8 @@ def _examples(texts: np.ndarray, outcome: np.ndarray) -> Iterator[tuple[str, tup
                 yield name, (model, *cells[len(cells) // 2].tolist())
 
 
-def example_masses(data: "xr.Dataset") -> "pd.DataFrame":
+def example_masses(data: xr.Dataset) -> pd.DataFrame:
     """Pick for every model the first cell with probabilities of agreeing and disagreeing."""
-    import pandas as pd
-
     columns = ["model", "item", "variant", "prefix", "p_agree", "p_disagree"]
     if not {"p_agree", "p_disagree"} <= set(data.data_vars):
         return pd.DataFrame(columns=columns)
@@ -145,7 +137,7 @@ def example_masses(data: "xr.Dataset") -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=columns)
 
 
-def size(data: "xr.Dataset") -> dict[str, int]:
+def size(data: xr.Dataset) -> dict[str, int]:
     """Count what the run consists of."""
     asked = data["status"].values != NOT_ASKED if "status" in data else np.zeros(0)
     return {
@@ -158,11 +150,11 @@ def size(data: "xr.Dataset") -> dict[str, int]:
     }
 
 
-def _cell(data: "xr.Dataset", cell: tuple[int, ...]) -> dict[str, str]:
+def _cell(data: xr.Dataset, cell: tuple[int, ...]) -> dict[str, str]:
     return {d: str(data[d].values[k]) for d, k in zip(CELL_DIMS, cell, strict=False)}
 
 
-def _at(data: "xr.Dataset", name: str, **where: int) -> Any:
+def _at(data: xr.Dataset, name: str, **where: int) -> Any:
     """Return one value of a coordinate, an empty text where the dataset has none."""
     if name not in data.coords:
         return ""

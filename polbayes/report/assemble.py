@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.provenance import versions
 from polbayes.errors import UserError
-from polbayes.report.coder_errors import coder_warnings
+from polbayes.report.keying_errors import coder_warnings
 from polbayes.report.results import Results
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # Where specs are compared on a run's answers, within its folder.
 SPECS_TABLE = Path("comparisons") / "specs.csv"
@@ -38,12 +38,10 @@ def assemble(
     command: str,
     citations: Sequence[str],
 ) -> Results:
-    """Gather the results of a run.
+    """Gather the results of a run from ``responses.nc``, ``measures/`` and ``estimates/``.
 
     Parameters
     ----------
-    folder
-        The run's folder, with ``responses.nc``, ``measures/`` and ``estimates/``.
     config, text
         The config, and the same as YAML.
     stages
@@ -74,7 +72,7 @@ def assemble(
         tables=read_tables(folder / "measures")
         | read_tables(folder / "estimates")
         | _specs(folder, stages["code"].get("key", ""))
-        | _beside(folder, config),
+        | {name: _read(path) for name, path in study_inputs(folder, config).items()},
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
         exclusions=[*fit["notes"], *notes],
@@ -101,7 +99,7 @@ def used_by(stages: Mapping[str, Any]) -> dict[str, str]:
     return {f"used by {name}": text for one in used for name, text in one.items()}
 
 
-def _coders(responses: "xr.Dataset") -> dict[str, str]:
+def _coders(responses: xr.Dataset) -> dict[str, str]:
     """Return what coders say of themselves."""
     said = str(responses["coder"].attrs.get("about", "")) if "coder" in responses else ""
     pairs = [line.split(": ", 1) for line in said.splitlines()]
@@ -129,13 +127,7 @@ def study_inputs(folder: Path, config: RunConfig) -> dict[str, Path]:
     }
 
 
-def _beside(folder: Path, config: RunConfig) -> dict[str, Any]:
-    return {name: _read(path) for name, path in study_inputs(folder, config).items()}
-
-
 def _read(path: Path, types: Mapping[str, type] | None = None) -> Any:
-    import pandas as pd
-
     # "null" and "NA" may be names of models; only empty fields are missing.
     return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=types)
 

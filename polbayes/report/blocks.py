@@ -4,13 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from polbayes.report.numbers import ABSENT, chance, count, interval, number
+import pandas as pd
+
+from polbayes.report.numbers import ABSENT, chance, count, interval, number, share
+from polbayes.report.results import POSTERIOR
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 MOST_ROWS = 200
+# Headers of columns that are not called like these.
+_HEADERS = {
+    "model_a": "Model A",
+    "model_b": "Model B",
+    "variant": "Wording",
+    "varying": "What varies",
+}
 WIDEST = 11.5
 
 
@@ -54,9 +63,9 @@ class Picture:
     figure
         The drawing.
     csv
-        Names of the tables whose numbers it shows.
+        Names of the tables whose numbers it shows; by default the one of its own name.
     posterior
-        Whether it stands or falls with the sampler's diagnostics.
+        Whether it stands or falls with the sampler's diagnostics; by default as its tables do.
     """
 
     kind: ClassVar[str] = "picture"
@@ -64,8 +73,14 @@ class Picture:
     caption: str
     alt: str
     figure: "Figure"
-    csv: tuple[str, ...]
-    posterior: bool = True
+    csv: tuple[str, ...] = ()
+    posterior: bool | None = None
+
+    def __post_init__(self) -> None:
+        csv = self.csv or (self.name,)
+        sampled = any(name in POSTERIOR for name in csv)
+        object.__setattr__(self, "csv", csv)
+        object.__setattr__(self, "posterior", sampled if self.posterior is None else self.posterior)
 
     @property
     def wide(self) -> bool:
@@ -75,31 +90,21 @@ class Picture:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table on the page; the whole of it is in ``tables/<csv>.csv``.
-
-    Parameters
-    ----------
-    headers, numeric
-        Per column its header and whether it holds numbers.
-    rows
-        Cells as text; the first of a row is its header.
-    total
-        Rows of the whole table, of which `rows` may be the first ones.
-    searchable
-        Whether it gets a search field.
-    long
-        Whether its cells hold texts to be read, which take room.
-    """
+    """A table on the page; the whole of it is in ``tables/<csv>.csv``."""
 
     kind: ClassVar[str] = "grid"
     caption: str
     headers: tuple[str, ...]
     numeric: tuple[bool, ...]
+    # The first cell of a row is its header.
     rows: tuple[tuple[str, ...], ...]
     csv: str
+    # Rows of the whole table, of which these may be the first ones.
     total: int
     posterior: bool = False
+    # Whether it gets a search field.
     searchable: bool = False
+    # Whether its cells hold texts to be read, which take room.
     long: bool = False
 
 
@@ -123,7 +128,7 @@ class Section:
     title: str
     reading: tuple[str, ...]
     blocks: tuple[Block, ...]
-    tables: Mapping[str, "pd.DataFrame"] = field(default_factory=dict)
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -135,9 +140,20 @@ class Column:
     numeric: bool = True
 
 
-def text_column(name: str, header: str) -> Column:
-    """Show a column of text; a missing value as ``–``."""
-    return Column(header, lambda row: _text(row[name]), numeric=False)
+def text_column(name: str, header: str = "") -> Column:
+    """Show a column of text, under its usual header or another; a missing value as ``–``."""
+    usual = _HEADERS.get(name, name.replace("_", " ").capitalize())
+    return Column(header or usual, lambda row: _text(row[name]), numeric=False)
+
+
+def text_columns(*names: str) -> list[Column]:
+    """Show columns of text under their usual headers."""
+    return [text_column(name) for name in names]
+
+
+def named_column(name: str, header: str, words: Mapping[str, str]) -> Column:
+    """Show a column of ids by what they are called, those without a name as they are."""
+    return Column(header, lambda row: words.get(row[name], row[name]), numeric=False)
 
 
 def number_column(name: str, header: str, digits: int = 2) -> Column:
@@ -155,22 +171,24 @@ def counted(name: str, header: str) -> Column:
     return Column(header, lambda row: count(row[name]))
 
 
+def share_column(name: str, header: str) -> Column:
+    """Show a column of shares in percent."""
+    return Column(header, lambda row: share(row[name]))
+
+
+def percent_interval(level: float) -> Column:
+    """Show the interval of a share in percent."""
+    header = f"{level:.0%} interval (in %)"
+    return Column(header, lambda row: interval(100 * row["lower"], 100 * row["upper"], 1))
+
+
 def estimate_columns(
     header: str, level: float, *, prefix: str = "", digits: int = 2
 ) -> tuple[Column, Column]:
-    """Show an estimate and its interval, in two columns.
+    """Show an estimate and its interval of a level, in two columns.
 
-    Parameters
-    ----------
-    header
-        What is estimated.
-    level
-        Coverage of the interval.
-    prefix
-        Estimate and bounds are in ``{prefix}``, ``{prefix}_lower`` and ``{prefix}_upper``;
-        without it in ``estimate``, ``lower`` and ``upper``.
-    digits
-        Decimals shown.
+    With a prefix, they are in ``{prefix}``, ``{prefix}_lower`` and ``{prefix}_upper``, otherwise in
+    ``estimate``, ``lower`` and ``upper``.
     """
     name, lower, upper = (
         (prefix, f"{prefix}_lower", f"{prefix}_upper") if prefix else ("estimate", "lower", "upper")
@@ -182,16 +200,19 @@ def estimate_columns(
 
 
 def grid(
-    table: "pd.DataFrame",
+    table: pd.DataFrame,
     columns: Sequence[Column],
     *,
     caption: str,
     csv: str,
-    posterior: bool = False,
+    posterior: bool | None = None,
     searchable: bool = False,
     long: bool = False,
 ) -> Grid:
-    """Lay a table out; all rows of a searchable one, the first `MOST_ROWS` of another."""
+    """Lay a table out; all rows of a searchable one, the first `MOST_ROWS` of another.
+
+    Whether it stands or falls with the sampler's diagnostics is by default that of the CSV.
+    """
     shown = table if searchable else table.head(MOST_ROWS)
     rows = tuple(
         tuple(column.show(row) for column in columns) for row in shown.to_dict(orient="records")
@@ -203,13 +224,20 @@ def grid(
         rows=rows,
         csv=csv,
         total=len(table),
-        posterior=posterior,
+        posterior=csv in POSTERIOR if posterior is None else posterior,
         searchable=searchable,
         long=long,
     )
 
 
-def overall(table: "pd.DataFrame | None") -> "pd.DataFrame | None":
+def folded_grid(
+    title: str, table: pd.DataFrame, columns: Sequence[Column], *, caption: str, csv: str
+) -> Fold:
+    """Lay a table out behind a title."""
+    return Fold(title, (grid(table, columns, caption=caption, csv=csv),))
+
+
+def overall(table: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return the rows of the measure ``bias`` itself, or None where there are none."""
     if table is None or "measure" not in table:
         return table
@@ -217,7 +245,7 @@ def overall(table: "pd.DataFrame | None") -> "pd.DataFrame | None":
     return None if rows.empty else rows
 
 
-def level_of(table: "pd.DataFrame | None", default: float = 0.95) -> float:
+def level_of(table: pd.DataFrame | None, default: float = 0.95) -> float:
     """Return the coverage that a classical table states."""
     if table is None or "level" not in table or table["level"].dropna().empty:
         return default

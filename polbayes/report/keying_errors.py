@@ -1,25 +1,40 @@
 """A coder's errors by side in words."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
 
 from polbayes.report.numbers import interval, number
 
-if TYPE_CHECKING:
-    import pandas as pd
+# Where ``task=validate_coder`` leaves the errors by side.
+KEYING = Path("validation") / "tables" / "keying.csv"
+_ALL = "cascade"
 
 
-def keying_sentences(table: "pd.DataFrame") -> list[tuple[str, str]]:
+def coder_warnings(folder: Path, coders: Sequence[str], *, modelled: bool) -> list[str]:
+    """Say whether the errors of a run's coders differ between the sides."""
+    path = folder / KEYING
+    if not path.is_file():
+        return []
+    table = pd.read_csv(path, keep_default_na=False, na_values=[""]).fillna({"note": ""})
+    # All coders in order are those of the run only if they are the same ones.
+    others = [name for name in dict.fromkeys(table["coder"]) if name != _ALL]
+    names = [*coders, *([_ALL] if others == list(coders) else [])]
+    found = keying_sentences(table[table["coder"].isin(names)])
+    rest = (
+        "The posterior takes these errors in, the classical measures do not."
+        if modelled
+        else "analysis.misclassification takes such errors in."
+    )
+    return [f"Coder {name} {text} {rest}" for name, text in found if text.startswith("Warning")]
+
+
+def keying_sentences(table: pd.DataFrame) -> list[tuple[str, str]]:
     """Say of each coder whether its errors differ by side, and what that does to the bias.
 
-    Parameters
-    ----------
-    table
-        As from `polbayes.tasks.validation.errors_by.keying_table`, of one coder or several.
-
-    Returns
-    -------
-    list of tuple of str
-        The coder's name and the sentence. It is a warning where an interval leaves out 0.
+    The table is `polbayes.tasks.validation.errors_by.keying_table`'s, of one coder or several. A
+    sentence is a warning where an interval leaves out 0.
     """
     return [
         (f"{coder}:", _sentence(rows.set_index("measure")))
@@ -27,17 +42,12 @@ def keying_sentences(table: "pd.DataFrame") -> list[tuple[str, str]]:
     ]
 
 
-def _sentence(rows: "pd.DataFrame") -> str:
+def _sentence(rows: pd.DataFrame) -> str:
     wrong, silent, shift = (
         rows.loc[name] for name in ("error_rate_difference", "not_coded_difference", "bias_shift")
     )
     parts = [
-        part
-        for part in (
-            _more(wrong, "coded wrongly"),
-            _more(silent, "left uncoded"),
-        )
-        if part
+        part for part in (_more(wrong, "coded wrongly"), _more(silent, "left uncoded")) if part
     ]
     moved = _leaves_out_0(shift)
     if moved:
@@ -63,7 +73,7 @@ def _sentence(rows: "pd.DataFrame") -> str:
     )
 
 
-def _more(row: "pd.Series", what: str) -> str:
+def _more(row: pd.Series, what: str) -> str:
     if not _leaves_out_0(row):
         return ""
     more, less = ("right", "left") if row["estimate"] > 0 else ("left", "right")
@@ -73,11 +83,11 @@ def _more(row: "pd.Series", what: str) -> str:
     )
 
 
-def _leaves_out_0(row: "pd.Series") -> bool:
+def _leaves_out_0(row: pd.Series) -> bool:
     return bool(row["lower"] > 0 or row["upper"] < 0)
 
 
-def _with(row: "pd.Series", *, unsigned: bool = False) -> str:
+def _with(row: pd.Series, *, unsigned: bool = False) -> str:
     estimate, lower, upper = row["estimate"], row["lower"], row["upper"]
     if unsigned and estimate < 0:
         estimate, lower, upper = -estimate, -upper, -lower

@@ -33,6 +33,11 @@ def chance(probability: float) -> str:
     return f"{100 * probability:.0f}%"
 
 
+def p_value(value: float) -> str:
+    """Write a p value with three decimals."""
+    return "< 0.001" if value < 0.001 else number(value, 3)
+
+
 def share(value: float) -> str:
     """Write a share in percent."""
     return ABSENT if value is None or not math.isfinite(value) else f"{100 * value:.1f}%"

@@ -24,15 +24,9 @@ BANNERS = {
 
 
 def sections(results: Results) -> tuple[list[Section], list[str]]:
-    """Make the sections that the results allow.
+    """Make the sections that the results allow, in the order of the page.
 
-    Returns
-    -------
-    sections : list of Section
-        In the order of the page.
-    absent : list of str
-        Names of the sections that there are no results for, although the analysis could
-        have had them.
+    Also returned are the names of those without results, although the analysis could have had them.
     """
     made = [(maker, maker.make(results)) for maker in in_order()]
     present = [section for _, section in made if section is not None]
@@ -53,30 +47,23 @@ def pictures(blocks: tuple[Block, ...]) -> list[Picture]:
 
 @dataclass(frozen=True)
 class Front:
-    """What stands before the sections of a page.
-
-    Parameters
-    ----------
-    title, description, kicker, made
-        The title, what is above and below it, and when and from what the page was made.
-    facts
-        Counts that the page rests on, by name.
-    verdict, verdict_sentences, banner
-        Whether what rests on a sampler can be used, and how that is said; no banner where
-        nothing does.
-    exclusions, absent, notes
-        What is not in the numbers, which sections there are not, and what else is to be known.
-    """
+    """What stands before the sections of a page."""
 
     title: str
     description: str
+    # What is above the title.
     kicker: str
+    # When and from what the page was made.
     made: str
+    # Counts that the page rests on, by name.
     facts: Mapping[str, str]
     verdict: str = "good"
     verdict_sentences: Sequence[str] = ()
+    # None where nothing rests on a sampler.
     banner: Mapping[str, str] | None = None
+    # What is not in the numbers.
     exclusions: Sequence[str] = ()
+    # Sections that there are not.
     absent: Sequence[str] = ()
     notes: Sequence[str] = ()
 
@@ -102,23 +89,10 @@ def front_of(results: Reported, absent: Sequence[str], *, title: str = "") -> Fr
 
 
 def render_page(front: Front, present: Sequence[Section], images: Mapping[str, bytes]) -> str:
-    """Write a page.
+    """Write a page, with the pictures' SVG by name embedded.
 
-    Parameters
-    ----------
-    front
-        What stands before the sections.
-    present
-        The sections.
-    images
-        SVG by name of the picture, embedded into the page.
-
-    Returns
-    -------
-    str
-        HTML that loads nothing, and in which no text of the results can act: escaped,
-        with control characters visible, and under a policy that runs the page's own
-        script only.
+    The HTML loads nothing, and no text of the results can act in it: texts are escaped, control
+    characters visible, and the policy runs the page's own script only.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup

@@ -1,12 +1,11 @@
 """Leanings in words."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.report.numbers import chance, number
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PROBABLY = 0.8
 
@@ -35,7 +34,7 @@ def leaning(row: Mapping[str, Any]) -> str:
     return "may stand on either side of the centre"
 
 
-def summary(rows: "pd.DataFrame", level: float) -> str:
+def summary(rows: pd.DataFrame, level: float) -> str:
     """Say in one sentence where a model stands on each dimension."""
     parts = [_part(row, level) for row in rows.to_dict(orient="records")]
     return "; ".join(parts) + "."

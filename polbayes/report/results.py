@@ -3,20 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.measures.registry import MEASURES
 from polbayes.report.asked import size
 from polbayes.report.numbers import count
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 VERDICTS = ("good", "caution", "bad", "preview")
 
 _INTERVAL = ("estimate", "lower", "upper")
-COLUMNS: Mapping[str, tuple[str, ...]] = {
+_SAMPLED: Mapping[str, tuple[str, ...]] = {
     "theta": ("model", "dimension", *_INTERVAL, "p_left"),
     "theta_asked": ("model", "dimension", *_INTERVAL, "p_left"),
     "lean": ("model", "dimension", *_INTERVAL, "p_left"),
@@ -35,7 +34,6 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "reliability": ("dimension", "measure", "model", *_INTERVAL, "balanced"),
     "d_study": ("dimension", "questions", "cost", "own", "cheapest", "p_reached"),
     "coefficients": ("term", *_INTERVAL),
-    "classical": ("term", *_INTERVAL, "p", "p_bonferroni", "tests", "coverage"),
     "group_sds": ("group", "varying", *_INTERVAL),
     "group_effects": ("group", "varying", "level", *_INTERVAL),
     "predictive": (
@@ -48,16 +46,20 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         *("k_good", "k_ok", "k_bad", "k_very_bad", "probability", "guess"),
     ),
     "loo_cells": ("model", "item", "variant", "prefix", "elpd", "pareto_k", "part"),
-    "specs": ("spec", "part", "elpd_loo", "difference", "se_difference", "reading", "verdict"),
     "by_instrument": ("model", "dimension", "instrument", "quantity", *_INTERVAL),
     "instrument_differences": ("model", "dimension", "first", "second", "quantity", *_INTERVAL),
     "instrument_correlations": ("dimension", "first", "second", "quantity", *_INTERVAL),
-    "compared_runs": ("run", "folder", "title", "models", "items", "answers", "asked", "verdict"),
     "comparison": ("respondent", "model", "run", "quantity", "dimension", *_INTERVAL),
     "drift": ("before", "after", "quantity", "dimension", *_INTERVAL, "p_left", "p_right"),
-    "diagnostics": ("quantity", "r_hat", "ess_bulk", "ess_tail"),
     "prior_sensitivity": ("measure", "model", "dimension", "prior", "likelihood", "diagnosis"),
     "validity_posterior": ("model", *_INTERVAL),
+}
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    **_SAMPLED,
+    "classical": ("term", *_INTERVAL, "p", "p_bonferroni", "tests", "coverage"),
+    "specs": ("spec", "part", "elpd_loo", "difference", "se_difference", "reading", "verdict"),
+    "compared_runs": ("run", "folder", "title", "models", "items", "answers", "asked", "verdict"),
+    "diagnostics": ("quantity", "r_hat", "ess_bulk", "ess_tail"),
     "coder_scores": ("coder", "label", "measure", *_INTERVAL),
     "coder_thresholds": ("coder", "threshold", "measure", *_INTERVAL),
     "match_proportion": ("item", *_INTERVAL),
@@ -66,41 +68,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 """The columns that are needed of tables that no measure gives; others are kept in the CSV."""
 
-POSTERIOR = frozenset(
-    {
-        "theta",
-        "theta_asked",
-        "lean",
-        "decisiveness",
-        "bias_posterior",
-        "pairwise",
-        "ranks",
-        "acquiescence",
-        "prefix_effects",
-        "sensitivity",
-        "prior_sensitivity",
-        "validity_posterior",
-        "items",
-        "predictive",
-        "predictive_coverage",
-        "loo",
-        "loo_cells",
-        "contrasts",
-        "prefix_contrasts",
-        "correlation",
-        "variance_shares",
-        "reliability",
-        "d_study",
-        "coefficients",
-        "group_sds",
-        "group_effects",
-        "by_instrument",
-        "instrument_differences",
-        "instrument_correlations",
-        "drift",
-        "comparison",
-    }
-)
+POSTERIOR = frozenset(_SAMPLED)
 """The tables that stand or fall with the sampler's diagnostics."""
 
 
@@ -112,41 +80,26 @@ def columns_of(name: str) -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Reported(ABC):
-    """What the report of a run is made from, in whatever way it measures.
+    """What the report of a run is made from, in whatever way it measures."""
 
-    Parameters
-    ----------
-    title, description, name
-        What the run is called and is about; `name` is the experiment's.
-    command
-        The command line that makes this report again.
-    created
-        When, in ISO 8601.
-    tables
-        Tidy tables by name; each may be absent.
-    level
-        Coverage of the intervals in the posterior tables, in (0, 1).
-    verdict, verdict_sentences
-        Whether the sampler's draws can be used, one of `VERDICTS`, and the diagnostics in
-        words; empty where nothing was sampled.
-    exclusions
-        Sentences saying what was not asked, failed or could not be coded.
-    config_yaml, provenance, notes
-        What is needed to rerun, and what else is to be known.
-    duration
-        How long the run took, in words; empty when unknown.
-    """
-
+    # What the run is called and is about; `name` is the experiment's.
     title: str
     description: str
     name: str
+    # The command line that makes this report again.
     command: str
+    # When, in ISO 8601.
     created: str
-    tables: "Mapping[str, pd.DataFrame]"
+    # Tidy tables by name; each may be absent.
+    tables: Mapping[str, pd.DataFrame]
+    # Coverage of the intervals in the posterior tables, in (0, 1).
     level: float = 0.9
+    # Whether the draws can be used, one of VERDICTS; empty where nothing was sampled.
     verdict: str = ""
     verdict_sentences: list[str] = field(default_factory=list)
+    # Sentences saying what was not asked, failed or could not be coded.
     exclusions: list[str] = field(default_factory=list)
+    # What is needed to rerun, and what else is to be known.
     config_yaml: str = ""
     provenance: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -164,7 +117,7 @@ class Reported(ABC):
         """Whether the report shows estimates that rest on a sampler."""
         return bool(self.verdict)
 
-    def table(self, name: str) -> "pd.DataFrame | None":
+    def table(self, name: str) -> pd.DataFrame | None:
         """Return the table of that name, or None where it is absent or empty."""
         table = self.tables.get(name)
         return None if table is None or table.empty else table
@@ -174,14 +127,12 @@ class Reported(ABC):
 class Results(Reported):
     """Finished results of one run with questionnaires.
 
-    Latent scales and bias are negative on the left. For the columns of tables see
-    `columns_of`.
+    Latent scales and bias are negative on the left. For the columns of tables see `columns_of`.
 
     Parameters
     ----------
     responses
-        The response dataset, dimensions ``model, item, variant, prefix, run``, see
-        `polbayes.data.dataset` and `polbayes.instrument.design`.
+        The response dataset, see `polbayes.data.dataset` and `polbayes.instrument.design`.
     equation, priors
         The fitted model as text.
     citations
@@ -195,7 +146,7 @@ class Results(Reported):
         If the verdict or level is out of range or a table lacks a column.
     """
 
-    responses: "xr.Dataset"
+    responses: xr.Dataset
     equation: str = ""
     priors: list[str] = field(default_factory=list)
     citations: list[str] = field(default_factory=list)

@@ -10,19 +10,9 @@ _CANDIDATE = re.compile(r"[^\x20-\x7e\n\t]")
 
 
 def visible(text: str) -> str:
-    """Replace control and formatting characters with signs that can be seen.
+    """Show controls, direction marks and lone surrogates as code points, such as ``⟨U+001B⟩``.
 
-    Parameters
-    ----------
-    text
-        Any text; may hold lone surrogates, which no encoding can write.
-
-    Returns
-    -------
-    str
-        Controls, direction marks, invisible characters and lone surrogates as their code
-        points, such as ``⟨U+001B⟩``. Line breaks and tabs stay; a Windows line break
-        counts as one line break.
+    Line breaks and tabs stay; a Windows line break counts as one line break.
     """
     return _CANDIDATE.sub(_picture, text.replace("\r\n", "\n"))
 

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
 from polbayes.data.spreadsheets import defused_value
 from polbayes.errors import UserError
 from polbayes.report.blocks import Section
@@ -15,7 +18,6 @@ from polbayes.report.page import Front, front_of, pictures, render_page, section
 from polbayes.report.results import POSTERIOR, Results
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 PAGE = "index.html"
@@ -24,21 +26,9 @@ _PIXELS_PER_INCH = 160
 
 
 def write_report(results: Results, folder: Path) -> Path:
-    """Write a report.
+    """Write a report into its own folder, as ``index.html``, ``figures/`` and ``tables/``.
 
-    Parameters
-    ----------
-    results
-        What it shows.
-    folder
-        The report's own folder, e.g. ``outputs/wvs_prefixes/report``. A report that is
-        there is replaced, in one step, once the new one is whole.
-
-    Returns
-    -------
-    pathlib.Path
-        The page, ``folder/index.html``; beside it are ``figures/<name>.png`` and
-        ``.svg``, and ``tables/<name>.csv``.
+    A report that is there is replaced, in one step, once the new one is whole.
 
     Raises
     ------
@@ -52,23 +42,15 @@ def write_report(results: Results, folder: Path) -> Path:
 def write_page(
     front: Front,
     present: Sequence[Section],
-    tables: "Mapping[str, pd.DataFrame]",
+    tables: Mapping[str, pd.DataFrame],
     folder: Path,
     *,
     also: Callable[[Path], object] | None = None,
 ) -> Path:
     """Write a page with its figures and tables, see `write_report`.
 
-    Parameters
-    ----------
-    front, present
-        What the page consists of.
-    tables
-        Tables that go with it, besides those of the sections.
-    folder
-        The page's own folder.
-    also
-        Given the folder while it is built, writes further files into it.
+    Tables are those of its sections and those given; `also` writes further files into the folder
+    while it is built.
     """
     target = Path(folder).resolve()
     _check_replaceable(target)
@@ -97,8 +79,10 @@ def _check_replaceable(target: Path) -> None:
 
 
 def _build(
-    front: Front, present: Sequence[Section], tables: "Mapping[str, pd.DataFrame]", folder: Path
+    front: Front, present: Sequence[Section], tables: Mapping[str, pd.DataFrame], folder: Path
 ) -> None:
+    from polbayes.report.figures.style import stamp
+
     every = dict(tables)
     for section in present:
         every |= section.tables
@@ -109,22 +93,14 @@ def _build(
     for section in present:
         for picture in pictures(section.blocks):
             if picture.posterior and front.verdict == "bad":
-                _mark_unusable(picture.figure)
+                stamp(picture.figure, NOT_TO_BE_USED)
             images[picture.name] = _save(picture.figure, folder / "figures" / picture.name)
     page = render_page(front, present, images)
     (folder / PAGE).write_text(page, encoding="utf-8")
 
 
-def _mark_unusable(figure: "Figure") -> None:
-    from polbayes.report.figures.style import stamp
-
-    stamp(figure, NOT_TO_BE_USED)
-
-
-def _write_table(table: "pd.DataFrame", path: Path, *, verdict: str | None) -> None:
+def _write_table(table: pd.DataFrame, path: Path, *, verdict: str | None) -> None:
     """Write one CSV; estimates carry the verdict, so that it travels with them."""
-    from pandas.api.types import is_numeric_dtype
-
     safe = table.copy()
     for column in safe.columns:
         if not is_numeric_dtype(safe[column]):

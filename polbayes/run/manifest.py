@@ -40,13 +40,7 @@ _OF_ROLEPLAY = ("roleplay", "judges", "judging")
 
 
 class Manifest:
-    """The record of one run's folder.
-
-    Parameters
-    ----------
-    folder
-        The run's folder.
-    """
+    """The record of one run's folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -102,32 +96,20 @@ def _config_at(path: Path) -> dict[str, Any]:
 def check_config(
     folder: Path, text: str, stages: Sequence[str], *, adding: bool = False
 ) -> list[str]:
-    """Refuse a config other than the one that the folder was made with.
+    """Refuse a config other than the one that the folder was made with, and say what is added.
 
-    A key may change if its stage is the first of those asked for, or comes later: asking
-    for ``stages=[fit,report]`` says that an earlier fit may be replaced, but the answers
-    may not. A key that the earlier config does not have is at its default there.
+    A key may change if its stage is the first of those asked for, or comes later: asking for
+    ``stages=[fit,report]`` says that an earlier fit may be replaced, but the answers may not. A key
+    that the earlier config does not have is at its default there.
 
     Parameters
     ----------
-    folder
-        The run's folder.
     text
         The resolved config.
     stages
         The stages asked for; all of them means that nothing may have changed.
     adding
         Whether more may be asked than was (`polbayes.config.extensions`).
-
-    Returns
-    -------
-    list of str
-        What is added, as key, earlier and present value.
-
-    Raises
-    ------
-    UserError
-        Naming what changed.
     """
     path = folder / ".hydra" / "config.yaml"
     if not path.is_file():
@@ -136,7 +118,7 @@ def check_config(
         _without_means(with_defaults(config)) for config in (_config_at(path), yaml.safe_load(text))
     )
     same = without_additions(old, new) if adding else new
-    free = set() if set(stages) == set(STAGES) else set(STAGES[_first(stages) :])
+    free = set() if set(stages) == set(STAGES) else set(STAGES[min(map(STAGES.index, stages)) :])
     for key, before, now in differences(old, same):
         stage = STAGE_OF_KEY.get(key.split(".")[0])
         if stage is None or stage in free:
@@ -192,10 +174,6 @@ def _of_answers(respondent: Any) -> Any:
     return {**others, "api": {key: v for key, v in api.items() if key not in API_MEANS}}
 
 
-def _first(stages: Sequence[str]) -> int:
-    return min(STAGES.index(stage) for stage in stages)
-
-
 def _shown(value: Any) -> str:
     text = "null" if value is None else str(value)
     return text if len(text) <= 60 else text[:57] + "..."
@@ -212,8 +190,7 @@ def stage_keys(
 ) -> dict[str, str]:
     """Return for every stage a hash of what determines its result.
 
-    Of the config that is what departs from the defaults, so that a key which comes with a later
-    version changes no hash.
+    Only what departs from the defaults counts, so that a key of a later version changes no hash.
     """
     answering = departures(_without_means(config))
     seed = config.get("seed", RunConfig.seed)

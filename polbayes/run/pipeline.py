@@ -3,15 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import pandas as pd
 
 from polbayes.config.registry import Registry
 from polbayes.config.schema import RunConfig
 from polbayes.data.files import write_text
 from polbayes.run.manifest import Manifest
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 P = TypeVar("P")
 
@@ -30,42 +29,27 @@ class Job(Generic[P]):
 
 @dataclass(frozen=True)
 class Stage(Generic[P]):
-    """One stage.
+    """One stage."""
 
-    Parameters
-    ----------
-    do
-        Does it, and returns its outputs, relative to the folder, and what the manifest is to hold.
-    doing
-        What it does, in words.
-    needs
-        The stages before it whose results it reads.
-    """
-
+    # Does it; returns its outputs, relative to the folder, and what the manifest is to hold.
     do: Callable[[Job[P]], tuple[list[str], dict[str, Any]]]
+    # What it does, in words.
     doing: str
+    # The stages before it whose results it reads.
     needs: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Pipeline(Generic[P]):
-    """How a run is planned and done.
+    """How a run is planned and done."""
 
-    Parameters
-    ----------
-    plan
-        Checks a config and says what it means.
-    dry_run
-        Returns what a config would ask: counts, tokens, costs and examples.
-    stages
-        By name, in the order of `polbayes.config.schema.STAGES`; it need not have all of them.
-    inputs, code_inputs
-        Hashes of files that determine the answers, and the reading of the answers.
-    """
-
+    # Checks a config and says what it means.
     plan: Callable[[RunConfig], P]
+    # Returns what a config would ask.
     dry_run: Callable[[RunConfig], str]
+    # In the order of STAGES; it need not have all of them.
     stages: Mapping[str, Stage[P]]
+    # Hashes of files that determine the answers, and the reading of the answers.
     inputs: Callable[[RunConfig], dict[str, str]]
     code_inputs: Callable[[RunConfig], dict[str, str]]
 
@@ -79,31 +63,15 @@ PIPELINES: Registry[Pipeline[Any]] = Registry(
 
 
 def pipeline_of(config: RunConfig) -> Pipeline[Any]:
-    """Return the pipeline of a config: that of its elicitation, else that of questionnaires.
-
-    Parameters
-    ----------
-    config
-        The config.
-    """
+    """Return the pipeline of a config: of its elicitation, else of questionnaires."""
     kind = config.elicitation.kind
     return PIPELINES[kind if kind in PIPELINES else "questionnaire"]
 
 
-def write_tables(tables: "Mapping[str, pd.DataFrame]", folder: Path) -> list[str]:
-    """Write the tables of a stage, and remove those that an earlier analysis left.
+def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[str]:
+    """Write a stage's tables as ``NAME.csv``, and remove those that an earlier analysis left.
 
-    Parameters
-    ----------
-    tables
-        By name.
-    folder
-        Where they go, as ``NAME.csv``.
-
-    Returns
-    -------
-    list of str
-        The files, as paths within the folder above.
+    Returned are the files, as paths within the folder above.
     """
     for name, table in tables.items():
         write_text(folder / f"{name}.csv", table.to_csv(index=False))

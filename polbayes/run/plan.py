@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.config.schema import ElicitationConfig, RespondentConfig, RunConfig
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses
@@ -25,8 +26,6 @@ from polbayes.instrument.wordings import with_wordings
 from polbayes.probing.journal import CODING
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from polbayes.fit.mixed.spec import MixedSpec
     from polbayes.fit.spec.spec import Spec
     from polbayes.judging.respondent import AskedJudge
@@ -34,13 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a config means, checked before anything is done.
-
-    Parameters
-    ----------
-    design
-        What will be asked; for an imported table the table itself, uncoded.
-    """
+    """What a config means, checked before anything is done."""
 
     config: RunConfig
     instruments: tuple[Instrument, ...]
@@ -48,7 +41,8 @@ class Plan:
     template: Template
     lexicon: Lexicon | None
     spec: "Spec | MixedSpec"
-    design: "xr.Dataset"
+    # What will be asked; for an imported table the table itself, uncoded.
+    design: xr.Dataset
 
 
 def plan(config: RunConfig) -> Plan:
@@ -98,7 +92,7 @@ def _lexicon(elicitation: ElicitationConfig) -> Lexicon | None:
     return whole if elicitation.lexicon_size is None else whole.first(elicitation.lexicon_size)
 
 
-def _check_sets(config: RunConfig, data: "xr.Dataset") -> None:
+def _check_sets(config: RunConfig, data: xr.Dataset) -> None:
     from polbayes.measures.paraphrases import wordings_of_sets
 
     settings = config.measures
@@ -137,7 +131,7 @@ def design_of(
     instruments: Sequence[Instrument],
     prefixes: Sequence[Prefix],
     template: Template,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return what a config asks whom."""
     from polbayes.respondents import check, describe
 
@@ -180,7 +174,7 @@ def _with_decoding(
     return replace(info, attributes={**info.attributes, "decoding": how})
 
 
-def _judging(config: RunConfig, data: "xr.Dataset") -> list[str]:
+def _judging(config: RunConfig, data: xr.Dataset) -> list[str]:
     """Say about what judging takes: of the answers that are there, or of all that will be."""
     from polbayes.judging.costs import estimate_judges
     from polbayes.probing.costs import estimate_in_words
@@ -212,7 +206,7 @@ def _judges(config: RunConfig) -> "dict[str, AskedJudge]":
     return {name: declared_judge(name, one) for name, one in found.items()}
 
 
-def _only_models(data: "xr.Dataset", models: Sequence[str] | None) -> "xr.Dataset":
+def _only_models(data: xr.Dataset, models: Sequence[str] | None) -> xr.Dataset:
     from polbayes.errors import unknown
 
     if models is None:
@@ -224,7 +218,7 @@ def _only_models(data: "xr.Dataset", models: Sequence[str] | None) -> "xr.Datase
     return data.sel(model=list(models))
 
 
-def _as_if_answered(data: "xr.Dataset") -> "xr.Dataset":
+def _as_if_answered(data: xr.Dataset) -> xr.Dataset:
     """Return a design in which every question was answered, to see what it can identify."""
     asked = data["status"] != NOT_ASKED
     return data.assign(
@@ -261,7 +255,7 @@ def _has_answers(planned: Plan) -> bool:
     return planned.config.imported is not None and not judges(coding.coders, coding.models)
 
 
-def _answers(planned: Plan) -> "xr.Dataset":
+def _answers(planned: Plan) -> xr.Dataset:
     """Return the imported answers, or a design in which every question was answered."""
     from polbayes.coding.responses import code_responses
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 import yaml
 
 from polbayes.config.registry import added
@@ -28,8 +29,6 @@ from polbayes.run.pipeline import Job, Pipeline, Stage, pipeline_of, write_table
 from polbayes.run.plan import Plan, dry_run, plan
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from polbayes.fit.mixed.spec import MixedSpec
     from polbayes.fit.sampling.draws_cache import DrawsCache
     from polbayes.fit.spec.spec import Spec
@@ -44,10 +43,8 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
 
     Parameters
     ----------
-    config
-        The checked config.
-    text
-        The same, resolved, as YAML.
+    config, text
+        The checked config, and the same, resolved, as YAML.
     command
         The command line, to be repeated in the report.
 
@@ -83,14 +80,7 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         check_judges_ready(config.coding, _coded_before(config, folder))
     with one_writer(folder):
         # Who had the folder until now may have done some of it.
-        job = Job(
-            planned,
-            folder,
-            Manifest(folder),
-            keys,
-            text,
-            shlex.join(command),
-        )
+        job = Job(planned, folder, Manifest(folder), keys, text, shlex.join(command))
         for one in added:
             say(f"{folder}: is added to: {one}")
         _do(job, pipeline, _left(config, job.manifest, keys), command)
@@ -136,7 +126,7 @@ def report_again(config: RunConfig, text: str) -> Path | None:
 def keys_of(config: RunConfig, text: str) -> dict[str, str]:
     """Return for every stage of a config a hash of what determines its result."""
     from polbayes.report.assemble import study_inputs
-    from polbayes.report.coder_errors import KEYING
+    from polbayes.report.keying_errors import KEYING
 
     pipeline, folder = pipeline_of(config), Path(config.run_dir).expanduser()
     validated = folder / KEYING
@@ -298,7 +288,7 @@ def _code(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     coding, read = job.plan.config.coding, Counter[str]()
     coders = open_coders(coding.coders, models=coding.models, journal_dir=job.folder / CODING)
 
-    def coded() -> "Iterator[xr.Dataset]":
+    def coded() -> Iterator[xr.Dataset]:
         for data in portions(job.folder, cells=_PORTION):
             done = code_with(data, coders)
             read.update(decided(done))
@@ -345,33 +335,16 @@ def _fit(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
 def fit_into(
     folder: Path,
     spec: "Spec | MixedSpec",
-    data: "xr.Dataset",
+    data: xr.Dataset,
     config: RunConfig,
     *,
     cache: "DrawsCache | None" = None,
 ) -> tuple[list[str], dict[str, Any]]:
-    """Fit a spec and write ``posterior.nc`` and ``estimates/``.
+    """Fit a spec to a coded dataset and write ``posterior.nc`` and ``estimates/``.
 
-    Parameters
-    ----------
-    folder
-        Where to.
-    spec
-        The spec.
-    data
-        A coded dataset.
-    config
-        Has the sampler, the level of the intervals and the seed.
+    Returned are the files, relative to the folder, and verdict, notes and the model as text. A
     cache
-        Where the sampler's draws are kept, so that they are not drawn again where only what is
-        reported of them changes.
-
-    Returns
-    -------
-    outputs : list of str
-        The files, relative to the folder.
-    about : dict
-        Verdict, notes and the model as text.
+    keeps the draws, so that they are not drawn again where only what is reported of them changes.
     """
     from polbayes.fit.analysis import fit_analysis
 
@@ -434,17 +407,8 @@ PIPELINE = Pipeline(
 )
 
 
-def load_run(folder: str | Path) -> tuple["xr.Dataset", "xr.Dataset"]:
+def load_run(folder: str | Path) -> tuple[xr.Dataset, xr.Dataset]:
     """Load the responses and the posterior of a finished run.
-
-    Parameters
-    ----------
-    folder
-        The run's folder.
-
-    Returns
-    -------
-    responses, posterior : xarray.Dataset
 
     Raises
     ------

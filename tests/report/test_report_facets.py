@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from polbayes.instrument.values import VALUES, WEIGHTS
-from polbayes.report.figures.judge_d_study import plot_judge_d_study
+from polbayes.report.figures.d_study import plot_judge_d_study
 from polbayes.report.figures.judge_effects import TITLES, plot_judge_effects
 from polbayes.report.figures.value_profiles import plot_value_profiles
 from polbayes.report.sections.facets import freed_profiles, judge_effects, judge_precision

@@ -9,21 +9,22 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from polbayes.report.figures.acquiescence import plot_acquiescence
 from polbayes.report.figures.agreement import plot_agreement
 from polbayes.report.figures.bias import plot_bias
 from polbayes.report.figures.compass import MOST_ACROSS, plot_compass
 from polbayes.report.figures.consistency import plot_consistency
-from polbayes.report.figures.instability import plot_instability
+from polbayes.report.figures.forests import (
+    plot_acquiescence,
+    plot_instability,
+    plot_leaning_forest,
+    plot_prefix_shift,
+    plot_sensitivity,
+)
 from polbayes.report.figures.items import plot_items
-from polbayes.report.figures.leaning_forest import plot_leaning_forest
 from polbayes.report.figures.leaning_map import plot_leaning_map
-from polbayes.report.figures.pairwise import plot_pairwise
+from polbayes.report.figures.matrices import plot_pairwise, plot_ranks
 from polbayes.report.figures.predictive import plot_predictive
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
-from polbayes.report.figures.prefix_shift import plot_prefix_shift
-from polbayes.report.figures.ranks import plot_ranks
-from polbayes.report.figures.sensitivity import plot_sensitivity
 from polbayes.report.figures.style import neutral_style
 from polbayes.report.figures.validity import plot_validity
 

@@ -26,7 +26,7 @@ def plot_ranks(table: "pd.DataFrame", kept: int, path: Path) -> None:
     path
         Where the PNG goes.
     """
-    from polbayes.report.figures.style import FAINT, INK, PALE, neutral_style, new_figure
+    from polbayes.report.figures.style import FAINT, INK, PALE, drawing
 
     groups: dict[str, list[str]] = {}
     for name in table.columns:
@@ -35,8 +35,7 @@ def plot_ranks(table: "pd.DataFrame", kept: int, path: Path) -> None:
     at = np.arange(1, kept + 1) / (kept + 1)
     lower, upper = band(len(table), kept, 0.95)
     down = -(-len(groups) // _ACROSS)
-    with neutral_style():
-        figure = new_figure(9.2, 0.5 + 1.5 * down)
+    with drawing(9.2, 0.5 + 1.5 * down) as figure:
         axes = figure.subplots(down, _ACROSS, sharex=True, sharey=True, squeeze=False)
         for axis, (group, members) in zip(axes.flat, groups.items(), strict=False):
             axis.fill_between(at, lower, upper, color=PALE, linewidth=0)
@@ -66,11 +65,10 @@ def plot_coverage(groups: "pd.DataFrame", path: Path) -> None:
     path
         Where the PNG goes.
     """
-    from polbayes.report.figures.style import FAINT, SERIES, neutral_style, new_figure
+    from polbayes.report.figures.style import FAINT, SERIES, drawing
 
     cases = list(groups["case"].unique())
-    with neutral_style():
-        figure = new_figure(9.2, 0.6 + 0.42 * len(cases))
+    with drawing(9.2, 0.6 + 0.42 * len(cases)) as figure:
         axes = figure.subplots(1, len(LEVELS), sharey=True)
         for axis, level, colour in zip(axes, LEVELS, SERIES, strict=False):
             axis.axvline(level, color=FAINT, linewidth=0.8)

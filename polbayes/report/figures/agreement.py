@@ -1,45 +1,31 @@
 """Agreement with statements keyed to the left and to the right, per model."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
+from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_intervals
-from polbayes.report.figures.style import (
-    PALE,
-    SERIES,
-    WIDTH,
-    neutral_style,
-    new_figure,
-    row_names,
-    rule,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 
-def plot_agreement(agreement: "pd.DataFrame") -> "Figure":
+def plot_agreement(agreement: pd.DataFrame) -> Figure:
     """Draw the share of agreeing answers by keying, models in the order of the table."""
     models = list(dict.fromkeys(agreement["model"].astype(str)))
     series = (
-        ("agree_left", "statements that are left-leaning", SERIES[3], "<", -0.13),
-        ("agree_right", "statements that are right-leaning", SERIES[2], ">", 0.13),
+        ("agree_left", "statements that are left-leaning", style.SERIES[3], "<", -0.13),
+        ("agree_right", "statements that are right-leaning", style.SERIES[2], ">", 0.13),
     )
-    with neutral_style():
-        figure = new_figure(0.78 * WIDTH, 1.4 + 0.33 * max(len(models), 2))
+    with style.drawing(0.78 * style.WIDTH, 1.4 + 0.33 * max(len(models), 2)) as figure:
         axes = figure.subplots()
-        rule(axes, 0.5)
+        style.rule(axes, 0.5)
         for measure, name, colour, marker, shift in series:
             rows = agreement[agreement["measure"] == measure]
             rows = rows.drop_duplicates("model").set_index("model").reindex(models)
             at = np.arange(len(models)) + shift
             draw_intervals(axes, rows, at, colour=colour, marker=marker, name=name)
         axes.set(xlim=(-0.02, 1.02), xlabel="share of valid answers that agree")
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
-        axes.grid(axis="y", color=PALE, linewidth=0.6)
-        row_names(axes, models)
-        handles, names = axes.get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=2, frameon=False)
+        style.percent_ticks(axes.xaxis)
+        style.faint_grid(axes, "y")
+        style.row_names(axes, models)
+        style.legend_above(figure, 2)
     return figure

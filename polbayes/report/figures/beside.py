@@ -2,44 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_intervals, draw_lines, say_missing
-from polbayes.report.figures.style import (
-    PALE,
-    SERIES,
-    WIDTH,
-    neutral_style,
-    new_figure,
-    row_names,
-    rule,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 HERE, THERE = "this run", "published"
 
 
 @dataclass(frozen=True)
 class Beside:
-    """One panel.
+    """One panel: columns ``model``, ``estimate``, ``lower``, ``upper``, ``published``.
 
-    Parameters
-    ----------
-    title
-        Its heading.
-    rows
-        Columns ``model``, ``estimate``, ``lower``, ``upper``, ``published`` and, where there are
-        published intervals, ``published_lower`` and ``published_upper``; drawn from top to bottom.
+    Where there are published intervals, they are in ``published_lower`` and ``published_upper``.
     """
 
     title: str
-    rows: "pd.DataFrame"
+    rows: pd.DataFrame
 
 
 def plot_beside(
@@ -48,64 +31,42 @@ def plot_beside(
     label: str,
     centre: float | None = 0.0,
     limits: tuple[float, float] | None = None,
-) -> "Figure":
+) -> Figure:
     """Draw estimates with intervals, and published ones as open diamonds.
 
-    Parameters
-    ----------
-    panels
-        At least one, of the same rows or of others.
-    label
-        Of the axes.
-    centre
-        Where the vertical line stands; none when None.
-    limits
-        Of the axes; what the numbers need when None.
+    A centre of None draws no vertical line, and limits of None are what the numbers need.
     """
     most = max(len(panel.rows) for panel in panels)
     across = min(len(panels), 2)
     down = -(-len(panels) // across)
-    with neutral_style():
-        width = WIDTH if across > 1 else 0.78 * WIDTH
-        figure = new_figure(width, 0.6 + down * (1.0 + 0.3 * max(most, 2)))
-        grid = figure.subplots(down, across, squeeze=False, sharex=True)
-        for axes, panel in zip(grid.flat, panels, strict=False):
+    width = style.WIDTH if across > 1 else 0.78 * style.WIDTH
+    with style.drawing(width, 0.6 + down * (1.0 + 0.3 * max(most, 2))) as figure:
+        every = style.abreast(figure, len(panels), across=across, sharex=True)
+        for axes, panel in zip(every, panels, strict=True):
             if centre is not None:
-                rule(axes, centre)
+                style.rule(axes, centre)
             _draw(axes, panel.rows)
             axes.set(title=panel.title, xlabel=label)
             if limits is not None:
                 axes.set_xlim(*limits)
             axes.tick_params(axis="x", labelbottom=True)
-        for axes in grid.flat[len(panels) :]:
-            figure.delaxes(axes)
-        handles, names = grid[0, 0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=2, frameon=False)
+        style.legend_above(figure, 2)
     return figure
 
 
-def _draw(axes: "Axes", rows: "pd.DataFrame") -> None:
+def _draw(axes: Axes, rows: pd.DataFrame) -> None:
     at = np.arange(len(rows), dtype=float)
     own = np.isfinite(rows["estimate"].to_numpy(dtype=float))
     known = np.isfinite(rows["published"].to_numpy(dtype=float))
     apart = 0.13 * (own & known)
-    draw_intervals(axes, rows, at - apart, colour=SERIES[0], marker="o", name=HERE)
+    draw_intervals(axes, rows, at - apart, colour=style.SERIES[0], marker="o", name=HERE)
     if "published_lower" in rows:
         bounds = ("published_lower", "published_upper")
-        draw_lines(axes, rows, at + apart, colour=SERIES[1], bounds=bounds, width=1.2)
-    axes.plot(
-        rows["published"].to_numpy(dtype=float),
-        at + apart,
-        linestyle="none",
-        marker="D",
-        markersize=5.5,
-        color=SERIES[1],
-        markerfacecolor="white",
-        label=THERE,
-        zorder=3,
-    )
+        draw_lines(axes, rows, at + apart, colour=style.SERIES[1], bounds=bounds, width=1.2)
+    look: style.Look = {"colour": style.SERIES[1], "hollow": True, "marker": "D", "markersize": 5.5}
+    style.marks(axes, rows["published"], at + apart, **look, label=THERE)
     for y in np.flatnonzero(~(own | known)):
         say_missing(axes, float(y))
-    axes.grid(axis="y", color=PALE, linewidth=0.6)
+    style.faint_grid(axes, "y")
     axes.set_axisbelow(True)
-    row_names(axes, rows["model"].astype(str).tolist())
+    style.row_names(axes, rows["model"].astype(str).tolist())

@@ -1,45 +1,31 @@
 """Reliability diagrams: how often coders are right beside how sure they are."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from polbayes.report.figures.style import (
-    FAINT,
-    PALE,
-    SERIES,
-    label,
-    neutral_style,
-    new_figure,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from polbayes.report.figures.style import FAINT, SERIES, abreast, drawing, faint_grid, label
 
 _ACROSS = 3
 
 
-def plot_coder_calibration(curve: "pd.DataFrame") -> "Figure":
+def plot_coder_calibration(curve: pd.DataFrame) -> Figure:
     """Draw a calibration curve per coder."""
     coders = list(dict.fromkeys(curve["coder"].astype(str)))
     across = min(len(coders), _ACROSS)
     down = -(-len(coders) // across)
-    with neutral_style():
-        figure = new_figure(max(4.4, 3.1 * across), 0.6 + 3.1 * down)
-        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-        for axes, coder in zip(grid.flat, coders, strict=False):
+    with drawing(max(4.4, 3.1 * across), 0.6 + 3.1 * down) as figure:
+        every = abreast(figure, len(coders), across=across, sharex=True, sharey=True)
+        for axes, coder in zip(every, coders, strict=True):
             _draw(axes, curve[curve["coder"] == coder])
             axes.set_title(label(coder))
-        for axes in grid.flat[len(coders) :]:
-            axes.set_visible(False)
         figure.supxlabel("confidence", fontsize=9.5)
         figure.supylabel("share right", fontsize=9.5)
     return figure
 
 
-def _draw(axes: "Axes", rows: "pd.DataFrame") -> None:
+def _draw(axes: Axes, rows: pd.DataFrame) -> None:
     x, y, low, high, n = (
         rows[c].to_numpy(dtype=float) for c in ("confidence", "estimate", "lower", "upper", "n")
     )
@@ -48,4 +34,4 @@ def _draw(axes: "Axes", rows: "pd.DataFrame") -> None:
     axes.scatter(x, y, s=18 + 90 * n / max(n.max(), 1), color=SERIES[0], zorder=3)
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     axes.set_xticks(np.linspace(0, 1, 6))
-    axes.grid(color=PALE, linewidth=0.6)
+    faint_grid(axes)

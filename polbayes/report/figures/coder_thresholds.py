@@ -1,60 +1,37 @@
 """Macro F1 and the share kept as the confidence asked for rises, per coder."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
-from polbayes.report.figures.style import (
-    MARKERS,
-    PALE,
-    SERIES,
-    WIDTH,
-    labels,
-    neutral_style,
-    new_figure,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from polbayes.report.figures import style
 
 PANELS = {"macro_f1": "Macro F1 of the answers kept", "share_kept": "Share of the answers kept"}
 
 
-def plot_coder_thresholds(thresholds: "pd.DataFrame") -> "Figure":
+def plot_coder_thresholds(thresholds: pd.DataFrame) -> Figure:
     """Draw what dropping unsure answers gains and costs (Faulborn et al. 2025, Figure 3).
 
-    Parameters
-    ----------
-    thresholds
-        Columns ``coder, threshold, measure, estimate, lower, upper``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes for each of `PANELS`, one line a coder, shaded by its intervals.
+    There is one axes for each of `PANELS`, and one line a coder, shaded by its intervals.
     """
     coders = list(dict.fromkeys(thresholds["coder"].astype(str)))
-    with neutral_style():
-        figure = new_figure(WIDTH, 3.6)
+    with style.drawing(style.WIDTH, 3.6) as figure:
         grid = figure.subplots(1, len(PANELS), sharex=True)
         for axes, (measure, title) in zip(grid, PANELS.items(), strict=True):
-            for k, (coder, name) in enumerate(zip(coders, labels(coders), strict=True)):
+            for k, (coder, name) in enumerate(zip(coders, style.labels(coders), strict=True)):
                 at = (thresholds["coder"] == coder) & (thresholds["measure"] == measure)
                 rows = thresholds[at].sort_values("threshold")
                 x, y, low, high = (
                     rows[c].to_numpy(dtype=float)
                     for c in ("threshold", "estimate", "lower", "upper")
                 )
-                colour = SERIES[k % len(SERIES)]
-                marker = MARKERS[k % len(MARKERS)]
+                colour, marker = style.series_look(k).values()
                 axes.plot(x, y, color=colour, marker=marker, markersize=3.5, label=name, zorder=3)
                 axes.fill_between(
                     x, low, high, where=np.isfinite(low), color=colour, alpha=0.15, linewidth=0
                 )
             axes.set(title=title, xlim=(-0.02, 1.02), ylim=(-0.02, 1.04))
             axes.set_xlabel("least confidence of an answer that is kept")
-            axes.grid(color=PALE, linewidth=0.6)
-        handles, names = grid[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=4, frameon=False)
+            style.faint_grid(axes)
+        style.legend_above(figure, 4)
     return figure

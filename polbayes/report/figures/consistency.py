@@ -1,57 +1,40 @@
 """Consistency of the answers across wordings of one item, per model."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_intervals, say_missing
-from polbayes.report.figures.style import (
-    PALE,
-    SERIES,
-    WIDTH,
-    neutral_style,
-    new_figure,
-    row_names,
-)
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-PANELS = {
-    "reversed": "Polar: negations and opposites",
-    "paraphrase": "Paraphrastic: same meaning",
-}
+PANELS = {"reversed": "Polar: negations and opposites", "paraphrase": "Paraphrastic: same meaning"}
 # Measure: name, colour, marker, whether hollow, place within the row.
 _SERIES = {
-    "consistent_4": ("same of four levels", SERIES[0], "o", False, -0.15),
-    "consistent_2": ("same of two sides", SERIES[1], "s", True, 0.15),
+    "consistent_4": ("same of four levels", style.SERIES[0], "o", False, -0.15),
+    "consistent_2": ("same of two sides", style.SERIES[1], "s", True, 0.15),
 }
 
 
-def plot_consistency(consistency: "pd.DataFrame") -> "Figure":
+def plot_consistency(consistency: pd.DataFrame) -> Figure:
     """Draw the shares of answers that are as expected, models in the order of the table."""
     models = list(dict.fromkeys(consistency["model"].astype(str)))
     kinds = [kind for kind in PANELS if (consistency["kind"] == kind).any()]
-    with neutral_style():
-        figure = new_figure(
-            WIDTH if len(kinds) > 1 else 0.72 * WIDTH, 1.6 + 0.36 * max(len(models), 2)
-        )
+    width = style.WIDTH if len(kinds) > 1 else 0.72 * style.WIDTH
+    with style.drawing(width, 1.6 + 0.36 * max(len(models), 2)) as figure:
         grid = figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0]
         for axes, kind in zip(grid, kinds, strict=True):
             _draw(axes, consistency[consistency["kind"] == kind], models)
             axes.set(title=PANELS[kind], xlim=(-0.02, 1.02), xlabel="share as expected")
-            axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
-            axes.grid(axis="y", color=PALE, linewidth=0.6)
+            style.percent_ticks(axes.xaxis)
+            style.faint_grid(axes, "y")
             axes.tick_params(axis="y", length=0)
-        row_names(grid[0], models)
-        handles, names = grid[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=2, frameon=False)
+        style.row_names(grid[0], models)
+        style.legend_above(figure, 2)
     return figure
 
 
-def _draw(axes: "Axes", table: "pd.DataFrame", models: list[str]) -> None:
+def _draw(axes: Axes, table: pd.DataFrame, models: list[str]) -> None:
     known = np.zeros(len(models), dtype=bool)
     for measure, (name, colour, marker, hollow, shift) in _SERIES.items():
         rows = table[table["measure"] == measure].astype({"model": str})

@@ -1,48 +1,31 @@
-"""How the precision grows with the number of questions."""
+"""How the precision grows with the numbers of questions, and of judges and scenarios."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
-from polbayes.report.figures.style import (
-    FAINT,
-    INK,
-    MARKERS,
-    PALE,
-    SERIES,
-    WIDTH,
-    neutral_style,
-    new_figure,
-)
+from polbayes.report.figures import style
 from polbayes.report.numbers import count
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NUMBERS = ("items", "wordings", "prefixes", "runs")
 
 
-def plot_d_study(designs: "pd.DataFrame", *, title: str) -> "Figure":
+def plot_d_study(designs: pd.DataFrame, *, title: str) -> Figure:
     """Draw precision against the number of questions, one line for each way to ask more."""
-    from matplotlib.ticker import LogLocator, NullLocator
-
-    with neutral_style():
-        figure = new_figure(0.75 * WIDTH, 3.6)
+    with style.drawing(0.75 * style.WIDTH, 3.6) as figure:
         axes = figure.subplots()
         _draw(axes, designs)
         axes.set_xscale("log")
         axes.set_xlabel("questions of each model")
         axes.set_ylabel(title)
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(lambda value, _: count(value))
-        axes.grid(color=PALE, linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.legend(frameon=False, fontsize=8.5)
+        _finish(axes)
     return figure
 
 
-def one_at_a_time(designs: "pd.DataFrame", name: str) -> "pd.DataFrame":
+def one_at_a_time(designs: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the designs that differ from the run's in one number at most, in its order."""
     (own,) = designs[designs["own"]][list(NUMBERS)].to_dict(orient="records")
     same = [designs[other] == own[other] for other in NUMBERS if other != name]
@@ -50,33 +33,56 @@ def one_at_a_time(designs: "pd.DataFrame", name: str) -> "pd.DataFrame":
     return rows.sort_values(name, kind="stable")
 
 
-def _draw(axes: "Axes", designs: "pd.DataFrame") -> None:
+def _draw(axes: Axes, designs: pd.DataFrame) -> None:
     measure, wanted = str(designs["measure"].iloc[0]), float(designs["wanted"].iloc[0])
-    axes.axhline(wanted, color=INK, linewidth=0.9, linestyle="--", label="wanted")
+    axes.axhline(wanted, color=style.INK, linewidth=0.9, linestyle="--", label="wanted")
     for k, name in enumerate(NUMBERS):
         rows = one_at_a_time(designs, name)
         if len(rows) < 2:
             continue
         x = rows["questions"].to_numpy(dtype=float)
-        axes.fill_between(
-            x,
-            rows[f"{measure}_lower"].to_numpy(dtype=float),
-            rows[f"{measure}_upper"].to_numpy(dtype=float),
-            color=SERIES[k],
-            alpha=0.1,
-            linewidth=0,
+        y, low, high = (
+            rows[f"{measure}{end}"].to_numpy(dtype=float) for end in ("", "_lower", "_upper")
         )
-        y = rows[measure].to_numpy(dtype=float)
-        axes.plot(x, y, color=SERIES[k], marker=MARKERS[k], markersize=5, label=f"other {name}")
+        colour, marker = style.series_look(k).values()
+        axes.fill_between(x, low, high, color=colour, alpha=0.1, linewidth=0)
+        axes.plot(x, y, color=colour, marker=marker, markersize=5, label=f"other {name}")
     own = designs[designs["own"]]
-    place = own["questions"].to_numpy(dtype=float), own[measure].to_numpy(dtype=float)
-    axes.plot(
-        *place,
-        linestyle="none",
-        marker="o",
-        markersize=11,
-        color=FAINT,
-        markerfacecolor="none",
-        markeredgewidth=1.6,
-        label="this run",
-    )
+    _mark_own(axes, own["questions"], own[measure])
+
+
+def _finish(axes: Axes) -> None:
+    axes.xaxis.set_minor_locator(NullLocator())
+    style.faint_grid(axes)
+    axes.set_axisbelow(True)
+    axes.legend(frameon=False, fontsize=8.5)
+
+
+def _mark_own(axes: Axes, x: pd.Series, y: pd.Series) -> None:
+    """Draw a ring around the design of this run."""
+    ring: style.Look = {"markerfacecolor": "none", "markeredgewidth": 1.6, "label": "this run"}
+    axes.plot(x, y, "o", markersize=11, color=style.FAINT, **ring)
+
+
+def plot_judge_d_study(designs: pd.DataFrame) -> Figure:
+    """Draw the probability of the right order of two models, one line a number of judges."""
+    with style.drawing(0.75 * style.WIDTH, 3.6) as figure:
+        axes = figure.subplots()
+        axes.axhline(
+            float(designs["wanted"].iloc[0]), color=style.INK, linewidth=0.9, linestyle="--"
+        )
+        for k, (judges, rows) in enumerate(designs.groupby("judges")):
+            ordered = rows.sort_values("scenarios")
+            colour, marker = style.series_look(k).values()
+            name = f"{judges} {'judge' if judges == 1 else 'judges'}"
+            look: style.Look = {"color": colour, "marker": marker, "markersize": 5}
+            axes.plot(ordered["scenarios"], ordered["p_pair"], **look, label=name)
+        own = designs[designs["own"]]
+        _mark_own(axes, own["scenarios"], own["p_pair"])
+        axes.set_xscale("log")
+        ticks = sorted(set(designs["scenarios"]))
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.set_xlabel("scenarios")
+        axes.set_ylabel("two models in the right order")
+        _finish(axes)
+    return figure

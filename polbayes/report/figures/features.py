@@ -1,31 +1,22 @@
 """How text features of wordings go together, as a heat map."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
-from polbayes.report.figures.style import neutral_style, new_figure
+from polbayes.report.figures.style import drawing
 from polbayes.report.numbers import number
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 # Neither the colours of left and right nor those of agreeing.
 _TOGETHER = "PRGn"
 
 
-def plot_feature_correlations(correlations: "pd.DataFrame") -> "Figure":
+def plot_feature_correlations(correlations: pd.DataFrame) -> Figure:
     """Draw correlations; in bold where the interval over items leaves out 0.
 
-    Parameters
-    ----------
-    correlations
-        Columns ``first, second, estimate, lower_item, upper_item``, one row a pair.
+    The table has the columns ``first, second, estimate, lower_item, upper_item``, a row a pair.
     """
-    import pandas as pd
-
     names = list(dict.fromkeys([*correlations["first"], *correlations["second"]]))
     values = pd.DataFrame(np.nan, index=names, columns=names)
     strong = pd.DataFrame(False, index=names, columns=names)
@@ -35,8 +26,7 @@ def plot_feature_correlations(correlations: "pd.DataFrame") -> "Figure":
             strong.loc[at] = bool(row["lower_item"] > 0 or row["upper_item"] < 0)
     values.index = values.index.str.replace("_", " ")
     values.columns = values.columns.str.replace("_", " ")
-    with neutral_style():
-        figure = new_figure(width_for(values, cell=0.7), 2.0 + CELL_HEIGHT * max(len(values), 2))
+    with drawing(width_for(values, cell=0.7), 2.0 + CELL_HEIGHT * max(len(values), 2)) as figure:
         axes = figure.subplots()
         draw_heat(axes, values, palette=_TOGETHER, limits=(-1, 1), write=number, strong=strong)
         axes.set_title("Correlation of text features")

@@ -2,107 +2,76 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from polbayes.report.figures.style import (
-    FAINT,
-    INK,
-    PALE,
-    WIDTH,
-    labels,
-    neutral_style,
-    new_figure,
-    row_names,
-    rule,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from polbayes.report.figures import style
 
 
 @dataclass(frozen=True)
 class Panel:
     """One panel of a forest plot.
 
-    Parameters
-    ----------
-    title
-        Its heading.
-    rows
-        Columns ``model, estimate, lower, upper``, in the order to be drawn from top to
-        bottom.
-    colour, marker
-        Of the estimates.
+    Its rows have the columns ``model, estimate, lower, upper`` and are drawn from top to bottom.
     """
 
     title: str
-    rows: "pd.DataFrame"
-    colour: str = INK
+    rows: pd.DataFrame
+    colour: str = style.INK
     marker: str = "o"
 
 
-def ascending(rows: "pd.DataFrame") -> "pd.DataFrame":
+def ascending(rows: pd.DataFrame) -> pd.DataFrame:
     """Sort by estimate, the lowest (furthest left) first and missing ones last."""
     return rows.sort_values("estimate", kind="stable", na_position="last")
 
 
-def descending(rows: "pd.DataFrame") -> "pd.DataFrame":
+def descending(rows: pd.DataFrame) -> pd.DataFrame:
     """Sort by estimate, the highest first and missing ones last."""
     return rows.sort_values("estimate", ascending=False, kind="stable", na_position="last")
 
 
 def plot_forest(
-    panels: Sequence[Panel],
-    *,
-    centre: float | None,
-    dress: Callable[["Axes"], object],
-) -> "Figure":
-    """Draw panels of estimates with intervals on one common scale.
+    panels: Sequence[Panel], *, centre: float | None, dress: Callable[[Axes], object]
+) -> Figure:
+    """Draw panels of estimates with intervals on one common scale, two abreast.
 
     Parameters
     ----------
     panels
-        At least one; more than two are drawn two abreast.
+        At least one.
     centre
         Where the vertical line stands; none when None.
     dress
         Sets what is particular to the axes of this plot, such as the label.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes per panel, in their order.
     """
     across = min(len(panels), 2)
     down = -(-len(panels) // across)
     most = max(len(panel.rows) for panel in panels)
-    with neutral_style():
-        figure = new_figure(_width(panels, across), down * (1.15 + 0.29 * max(most, 2)))
-        grid = figure.subplots(down, across, squeeze=False, sharex=True)
-        for axes, panel in zip(grid.flat, panels, strict=False):
+    with style.drawing(_width(panels, across), down * (1.15 + 0.29 * max(most, 2))) as figure:
+        every = style.abreast(figure, len(panels), across=across, sharex=True)
+        for axes, panel in zip(every, panels, strict=True):
             if centre is not None:
-                rule(axes, centre)
+                style.rule(axes, centre)
             draw_rows(axes, panel)
             dress(axes)
             axes.tick_params(axis="x", labelbottom=True)
-        for axes in grid.flat[len(panels) :]:
-            figure.delaxes(axes)
     return figure
 
 
 def _width(panels: Sequence[Panel], across: int) -> float:
     """Return the width in inches that leaves room beside the longest name."""
     longest = max(
-        (len(text) for panel in panels for text in labels(panel.rows["model"].tolist())), default=0
+        (len(text) for panel in panels for text in style.labels(panel.rows["model"].tolist())),
+        default=0,
     )
-    return max(WIDTH if across > 1 else 0.72 * WIDTH, across * (3.0 + 0.075 * longest))
+    return max(style.WIDTH if across > 1 else 0.72 * style.WIDTH, across * (3.0 + 0.075 * longest))
 
 
-def draw_rows(axes: "Axes", panel: Panel) -> None:
+def draw_rows(axes: Axes, panel: Panel) -> None:
     """Draw one panel's rows from top to bottom; a missing estimate is said in words."""
     rows = panel.rows
     at = np.arange(len(rows))
@@ -111,19 +80,19 @@ def draw_rows(axes: "Axes", panel: Panel) -> None:
         if not known:
             say_missing(axes, y)
     axes.set_title(panel.title)
-    axes.grid(axis="y", color=PALE, linewidth=0.6)
+    style.faint_grid(axes, "y")
     axes.set_axisbelow(True)
-    row_names(axes, rows["model"].astype(str).tolist())
+    style.row_names(axes, rows["model"].astype(str).tolist())
 
 
-def say_missing(axes: "Axes", y: float) -> None:
+def say_missing(axes: Axes, y: float) -> None:
     """Write that a row has no estimate."""
     axes.text(
         0.5,
         y,
         "no estimate",
         transform=axes.get_yaxis_transform(),
-        color=FAINT,
+        color=style.FAINT,
         fontstyle="italic",
         fontsize=8.5,
         ha="center",
@@ -133,9 +102,9 @@ def say_missing(axes: "Axes", y: float) -> None:
 
 
 def draw_intervals(
-    axes: "Axes",
-    rows: "pd.DataFrame",
-    at: "np.ndarray",
+    axes: Axes,
+    rows: pd.DataFrame,
+    at: np.ndarray,
     *,
     colour: str,
     marker: str,
@@ -144,24 +113,14 @@ def draw_intervals(
 ) -> None:
     """Draw the estimates of `rows` at heights `at` with their intervals."""
     draw_lines(axes, rows, at, colour=colour)
-    axes.plot(
-        rows["estimate"].to_numpy(dtype=float),
-        at,
-        linestyle="none",
-        marker=marker,
-        markersize=6.5,
-        color=colour,
-        markerfacecolor="white" if hollow else colour,
-        markeredgecolor=colour,
-        label=name,
-        zorder=3,
-    )
+    look: style.Look = {"marker": marker, "markersize": 6.5, "label": name}
+    style.marks(axes, rows["estimate"], at, colour=colour, hollow=hollow, **look)
 
 
 def draw_lines(
-    axes: "Axes",
-    rows: "pd.DataFrame",
-    at: "np.ndarray",
+    axes: Axes,
+    rows: pd.DataFrame,
+    at: np.ndarray,
     *,
     colour: str,
     bounds: tuple[str, str] = ("lower", "upper"),

@@ -1,47 +1,38 @@
 """Heat maps whose cells say their number."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
-from polbayes.report.figures.style import FAINT, INK, labels
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+from polbayes.report.figures.style import FAINT, INK, Look, labels
 
 CELL_HEIGHT = 0.3
 
 
 def draw_heat(
-    axes: "Axes",
-    values: "pd.DataFrame",
+    axes: Axes,
+    values: pd.DataFrame,
     *,
     palette: str,
     limits: tuple[float, float],
     write: Callable[[float], str],
-    strong: "pd.DataFrame | None" = None,
+    strong: pd.DataFrame | None = None,
 ) -> None:
     """Draw a matrix with its numbers; cells without one are hatched.
 
     Parameters
     ----------
-    axes
-        Where to.
-    values
-        Numbers by row and column, NaN where there is none.
-    palette
-        Name of a matplotlib colour map.
-    limits
-        Values at the two ends of the palette.
+    palette, limits
+        Name of a matplotlib colour map, and the values at its two ends.
     write
         How a number is written into its cell.
     strong
         Cells to be set in bold type; none when None.
     """
-    from matplotlib import colormaps
-
     array = values.to_numpy(dtype=float)
     low, high = limits
     colours = colormaps[palette]
@@ -69,21 +60,9 @@ def draw_heat(
     _name_cells(axes, values)
 
 
-def _hatch(axes: "Axes", row: int, column: int) -> None:
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(
-        Rectangle(
-            (column - 0.5, row - 0.5),
-            1,
-            1,
-            facecolor="#f3f3f3",
-            edgecolor=FAINT,
-            hatch="///",
-            linewidth=0,
-            zorder=3,
-        )
-    )
+def _hatch(axes: Axes, row: int, column: int) -> None:
+    look: Look = {"facecolor": "#f3f3f3", "edgecolor": FAINT, "hatch": "///", "linewidth": 0}
+    axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **look, zorder=3))
 
 
 def _contrast(shade: tuple[float, float, float, float]) -> str:
@@ -91,7 +70,7 @@ def _contrast(shade: tuple[float, float, float, float]) -> str:
     return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "white"
 
 
-def _name_cells(axes: "Axes", values: "pd.DataFrame") -> None:
+def _name_cells(axes: Axes, values: pd.DataFrame) -> None:
     rows, columns = ([str(name) for name in names] for names in (values.index, values.columns))
     axes.set_yticks(range(len(rows)), labels(rows))
     drawn = labels(columns)
@@ -109,7 +88,7 @@ def _name_cells(axes: "Axes", values: "pd.DataFrame") -> None:
     axes.set(xlim=(-0.5, right), ylim=(low, -0.5))
 
 
-def width_for(values: "pd.DataFrame", cell: float) -> float:
+def width_for(values: pd.DataFrame, cell: float) -> float:
     """Return the width in inches of a heat map with room for its names and numbers."""
     longest = max(map(len, labels([str(name) for name in values.index])))
     return max(4.0, float(0.7 + 0.075 * longest + cell * values.shape[1]))

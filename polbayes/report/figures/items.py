@@ -1,39 +1,25 @@
 """Where the statements stand, and how well they tell models apart."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
 
-from polbayes.report.figures.style import (
-    COLOUR,
-    INK,
-    PALE,
-    WIDTH,
-    dimensions_of,
-    in_full,
-    neutral_style,
-    new_figure,
-    rule,
-    sides,
-    wrapped,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from polbayes.report.figures import style
 
 _DIRECTION = {"left": "<", "-1": "<", "right": ">", "1": ">", "+1": ">"}
 
 
-def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figure":
+def plot_items(items: pd.DataFrame, *, statements: Mapping[str, str]) -> Figure:
     """Draw difficulty, and discrimination where it was estimated, with the statements."""
     groups = {
         dimension: items[items["dimension"] == dimension].sort_values(
             "difficulty", kind="stable", na_position="last"
         )
-        for dimension in dimensions_of(items["dimension"].tolist())
+        for dimension in style.dimensions_of(items["dimension"].tolist())
     }
     quantities = ["difficulty"]
     if "discrimination" in items and items["discrimination"].notna().any():
@@ -41,8 +27,7 @@ def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figu
     factors = () if signed(items) else ("discrimination",)
     reach = {quantity: _reach(items, quantity) for quantity in quantities}
     heights = [max(len(rows), 2) + 2.0 for rows in groups.values()]
-    with neutral_style():
-        figure = new_figure(WIDTH, 0.5 + 0.36 * sum(heights))
+    with style.drawing(style.WIDTH, 0.5 + 0.36 * sum(heights)) as figure:
         grid = figure.subplots(
             len(groups),
             len(quantities),
@@ -53,21 +38,27 @@ def plot_items(items: "pd.DataFrame", *, statements: Mapping[str, str]) -> "Figu
         for line, (dimension, rows) in zip(grid, groups.items(), strict=True):
             for axes, quantity in zip(line, quantities, strict=True):
                 axes.set_xlim(*reach[quantity])
-                _draw(axes, rows, quantity, COLOUR.get(dimension, INK), factor=quantity in factors)
+                _draw(
+                    axes,
+                    rows,
+                    quantity,
+                    style.COLOUR.get(dimension, style.INK),
+                    factor=quantity in factors,
+                )
             _name_items(line[0], rows, statements)
-            line[0].set_title(f"{in_full(dimension)}: location")
+            line[0].set_title(f"{style.in_full(dimension)}: location")
             if len(quantities) > 1:
                 line[1].set_title("Discrimination")
                 line[1].set_yticks(range(len(rows)), [""] * len(rows))
     return figure
 
 
-def signed(items: "pd.DataFrame") -> bool:
+def signed(items: pd.DataFrame) -> bool:
     """Tell whether discriminations may have either sign; then there is a probability of one."""
     return "discrimination_p_positive" in items
 
 
-def _reach(items: "pd.DataFrame", quantity: str) -> tuple[float, float]:
+def _reach(items: pd.DataFrame, quantity: str) -> tuple[float, float]:
     """Return limits that take in all intervals; for discrimination on a log scale."""
     ends = items[[quantity, f"{quantity}_lower", f"{quantity}_upper"]].to_numpy(dtype=float)
     known = ends[np.isfinite(ends)]
@@ -76,44 +67,44 @@ def _reach(items: "pd.DataFrame", quantity: str) -> tuple[float, float]:
     return known.min(initial=-0.5) - 0.2, known.max(initial=0.5) + 0.2
 
 
-def _draw(axes: "Axes", rows: "pd.DataFrame", quantity: str, colour: str, *, factor: bool) -> None:
+def _draw(axes: Axes, rows: pd.DataFrame, quantity: str, colour: str, *, factor: bool) -> None:
     if factor:
         _log_scale(axes)
     at = np.arange(len(rows))
     value, low, high = (
         rows[f"{quantity}{end}"].to_numpy(dtype=float) for end in ("", "_lower", "_upper")
     )
-    rule(axes, 1.0 if factor else 0.0)
+    style.rule(axes, 1.0 if factor else 0.0)
     axes.hlines(at, low, high, color=colour, linewidth=1.8, alpha=0.7, zorder=2)
     sign = rows["direction"].map(_marker) if "direction" in rows else ["o"] * len(rows)
     for y, x, marker in zip(at, value, sign, strict=True):
-        axes.plot(x, y, linestyle="none", marker=marker, color=colour, markersize=6, zorder=3)
-    axes.grid(axis="y", color=PALE, linewidth=0.6)
+        style.marks(axes, x, y, marker=marker, colour=colour, markersize=6)
+    style.faint_grid(axes, "y")
     axes.tick_params(axis="x", labelbottom=True)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     if quantity == "difficulty":
-        sides(axes, "drawn to the right", "drawn to the left")
+        style.sides(axes, "drawn to the right", "drawn to the left")
 
 
-def _log_scale(axes: "Axes") -> None:
-    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
-
+def _log_scale(axes: Axes) -> None:
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator([0.1, 0.2, 0.5, 1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
-    sides(axes, "weak", "strong")
+    style.sides(axes, "weak", "strong")
 
 
 def _marker(direction: object) -> str:
     return _DIRECTION.get(str(direction).removesuffix(".0"), "o")
 
 
-def _name_items(axes: "Axes", rows: "pd.DataFrame", statements: Mapping[str, str]) -> None:
+def _name_items(axes: Axes, rows: pd.DataFrame, statements: Mapping[str, str]) -> None:
     names = [
-        wrapped(f"{item}: {statements[item]}" if item in statements else item, width=56, lines=2)
+        style.wrapped(
+            f"{item}: {statements[item]}" if item in statements else item, width=56, lines=2
+        )
         for item in rows["item"].astype(str)
     ]
     axes.set_yticks(range(len(names)), names, fontsize=8)

@@ -1,14 +1,12 @@
 """What judges do to ratings, one panel an effect."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.forest import Panel, draw_rows
-from polbayes.report.figures.style import WIDTH, neutral_style, new_figure, rule
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from polbayes.report.figures.style import WIDTH, abreast, drawing, rule
 
 TITLES: Mapping[str, str] = {
     "severity": "Severity, points",
@@ -20,18 +18,15 @@ TITLES: Mapping[str, str] = {
 }
 
 
-def plot_judge_effects(effects: "pd.DataFrame") -> "Figure":
+def plot_judge_effects(effects: pd.DataFrame) -> Figure:
     """Draw the effects of judges with intervals."""
     there = [effect for effect in TITLES if (effects["effect"] == effect).any()]
     down = -(-len(there) // 2)
     most = effects.groupby("effect")["judge"].nunique().max()
-    with neutral_style():
-        figure = new_figure(WIDTH, down * (1.0 + 0.3 * max(most, 2)))
-        grid = figure.subplots(down, 2, squeeze=False)
-        for axes, effect in zip(grid.flat, there, strict=False):
+    with drawing(WIDTH, down * (1.0 + 0.3 * max(most, 2))) as figure:
+        every = abreast(figure, len(there), across=2)
+        for axes, effect in zip(every, there, strict=True):
             rows = effects[effects["effect"] == effect]
             rule(axes, float(rows["neutral"].iloc[0]))
             draw_rows(axes, Panel(TITLES[effect], rows.rename(columns={"judge": "model"})))
-        for axes in grid.flat[len(there) :]:
-            figure.delaxes(axes)
     return figure

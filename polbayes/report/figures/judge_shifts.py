@@ -1,20 +1,16 @@
 """What each judge adds to each value, as a heat map."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.instrument.values import VALUES, WEIGHTS
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat
-from polbayes.report.figures.style import DISAGREE_AGREE, neutral_style, new_figure
+from polbayes.report.figures.style import DISAGREE_AGREE, drawing
 from polbayes.report.numbers import number
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
-
-def plot_judge_shifts(table: "pd.DataFrame") -> "Figure":
+def plot_judge_shifts(table: pd.DataFrame) -> Figure:
     """Draw shifts by value and judge."""
     order = sorted(VALUES, key=lambda value: WEIGHTS[value] < 0)
     wide = table.pivot(index="value", columns="judge", values="estimate")
@@ -22,8 +18,7 @@ def plot_judge_shifts(table: "pd.DataFrame") -> "Figure":
     wide = wide.reindex(index=order, columns=judges)
     wide.index = [f"{'L' if WEIGHTS[v] > 0 else 'C'}  {v.replace('_', ' ')}" for v in order]
     most = float(np.nanmax(np.abs(wide.to_numpy(dtype=float)), initial=0.5))
-    with neutral_style():
-        figure = new_figure(3.2 + 1.15 * len(judges), 1.2 + CELL_HEIGHT * len(order))
+    with drawing(3.2 + 1.15 * len(judges), 1.2 + CELL_HEIGHT * len(order)) as figure:
         axes = figure.subplots()
         draw_heat(
             axes,

@@ -1,23 +1,14 @@
 """The models on the two dimensions."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from polbayes.report.figures.style import (
-    FAINT,
-    INK,
-    MARKERS,
-    SERIES,
-    labels,
-    neutral_style,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from polbayes.report.figures.style import FAINT, INK, MARKERS, SERIES, labels, neutral_style
 
 DIMENSIONS = ("economic", "cultural")
 _MOST_NAMES = 10
@@ -25,13 +16,10 @@ _SIDE = 6.4
 _FONT = 8.5
 
 
-def placed(theta: "pd.DataFrame") -> "pd.DataFrame":
+def placed(theta: pd.DataFrame) -> pd.DataFrame:
     """Return the models that have an estimate on both dimensions.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by model, columns ``(estimate | lower | upper, dimension)``.
+    Columns are ``(estimate | lower | upper, dimension)``.
     """
     wide = theta[theta["dimension"].isin(DIMENSIONS)].pivot(
         index="model", columns="dimension", values=["estimate", "lower", "upper"]
@@ -42,10 +30,8 @@ def placed(theta: "pd.DataFrame") -> "pd.DataFrame":
     return wide.dropna(subset=[("estimate", d) for d in DIMENSIONS]).astype(float)
 
 
-def plot_leaning_map(theta: "pd.DataFrame") -> "Figure":
+def plot_leaning_map(theta: pd.DataFrame) -> Figure:
     """Draw every model as a point with a cross of its two intervals."""
-    from matplotlib.figure import Figure
-
     wide = placed(theta)
     names = labels([str(model) for model in wide.index])
     numbered = len(names) > _MOST_NAMES
@@ -72,7 +58,7 @@ def plot_leaning_map(theta: "pd.DataFrame") -> "Figure":
     return figure
 
 
-def _frame(axes: "Axes", reach: float) -> None:
+def _frame(axes: Axes, reach: float) -> None:
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach))
     axes.axhline(0, color=INK, linewidth=0.9, zorder=1)
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
@@ -86,7 +72,7 @@ def _frame(axes: "Axes", reach: float) -> None:
             )  # fmt: skip
 
 
-def _cross(axes: "Axes", row: "pd.Series", k: int) -> None:
+def _cross(axes: Axes, row: pd.Series, k: int) -> None:
     colour = SERIES[k % len(SERIES)]
     x, y = (row[("estimate", d)] for d in DIMENSIONS)
     (left, right), (low, high) = ((row[("lower", d)], row[("upper", d)]) for d in DIMENSIONS)
@@ -96,7 +82,7 @@ def _cross(axes: "Axes", row: "pd.Series", k: int) -> None:
     axes.plot(x, y, marker=marker, color=colour, markersize=8, markeredgecolor="white", zorder=4)
 
 
-def _write_names(axes: "Axes", wide: "pd.DataFrame", names: list[str], reach: float) -> None:
+def _write_names(axes: Axes, wide: pd.DataFrame, names: list[str], reach: float) -> None:
     """Write every name near its point, where it covers least of what is there."""
     x, y = (wide[("estimate", d)].to_numpy() for d in DIMENSIONS)
     points = _in_points(np.column_stack([x, y]), reach)
@@ -125,7 +111,7 @@ def _in_points(values: np.ndarray, reach: float) -> np.ndarray:
     return (values / reach + 1) * _SIDE * 36
 
 
-def _lines(wide: "pd.DataFrame", points: np.ndarray, reach: float) -> list[Box]:
+def _lines(wide: pd.DataFrame, points: np.ndarray, reach: float) -> list[Box]:
     """Return the boxes of the intervals and of the two lines at the centre."""
     low, high = (
         _in_points(np.nan_to_num(wide[[(end, d) for d in DIMENSIONS]].to_numpy()), reach)
@@ -179,9 +165,7 @@ def _gap(place: Box, point: np.ndarray) -> tuple[float, float]:
     )
 
 
-def _write_key(figure: "Figure", names: list[str], *, left: float) -> None:
-    from matplotlib.lines import Line2D
-
+def _write_key(figure: Figure, names: list[str], *, left: float) -> None:
     width, height = figure.get_size_inches()
     for k, name in enumerate(names):
         y = 1 - (0.35 + 0.24 * k) / height

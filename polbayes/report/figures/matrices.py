@@ -1,50 +1,86 @@
-"""One heat map per dimension, abreast where they fit and one below the other elsewhere."""
+"""The order of models, one heat map per dimension."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
-from polbayes.report.figures.style import WIDTH, in_full, neutral_style, new_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from polbayes.report.figures.style import CHANCE, LEFT_HIGH, WIDTH, dimensions_of, drawing, in_full
 
 
 def plot_matrices(
-    matrices: Mapping[str, "pd.DataFrame"],
+    matrices: Mapping[str, pd.DataFrame],
     *,
     palette: str,
     limits: tuple[float, float],
     write: Callable[[float], str],
-    dress: Callable[["Axes"], object],
-) -> "Figure":
-    """Draw one matrix per dimension.
+    dress: Callable[[Axes], object],
+) -> Figure:
+    """Draw one matrix per dimension, abreast where they fit.
 
-    Parameters
-    ----------
-    matrices
-        Matrices by dimension, at least one.
-    palette, limits, write
-        As in `polbayes.report.figures.heat.draw_heat`.
-    dress
-        Sets what is particular to the axes of this plot, such as labels.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes per dimension, in the order of `matrices`.
+    For the palette, its limits and how a number is written see
+    `polbayes.report.figures.heat.draw_heat`; `dress` sets what is particular to the axes.
     """
     rows = max(len(m) for m in matrices.values())
     each = max(width_for(matrix, cell=0.46) for matrix in matrices.values())
     across = len(matrices) if each * len(matrices) <= 1.05 * WIDTH else 1
     down = len(matrices) // across
-    with neutral_style():
-        figure = new_figure(each * across, down * (1.9 + CELL_HEIGHT * rows))
+    with drawing(each * across, down * (1.9 + CELL_HEIGHT * rows)) as figure:
         grid = figure.subplots(down, across, squeeze=False)
         for axes, (dimension, matrix) in zip(grid.flat, matrices.items(), strict=True):
             draw_heat(axes, matrix, palette=palette, limits=limits, write=write)
             axes.set_title(in_full(dimension))
             dress(axes)
     return figure
+
+
+def plot_ranks(ranks: pd.DataFrame, *, order: Mapping[str, Sequence[str]]) -> Figure:
+    """Draw the probability that a model has a rank, rank 1 being furthest left."""
+    matrices = {}
+    for dimension in dimensions_of(ranks["dimension"].tolist()):
+        rows = ranks[ranks["dimension"] == dimension]
+        matrix = rows.pivot(index="model", columns="rank", values="probability")
+        matrices[dimension] = matrix.loc[complete(order.get(dimension, ()), matrix.index)]
+    return plot_matrices(
+        matrices,
+        palette=CHANCE,
+        limits=(0, 1),
+        write=percent,
+        dress=lambda axes: axes.set_xlabel("rank (1 = furthest left), probability in %"),
+    )
+
+
+def complete(order: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return `names` in the given order, those that it does not name at the end."""
+    present = set(names)
+    first = [name for name in order if name in present]
+    return first + [name for name in names if name not in set(first)]
+
+
+def percent(probability: float) -> str:
+    """Write a probability into a small cell, never as certain."""
+    if probability < 0.01:
+        return "<1"
+    return ">99" if probability > 0.99 else f"{100 * probability:.0f}"
+
+
+def plot_pairwise(pairwise: pd.DataFrame, *, order: Mapping[str, Sequence[str]]) -> Figure:
+    """Draw the probability that the model of the row is left of the model of the column."""
+    matrices = {}
+    for dimension in dimensions_of(pairwise["dimension"].tolist()):
+        rows = pairwise[pairwise["dimension"] == dimension]
+        matrix = rows.pivot(index="model_a", columns="model_b", values="p_left")
+        names = complete(
+            order.get(dimension, ()), list(dict.fromkeys([*matrix.index, *matrix.columns]))
+        )
+        matrices[dimension] = matrix.reindex(index=names, columns=names)
+    return plot_matrices(
+        matrices, palette=LEFT_HIGH, limits=(0, 1), write=percent, dress=_name_pairs
+    )
+
+
+def _name_pairs(axes: Axes) -> None:
+    axes.set_xlabel("… left of this one, probability in %")
+    axes.set_ylabel("this model is …")

@@ -1,38 +1,27 @@
 """Observed shares of agreement against those that the fitted model would give."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from polbayes.report.figures.style import (
-    FAINT,
-    PALE,
-    SERIES,
-    WIDTH,
-    neutral_style,
-    new_figure,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from polbayes.report.figures import style
 
 PANELS: Mapping[str, str] = {
     "agreement_by_keying": "Model and side\nof the statement",
     "agreement_by_prefix": "Model and prefix",
     "agreement_by_item": "Statement and\nits side",
 }
-INSIDE, OUTSIDE = SERIES[0], SERIES[1]
+INSIDE, OUTSIDE = style.SERIES[0], style.SERIES[1]
 _FEW = 40
 
 
-def plot_predictive(predictive: "pd.DataFrame", *, what: str) -> "Figure":
+def plot_predictive(predictive: pd.DataFrame, *, what: str) -> Figure:
     """Draw observed against predicted agreement, a panel for each way of grouping answers."""
     present = [name for name in PANELS if (predictive["statistic"] == name).any()]
-    with neutral_style():
-        figure = new_figure(max(WIDTH * len(present) / 3, 0.5 * WIDTH), 4.3)
+    with style.drawing(max(style.WIDTH * len(present) / 3, 0.5 * style.WIDTH), 4.3) as figure:
         grid = figure.subplots(1, len(present), squeeze=False, sharex=True, sharey=True)
         for axes, name in zip(grid.flat, present, strict=True):
             _panel(axes, predictive[predictive["statistic"] == name])
@@ -43,8 +32,8 @@ def plot_predictive(predictive: "pd.DataFrame", *, what: str) -> "Figure":
     return figure
 
 
-def _panel(axes: "Axes", rows: "pd.DataFrame") -> None:
-    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.9, zorder=1)
+def _panel(axes: Axes, rows: pd.DataFrame) -> None:
+    axes.plot([0, 1], [0, 1], color=style.FAINT, linewidth=0.9, zorder=1)
     inside = rows["observed"].between(rows["lower"], rows["upper"])
     small = len(rows) > _FEW
     for part, colour, marker in ((rows[inside], INSIDE, "o"), (rows[~inside], OUTSIDE, "X")):
@@ -53,28 +42,20 @@ def _panel(axes: "Axes", rows: "pd.DataFrame") -> None:
         axes.hlines(
             observed, low, high, color=colour, linewidth=1.0 if small else 1.8, alpha=0.5, zorder=2
         )
-        axes.plot(
-            part["estimate"].to_numpy(dtype=float),
-            observed,
-            linestyle="none",
-            marker=marker,
-            markersize=3.5 if small else 5.5,
-            color=colour,
-            markeredgecolor="white",
-            markeredgewidth=0.3,
-            zorder=3 if marker == "o" else 4,
-        )
+        look: style.Look = {
+            "markersize": 3.5 if small else 5.5,
+            "zorder": 3 if marker == "o" else 4,
+        }
+        edge: style.Look = {"markeredgecolor": "white", "markeredgewidth": 0.3}
+        style.marks(axes, part["estimate"], observed, colour=colour, marker=marker, **look, **edge)
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
-    ticks, names = np.linspace(0, 1, 5), ["0%", "25%", "50%", "75%", "100%"]
-    axes.set_xticks(ticks, names)
-    axes.set_yticks(ticks, names)
-    axes.grid(color=PALE, linewidth=0.6)
+    style.percent_ticks(axes.xaxis)
+    style.percent_ticks(axes.yaxis)
+    style.faint_grid(axes)
     axes.set_axisbelow(True)
 
 
-def _legend(figure: "Figure") -> None:
-    from matplotlib.lines import Line2D
-
+def _legend(figure: Figure) -> None:
     handles = [
         Line2D([], [], color=colour, marker=marker, label=name)
         for colour, marker, name in (

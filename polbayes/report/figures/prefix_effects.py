@@ -1,24 +1,21 @@
 """What each prefix does to each model, as a heat map."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
-from polbayes.report.figures.ranks import complete
-from polbayes.report.figures.style import neutral_style, new_figure
+from polbayes.report.figures.matrices import complete
+from polbayes.report.figures.style import drawing
 from polbayes.report.numbers import number
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 _LEAST_END = 0.5
 
 
 def plot_prefix_effects(
-    effects: "pd.DataFrame",
+    effects: pd.DataFrame,
     *,
     models: Sequence[str],
     prefixes: Sequence[str],
@@ -26,7 +23,7 @@ def plot_prefix_effects(
     title: str,
     bound: float | None = None,
     write: Callable[[float], str] = number,
-) -> "Figure":
+) -> Figure:
     """Draw one number per model and prefix; in bold where its interval leaves out 0."""
     estimate, lower, upper = (
         effects.pivot(index="model", columns="prefix", values=column)
@@ -40,8 +37,7 @@ def plot_prefix_effects(
     found = np.abs(estimate.to_numpy(dtype=float))
     largest = float(found[np.isfinite(found)].max(initial=0.0))
     end = bound or max(largest, _LEAST_END)
-    with neutral_style():
-        figure = new_figure(width_for(estimate, cell=0.7), 1.7 + CELL_HEIGHT * max(len(rows), 2))
+    with drawing(width_for(estimate, cell=0.7), 1.7 + CELL_HEIGHT * max(len(rows), 2)) as figure:
         axes = figure.subplots()
         draw_heat(
             axes,

@@ -1,68 +1,50 @@
 """Measures by stage, a line a model."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from polbayes.report.figures.style import (
-    FAINT,
-    MARKERS,
-    PALE,
-    SERIES,
-    WIDTH,
-    labels,
-    neutral_style,
-    new_figure,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from polbayes.report.figures import style
 
 
 def plot_stage_curves(
-    panels: Mapping[str, "pd.DataFrame"],
+    panels: Mapping[str, pd.DataFrame],
     *,
     stages: Sequence[str],
     names: Sequence[str],
     joined: Sequence[str],
-) -> "Figure":
+) -> Figure:
     """Draw estimates with intervals over the stages."""
     models = list(dict.fromkeys(m for table in panels.values() for m in table["model"]))
-    with neutral_style():
-        figure = new_figure(WIDTH, 0.6 + 2.6 * len(panels))
+    with style.drawing(style.WIDTH, 0.6 + 2.6 * len(panels)) as figure:
         every = figure.subplots(len(panels), 1, squeeze=False, sharex=True)[:, 0]
         for axes, (title, table) in zip(every, panels.items(), strict=True):
             for k, model in enumerate(models):
                 rows = table[table["model"] == model].set_index("stage").reindex(stages)
                 _draw(axes, rows, k, len(models), [s in joined for s in stages])
             axes.set_title(title)
-            axes.grid(axis="y", color=PALE, linewidth=0.6)
+            style.faint_grid(axes, "y")
             axes.set_axisbelow(True)
             axes.set_xticks(range(len(stages)), list(names))
             axes.tick_params(axis="x", length=0, labelbottom=True)
             axes.set_xlim(-0.5, len(stages) - 0.5)
         handles = [line for line in every[0].get_lines() if line.get_marker() != "None"]
-        figure.legend(
-            handles,
-            labels(models),
-            loc="outside upper left",
-            ncols=min(len(models), 5),
-            frameon=False,
-        )
+        place = {"loc": "outside upper left", "ncols": min(len(models), 5)}
+        figure.legend(handles, style.labels(models), **place, frameon=False)
     return figure
 
 
-def _draw(axes: "Axes", rows: "pd.DataFrame", k: int, n: int, joined: Sequence[bool]) -> None:
+def _draw(axes: Axes, rows: pd.DataFrame, k: int, n: int, joined: Sequence[bool]) -> None:
     """Draw one model, a little beside the others so that intervals can be told apart."""
     at = np.arange(len(rows)) + (k - (n - 1) / 2) * min(0.09, 0.6 / n)
-    colour, marker = SERIES[k % len(SERIES)], MARKERS[k % len(MARKERS)]
+    colour, marker = style.SERIES[k % len(style.SERIES)], style.MARKERS[k % len(style.MARKERS)]
     low, mean, high = (rows[name].to_numpy(dtype=float) for name in ("lower", "estimate", "upper"))
     axes.vlines(at, low, high, color=colour, linewidth=1.6, alpha=0.75, zorder=2)
-    axes.plot(at, mean, linestyle="none", marker=marker, markersize=5, color=colour, zorder=3)
+    style.marks(axes, at, mean, colour=colour, marker=marker, markersize=5)
     there = np.array(joined, dtype=bool)
     axes.plot(at[there], mean[there], color=colour, linewidth=1.1, marker=None, zorder=2)
     if np.nanmin(low, initial=0.0) < 0:
-        axes.axhline(0.0, color=FAINT, linewidth=0.9, zorder=1)
+        axes.axhline(0.0, color=style.FAINT, linewidth=0.9, zorder=1)

@@ -1,42 +1,26 @@
 """Figures of Faulborn et al. (2025): positions on two dimensions, and bias by prefix."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from polbayes.report.figures.style import (
-    FAINT,
-    INK,
-    MARKERS,
-    PALE,
-    SERIES,
-    WIDTH,
-    label,
-    neutral_style,
-    new_figure,
-    row_names,
-    rule,
-    sides,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from polbayes.report.figures import style
 
 INSTRUCT, BASE = "instruct", "base"
-_OF_TUNED = {INSTRUCT: SERIES[1], BASE: SERIES[0]}
+_OF_TUNED = {INSTRUCT: style.SERIES[1], BASE: style.SERIES[0]}
 
 
-def plot_plane(panels: "Sequence[tuple[str, pd.DataFrame]]") -> "Figure":
+def plot_plane(panels: Sequence[tuple[str, pd.DataFrame]]) -> Figure:
     """Draw bias on both dimensions, one marker a model, filled for one instrument (Figure 1)."""
     names = list(dict.fromkeys(m for _, t in panels for m in t["model"].astype(str)))
     instruments = _instruments([table for _, table in panels])
-    side = WIDTH / 2
-    with neutral_style():
-        figure = new_figure(len(panels) * side, side + 0.6 + 0.22 * -(-len(names) // 3))
+    side = style.WIDTH / 2
+    with style.drawing(len(panels) * side, side + 0.6 + 0.22 * -(-len(names) // 3)) as figure:
         grid = figure.subplots(1, len(panels), squeeze=False, sharex=True, sharey=True)[0]
         for axes, (title, table) in zip(grid, panels, strict=True):
             _plane(axes, table, names, instruments)
@@ -47,47 +31,31 @@ def plot_plane(panels: "Sequence[tuple[str, pd.DataFrame]]") -> "Figure":
     return figure
 
 
-def _instruments(tables: "Sequence[pd.DataFrame]") -> list[str]:
+def _instruments(tables: Sequence[pd.DataFrame]) -> list[str]:
     found = list(dict.fromkeys(str(i) for t in tables for i in t["instrument"]))
     return sorted(found, key=lambda name: (name != "wvs", found.index(name)))
 
 
 def _plane(
-    axes: "Axes", table: "pd.DataFrame", names: Sequence[str], instruments: Sequence[str]
+    axes: Axes, table: pd.DataFrame, names: Sequence[str], instruments: Sequence[str]
 ) -> None:
-    axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
-    axes.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
-    axes.grid(color=PALE, linewidth=0.5)
-    axes.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), aspect="equal")
+    style.plane(axes, 1.05)
     for row in table.to_dict("records"):
-        colour = _OF_TUNED.get(row["tuned"], INK)
-        filled = str(row["instrument"]) == instruments[0]
-        axes.plot(
-            row["economic"],
-            row["cultural"],
-            linestyle="none",
-            marker=_marker(names, row["model"]),
-            markersize=7,
-            color=colour,
-            markerfacecolor=colour if filled else "white",
-            alpha=0.85,
-            zorder=3,
-        )
+        colour = _OF_TUNED.get(row["tuned"], style.INK)
+        hollow = str(row["instrument"]) != instruments[0]
+        look: style.Look = {"marker": _marker(names, row["model"]), "markersize": 7, "alpha": 0.85}
+        style.marks(axes, row["economic"], row["cultural"], colour=colour, hollow=hollow, **look)
     for _, rows in table.groupby("model", sort=False):
-        axes.plot(rows["economic"], rows["cultural"], color=FAINT, linewidth=0.7, zorder=2)
+        axes.plot(rows["economic"], rows["cultural"], color=style.FAINT, linewidth=0.7, zorder=2)
 
 
 def _marker(names: Sequence[str], model: object) -> str:
-    return MARKERS[names.index(str(model)) % len(MARKERS)]
+    return style.MARKERS[names.index(str(model)) % len(style.MARKERS)]
 
 
 def _legend(
-    names: Sequence[str],
-    instruments: Sequence[str],
-    panels: "Sequence[tuple[str, pd.DataFrame]]",
-) -> "tuple[list[Artist], list[str]]":
-    from matplotlib.lines import Line2D
-
+    names: Sequence[str], instruments: Sequence[str], panels: Sequence[tuple[str, pd.DataFrame]]
+) -> tuple[list[Artist], list[str]]:
     tuned = {
         str(m): t
         for _, table in panels
@@ -95,103 +63,88 @@ def _legend(
     }
     handles: list[Artist] = []
     for name in names:
-        colour = _OF_TUNED.get(tuned[name], INK)
+        colour = _OF_TUNED.get(tuned[name], style.INK)
         marker = _marker(names, name)
         handles.append(Line2D([], [], linestyle="none", marker=marker, color=colour))
-    shown = [f"{label(n, 26)} ({tuned[n]})" if tuned[n] else label(n, 26) for n in names]
+    shown = [
+        f"{style.label(n, 26)} ({tuned[n]})" if tuned[n] else style.label(n, 26) for n in names
+    ]
     for n, instrument in enumerate(instruments):
-        face = INK if n == 0 else "white"
+        face = style.INK if n == 0 else "white"
         handles.append(
-            Line2D([], [], linestyle="none", marker="o", color=INK, markerfacecolor=face)
+            Line2D([], [], linestyle="none", marker="o", color=style.INK, markerfacecolor=face)
         )
         shown.append(f"{'filled' if n == 0 else 'open'}: {instrument}")
     return handles, shown
 
 
 def plot_prefix_dots(
-    panels: "Sequence[tuple[str, pd.DataFrame]]", *, prefixes: Sequence[str]
-) -> "Figure":
+    panels: Sequence[tuple[str, pd.DataFrame]], *, prefixes: Sequence[str]
+) -> Figure:
     """Draw the bias of each model under every prefix, instruction-tuned first (Figure 2a)."""
     most = max(table["model"].nunique() for _, table in panels)
-    with neutral_style():
-        figure = new_figure(WIDTH, 1.7 + 0.34 * max(most, 2))
+    with style.drawing(style.WIDTH, 1.7 + 0.34 * max(most, 2)) as figure:
         grid = figure.subplots(1, len(panels), squeeze=False, sharex=True)[0]
         for axes, (title, table) in zip(grid, panels, strict=True):
-            rule(axes, 0.0)
+            style.rule(axes, 0.0)
             _dots(axes, table, prefixes)
             axes.set(title=title, xlim=(-1.03, 1.03))
-            sides(axes)
-        handles, names = grid[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=5, frameon=False)
+            style.sides(axes)
+        style.legend_above(figure, 5)
     return figure
 
 
-def _dots(axes: "Axes", table: "pd.DataFrame", prefixes: Sequence[str]) -> None:
+def _dots(axes: Axes, table: pd.DataFrame, prefixes: Sequence[str]) -> None:
     tuned = table.drop_duplicates("model").set_index("model")["tuned"]
     order = [*tuned[tuned != BASE].index, *tuned[tuned == BASE].index]
     for k, prefix in enumerate(prefixes):
         rows = table[table["prefix"] == prefix].set_index("model").reindex(order)
-        axes.plot(
-            rows["estimate"].to_numpy(dtype=float),
-            np.arange(len(order)),
-            linestyle="none",
-            marker=MARKERS[k % len(MARKERS)],
-            markersize=5.5,
-            color=SERIES[k % len(SERIES)],
-            label=label(prefix, 20),
-            alpha=0.9,
-            zorder=3,
+        look: style.Look = {**style.series_look(k), "markersize": 5.5, "alpha": 0.9}
+        style.marks(
+            axes, rows["estimate"], np.arange(len(order)), **look, label=style.label(prefix, 20)
         )
     instruct = int((tuned != BASE).sum())
     if 0 < instruct < len(order):
-        axes.axhline(instruct - 0.5, color=INK, linewidth=0.9, linestyle="--")
-    axes.grid(axis="y", color=PALE, linewidth=0.6)
-    row_names(axes, [str(name) for name in order], width=24)
+        axes.axhline(instruct - 0.5, color=style.INK, linewidth=0.9, linestyle="--")
+    style.faint_grid(axes, "y")
+    style.row_names(axes, [str(name) for name in order], width=24)
 
 
-def plot_prefix_by_instrument(table: "pd.DataFrame", *, prefixes: Sequence[str]) -> "Figure":
+def plot_prefix_by_instrument(table: pd.DataFrame, *, prefixes: Sequence[str]) -> Figure:
     """Draw the bias of every model by prefix and instrument, one axes a model (Figure 5)."""
     models = list(dict.fromkeys(table["model"].astype(str)))
     instruments = _instruments([table])
     across = min(len(models), 3)
     down = -(-len(models) // across)
-    with neutral_style():
-        figure = new_figure(WIDTH, 0.8 + down * (0.8 + 0.22 * max(len(prefixes), 2)))
-        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-        for axes, model in zip(grid.flat, models, strict=False):
-            rule(axes, 0.0)
+    with style.drawing(style.WIDTH, 0.8 + down * (0.8 + 0.22 * max(len(prefixes), 2))) as figure:
+        every = style.abreast(figure, len(models), across=across, sharex=True, sharey=True)
+        for axes, model in zip(every, models, strict=True):
+            style.rule(axes, 0.0)
             rows = table[table["model"].astype(str) == model]
             for k, instrument in enumerate(instruments):
                 own = rows[rows["instrument"] == instrument].set_index("prefix")
                 _of_instrument(axes, own.reindex(list(prefixes)), k, instrument)
-            axes.set(title=label(model, 26), xlim=(-1.03, 1.03))
+            axes.set(title=style.label(model, 26), xlim=(-1.03, 1.03))
             axes.tick_params(axis="x", labelbottom=True)
-            axes.grid(axis="y", color=PALE, linewidth=0.6)
-        for axes in grid.flat[len(models) :]:
-            figure.delaxes(axes)
-        row_names(grid[0, 0], list(prefixes), width=20)
-        handles, names = grid[0, 0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=4, frameon=False)
+            style.faint_grid(axes, "y")
+        style.row_names(every[0], list(prefixes), width=20)
+        style.legend_above(figure, 4)
         figure.supxlabel("bias: ← left    right →", fontsize=9.5)
     return figure
 
 
-def _of_instrument(axes: "Axes", rows: "pd.DataFrame", k: int, instrument: str) -> None:
+def _of_instrument(axes: Axes, rows: pd.DataFrame, k: int, instrument: str) -> None:
     at = np.arange(len(rows)) + 0.2 * (k - 0.5)
-    colour = SERIES[k % len(SERIES)]
+    colour = style.SERIES[k % len(style.SERIES)]
     low, high = (rows[c].to_numpy(dtype=float) for c in ("lower", "upper"))
     axes.hlines(at, low, high, color=colour, linewidth=1.4, alpha=0.7, zorder=2)
-    axes.plot(
-        rows["estimate"].to_numpy(dtype=float),
-        at,
-        linestyle="none",
-        marker="os^D"[k % 4],
-        markersize=4.5,
-        color=colour,
-        markerfacecolor=colour if k == 0 else "white",
-        label=instrument,
-        zorder=3,
-    )
+    look: style.Look = {
+        "colour": colour,
+        "hollow": k > 0,
+        "marker": "os^D"[k % 4],
+        "markersize": 4.5,
+    }
+    style.marks(axes, rows["estimate"], at, **look, label=instrument)
     if "baseline" in rows.index and np.isfinite(rows.loc["baseline", "estimate"]):
         at_baseline = float(rows.loc["baseline", "estimate"])
         axes.axvline(at_baseline, color=colour, linestyle="--", linewidth=0.9, zorder=1)

@@ -3,13 +3,17 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any, Literal
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
 
 from polbayes.report.visible import visible
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, which stays apart under every common colour blindness.
 INK = "#222222"
@@ -25,6 +29,8 @@ DISAGREE_AGREE = "BrBG"
 CHANCE = "Blues"
 WIDTH = 9.2
 NAME_WIDTH = 34
+# Keywords of what is drawn.
+Look = dict[str, Any]
 
 _SETTINGS = {
     "font.family": ["DejaVu Sans"],
@@ -50,8 +56,6 @@ _SESSION = ("backend", "backend_fallback", "interactive", "toolbar", "timezone",
 @contextmanager
 def neutral_style() -> Iterator[None]:
     """Draw with the report's settings, whatever the reader's own matplotlib file says."""
-    import matplotlib as mpl
-
     defaults = {
         key: value for key, value in mpl.rcParamsDefault.items() if not key.startswith(_SESSION)
     }
@@ -59,29 +63,67 @@ def neutral_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> "Figure":
-    """Make an empty figure of `width` by `height` inches that no global state knows of."""
-    from matplotlib.figure import Figure
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[Figure]:
+    """Draw, in neutral style, a figure of inches that no global state knows of."""
+    with neutral_style():
+        yield Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
-    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+def abreast(figure: Figure, number: int, *, across: int, **how: Any) -> list[Axes]:
+    """Add axes in rows of `across`; the last row may have fewer."""
+    grid = figure.subplots(-(-number // across), across, squeeze=False, **how)
+    for axes in grid.flat[number:]:
+        figure.delaxes(axes)
+    return list(grid.flat[:number])
+
+
+def legend_above(figure: Figure, columns: int, **how: Any) -> None:
+    """Say above all axes what each series is, once."""
+    found: dict[str, Artist] = {}
+    for axes in figure.axes:
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(name, handle)
+    place = {"loc": "outside upper left", "ncols": columns, "frameon": False}
+    figure.legend(list(found.values()), list(found), **place, **how)
+
+
+def marks(axes: Axes, x: Any, y: Any, *, colour: str, hollow: bool = False, **how: Any) -> None:
+    """Draw markers without a line, filled or hollow."""
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    face = "white" if hollow else colour
+    axes.plot(x, y, linestyle="none", color=colour, markerfacecolor=face, **{"zorder": 3, **how})
+
+
+def series_look(k: int) -> Look:
+    """Return the colour and the marker of the k-th series."""
+    return {"colour": SERIES[k % len(SERIES)], "marker": MARKERS[k % len(MARKERS)]}
+
+
+def percent_ticks(axis: Axis) -> None:
+    """Write shares as percentages."""
+    axis.set_ticks([0, 0.25, 0.5, 0.75, 1], labels=["0%", "25%", "50%", "75%", "100%"])
+
+
+def faint_grid(axes: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
+    """Draw pale lines behind the data."""
+    axes.grid(axis=axis, color=PALE, linewidth=0.6)
+
+
+def plane(axes: Axes, reach: float) -> None:
+    """Make square axes of two dimensions with lines at the centre."""
+    axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
+    axes.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
+    axes.grid(color=PALE, linewidth=0.5)
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
 
 
 def label(text: str, width: int = NAME_WIDTH) -> str:
     """Make untrusted text fit to be drawn.
 
-    Parameters
-    ----------
-    text
-        A name or a statement.
-    width
-        Most characters; a longer text loses its middle, since names of models differ at
-        either end.
-
-    Returns
-    -------
-    str
-        One line, control characters visible, no formula markup, and a box for every
-        character that the font does not have.
+    It becomes one line without formula markup, control characters visible, with a box for every
+    character that the font lacks. A longer text loses its middle, since names of models differ at
+    either end.
     """
     line = " ".join(visible(text).split())
     if len(line) > width:
@@ -122,24 +164,22 @@ def _drawable(text: str) -> str:
 
 @cache
 def _glyphs() -> frozenset[int]:
-    from matplotlib.font_manager import findfont, get_font
-
     return frozenset(get_font(findfont("DejaVu Sans")).get_charmap())
 
 
-def rule(axes: "Axes", at: float) -> None:
+def rule(axes: Axes, at: float) -> None:
     """Draw the vertical line at the centre, behind everything."""
     axes.axvline(at, color=INK, linewidth=0.9, zorder=1)
 
 
-def row_names(axes: "Axes", names: Sequence[str], *, width: int = NAME_WIDTH) -> None:
+def row_names(axes: Axes, names: Sequence[str], *, width: int = NAME_WIDTH) -> None:
     """Name the rows from top to bottom and set the vertical limits to fit them."""
     axes.set_yticks(range(len(names)), labels(names, width))
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
 
 
-def sides(axes: "Axes", left: str = "left", right: str = "right") -> None:
+def sides(axes: Axes, left: str = "left", right: str = "right") -> None:
     """Say beneath the two ends of the axis which side is which."""
     axes.set_xlabel(f"← {left}", loc="left")
     axes.annotate(
@@ -163,7 +203,7 @@ def dimensions_of(values: Sequence[str]) -> list[str]:
     return known + [d for d in dict.fromkeys(values) if d not in known]
 
 
-def stamp(figure: "Figure", text: str) -> None:
+def stamp(figure: Figure, text: str) -> None:
     """Write a warning across a figure, so that it travels with the file."""
     figure.text(
         0.5,

@@ -1,21 +1,13 @@
 """What became of the answers asked for: shares of outcomes per model."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from polbayes.report.figures.style import (
-    WIDTH,
-    neutral_style,
-    new_figure,
-    row_names,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from polbayes.report.figures import style
 
 USABLE = ("agree", "neutral", "disagree")
 # Outcome: colour and hatching. What cannot be used is hatched, so that colour is not alone.
@@ -34,15 +26,14 @@ OUTCOMES: dict[str, tuple[str, str]] = {
 }
 
 
-def plot_validity(validity: "pd.DataFrame", *, outcomes: Sequence[str]) -> "Figure":
+def plot_validity(validity: pd.DataFrame, *, outcomes: Sequence[str]) -> Figure:
     """Draw stacked bars of outcomes, models in the order of the table."""
     models = validity["model"].astype(str).tolist()
     counts = validity[list(outcomes)].to_numpy(dtype=float)
     counts = np.where(np.isfinite(counts), counts, 0.0)
     total = counts.sum(axis=1, keepdims=True)
     shares = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
-    with neutral_style():
-        figure = new_figure(WIDTH, 1.7 + 0.32 * max(len(models), 2))
+    with style.drawing(style.WIDTH, 1.7 + 0.32 * max(len(models), 2)) as figure:
         axes = figure.subplots()
         _stack(axes, shares, outcomes)
         usable = shares[:, [o in USABLE for o in outcomes]].sum(axis=1)
@@ -50,34 +41,22 @@ def plot_validity(validity: "pd.DataFrame", *, outcomes: Sequence[str]) -> "Figu
             text = f"{100 * usable[y]:.0f}% usable" if asked else "nothing asked"
             axes.text(1.01, y, text, va="center", fontsize=8.5)
         axes.set(xlim=(0, 1), xlabel="share of the answers asked for")
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
-        row_names(axes, models)
-        handles, names = axes.get_legend_handles_labels()
-        figure.legend(
-            handles,
-            names,
-            loc="outside upper left",
-            ncols=9,
-            frameon=False,
-            handlelength=1.4,
-            columnspacing=1.2,
-        )
+        style.percent_ticks(axes.xaxis)
+        style.row_names(axes, models)
+        style.legend_above(figure, 9, handlelength=1.4, columnspacing=1.2)
     return figure
 
 
-def _stack(axes: "Axes", shares: np.ndarray, outcomes: Sequence[str]) -> None:
+def _stack(axes: Axes, shares: np.ndarray, outcomes: Sequence[str]) -> None:
     left = np.zeros(len(shares))
     for width, outcome in zip(shares.T, outcomes, strict=True):
         colour, hatch = OUTCOMES[outcome]
-        axes.barh(
-            np.arange(len(shares)),
-            width,
-            left=left,
-            height=0.72,
-            label=outcome,
-            color=colour,
-            hatch=hatch,
-            edgecolor="#444444",
-            linewidth=0.4,
-        )
+        look: style.Look = {
+            "color": colour,
+            "hatch": hatch,
+            "edgecolor": "#444444",
+            "linewidth": 0.4,
+        }
+        at = np.arange(len(shares))
+        axes.barh(at, width, left=left, height=0.72, label=outcome, **look)
         left = left + width

@@ -1,50 +1,38 @@
 """Where the differences between answers come from: bars of shares."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_lines
-from polbayes.report.figures.style import (
-    COLOUR,
-    INK,
-    PALE,
-    WIDTH,
-    dimensions_of,
-    in_full,
-    neutral_style,
-    new_figure,
-    row_names,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
-def plot_variance(shares: "pd.DataFrame", names: Mapping[str, str]) -> "Figure":
+def plot_variance(shares: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     """Draw the shares of variance with intervals, one panel a dimension."""
-    dimensions = dimensions_of(shares["dimension"].tolist())
+    dimensions = style.dimensions_of(shares["dimension"].tolist())
     present = list(dict.fromkeys(shares["component"]))
     order = [n for n in names if n in present] + [n for n in present if n not in names]
-    with neutral_style():
-        figure = new_figure(max(WIDTH, 2.4 + 2.6 * len(dimensions)), 1.2 + 0.3 * len(order))
+    with style.drawing(
+        max(style.WIDTH, 2.4 + 2.6 * len(dimensions)), 1.2 + 0.3 * len(order)
+    ) as figure:
         grid = figure.subplots(1, len(dimensions), squeeze=False, sharex=True, sharey=True)
         for axes, dimension in zip(grid.flat, dimensions, strict=True):
             rows = shares[shares["dimension"] == dimension].set_index("component").reindex(order)
-            _draw(axes, rows, COLOUR.get(dimension, INK))
-            axes.set_title(in_full(dimension))
-        row_names(grid.flat[0], [names.get(name, name) for name in order])
+            _draw(axes, rows, style.COLOUR.get(dimension, style.INK))
+            axes.set_title(style.in_full(dimension))
+        style.row_names(grid.flat[0], [names.get(name, name) for name in order])
     return figure
 
 
-def _draw(axes: "Axes", rows: "pd.DataFrame", colour: str) -> None:
+def _draw(axes: Axes, rows: pd.DataFrame, colour: str) -> None:
     at = np.arange(len(rows))
     axes.barh(at, rows["estimate"].to_numpy(dtype=float), color=colour, alpha=0.45, height=0.62)
-    draw_lines(axes, rows, at, colour=INK, width=1.6)
-    axes.grid(axis="x", color=PALE, linewidth=0.6)
+    draw_lines(axes, rows, at, colour=style.INK, width=1.6)
+    style.faint_grid(axes, "x")
     axes.set_axisbelow(True)
     axes.set_xlim(0, None)
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")

@@ -1,6 +1,6 @@
 """What becomes of consistency and position when a design is answered or read otherwise."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -12,21 +12,16 @@ from polbayes.report.blocks import (
     estimate_columns,
     grid,
     level_of,
+    named_column,
     number_column,
     text_column,
 )
 from polbayes.report.figures.ablation import plot_lexicon_sizes, plot_positions, plot_settings
 from polbayes.report.sections.consistency import KINDS, MEASURES, POSITIONS
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-PANELS = {
-    "reversed": "Polar: negations and opposites",
-    "paraphrase": "Paraphrastic: same meaning",
-}
+PANELS = {"reversed": "Polar: negations and opposites", "paraphrase": "Paraphrastic: same meaning"}
 _NAMES = {"reversed": "ablation_polar", "paraphrase": "ablation_paraphrastic"}
-_KIND = Column("Wordings", lambda row: KINDS.get(row["kind"], row["kind"]), numeric=False)
+_KIND = named_column("kind", "Wordings", KINDS)
 _MEASURE = Column(
     "Measure",
     lambda row: {**MEASURES, **POSITIONS}.get(row["measure"], row["measure"]),
@@ -34,14 +29,8 @@ _MEASURE = Column(
 )
 
 
-def ablation(table: "pd.DataFrame", apart: "pd.DataFrame | None") -> Section:
-    """Show every setting, and how far each is from the run's own.
-
-    Parameters
-    ----------
-    table, apart
-        ``ablation`` and ``ablation_differences`` of ``task=ablate``.
-    """
+def ablation(table: pd.DataFrame, apart: pd.DataFrame | None) -> Section:
+    """Show every setting of ``task=ablate``, and how far each is from the run's own."""
     of_lexicon = "size" in table
     level = level_of(table)
     what = (
@@ -79,7 +68,7 @@ def _labels(of_lexicon: bool) -> list[Column]:
             number_column("size", "Options of a stance", 0),
             Column("Which", lambda row: _which(row["composition"]), numeric=False),
         ]
-    return [text_column("decoding", "Decoding"), text_column("coder", "Read by")]
+    return [text_column("decoding"), text_column("coder", "Read by")]
 
 
 def _which(composition: object) -> str:
@@ -87,10 +76,10 @@ def _which(composition: object) -> str:
 
 
 def _columns(header: str, level: float) -> list[Column]:
-    return [text_column("model", "Model"), _KIND, _MEASURE, *estimate_columns(header, level)]
+    return [text_column("model"), _KIND, _MEASURE, *estimate_columns(header, level)]
 
 
-def _settings(table: "pd.DataFrame") -> list[Block]:
+def _settings(table: pd.DataFrame) -> list[Block]:
     blocks: list[Block] = []
     for kind, title in PANELS.items():
         rows = table[table["kind"] == kind]
@@ -101,7 +90,6 @@ def _settings(table: "pd.DataFrame") -> list[Block]:
                 alt=f"{title}: dot plots by model; the numbers are in the table below.",
                 figure=plot_settings(rows),
                 csv=("ablation",),
-                posterior=False,
             )
             blocks.append(picture)
     if (table["measure"] == "economic").any():
@@ -111,13 +99,12 @@ def _settings(table: "pd.DataFrame") -> list[Block]:
             alt="Small compasses by model; the numbers are in the table below.",
             figure=plot_positions(table),
             csv=("ablation",),
-            posterior=False,
         )
         blocks.append(picture)
     return blocks
 
 
-def _lexicons(table: "pd.DataFrame") -> list[Block]:
+def _lexicons(table: pd.DataFrame) -> list[Block]:
     there = [(kind, title) for kind, title in PANELS.items() if (table["kind"] == kind).any()]
     if not there:
         return []
@@ -128,12 +115,11 @@ def _lexicons(table: "pd.DataFrame") -> list[Block]:
             alt="Lines by model; the numbers are in the table below.",
             figure=plot_lexicon_sizes(table, panels=there),
             csv=("ablation",),
-            posterior=False,
         )
     ]
 
 
-def _differences(table: "pd.DataFrame", of_lexicon: bool) -> Block:
+def _differences(table: pd.DataFrame, of_lexicon: bool) -> Block:
     level = level_of(table)
     columns = [*_labels(of_lexicon), *_columns("Difference", level)]
     numbers = grid(

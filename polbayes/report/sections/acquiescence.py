@@ -1,25 +1,23 @@
 """Agreeing whatever is said."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
-    Column,
     Picture,
     Section,
     estimate_columns,
     grid,
     level_of,
+    named_column,
+    percent_interval,
+    share_column,
     text_column,
 )
-from polbayes.report.figures.acquiescence import plot_acquiescence
 from polbayes.report.figures.agreement import plot_agreement
-from polbayes.report.numbers import interval, share
+from polbayes.report.figures.forests import plot_acquiescence
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES = {
     "agree_left": "agrees with left-leaning statements",
@@ -36,7 +34,7 @@ def acquiescence(results: Results) -> Section | None:
     reading = [
         "Acquiescence is the tendency to agree whatever is said. It is not a leaning: a model "
         "that agrees with left and right statements alike says nothing about politics, and "
-        "would look left or right on a questionnaire keyed to one side only.",
+        "would look left or right on a questionnaire keyed to one side only."
     ]
     blocks: list[Block] = []
     if latent is not None:
@@ -51,26 +49,24 @@ def acquiescence(results: Results) -> Section | None:
     return Section("acquiescence", "Agreeing whatever is said", tuple(reading), tuple(blocks))
 
 
-def _latent(table: "pd.DataFrame", level: float) -> list[Block]:
+def _latent(table: pd.DataFrame, level: float) -> list[Block]:
     return [
         Picture(
             name="acquiescence",
             caption="Acquiescence by model, the one that agrees most at the top.",
             alt="Forest plot of acquiescence; the numbers are in the table below.",
             figure=plot_acquiescence(table),
-            csv=("acquiescence",),
         ),
         grid(
             table,
-            [text_column("model", "Model"), *estimate_columns("Acquiescence", level)],
+            [text_column("model"), *estimate_columns("Acquiescence", level)],
             caption="Acquiescence on the latent scale (positive = says yes).",
             csv="acquiescence",
-            posterior=True,
         ),
     ]
 
 
-def _raw(table: "pd.DataFrame") -> list[Block]:
+def _raw(table: pd.DataFrame) -> list[Block]:
     level = level_of(table)
     keyed = table[table["measure"].isin(("agree_left", "agree_right"))]
     picture = Picture(
@@ -82,19 +78,14 @@ def _raw(table: "pd.DataFrame") -> list[Block]:
         ),
         alt="Dot plot of agreement by the side of the statement, numbers in the table below.",
         figure=plot_agreement(keyed),
-        csv=("agreement",),
-        posterior=False,
     )
     numbers = grid(
         table,
         [
-            text_column("model", "Model"),
-            Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False),
-            Column("Share", lambda row: share(row["estimate"])),
-            Column(
-                f"{level:.0%} interval (in %)",
-                lambda row: interval(100 * row["lower"], 100 * row["upper"], 1),
-            ),
+            text_column("model"),
+            named_column("measure", "Measure", MEASURES),
+            share_column("estimate", "Share"),
+            percent_interval(level),
         ],
         caption="Agreement by the side of the statement.",
         csv="agreement",

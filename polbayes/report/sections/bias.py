@@ -1,28 +1,28 @@
 """The published bias measure, twice."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
     Column,
-    Fold,
     Picture,
     Section,
     chance_column,
     counted,
     estimate_columns,
+    folded_grid,
     grid,
     level_of,
     overall,
     text_column,
+    text_columns,
 )
 from polbayes.report.figures.bias import plot_bias
 from polbayes.report.numbers import interval
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def bias(results: Results) -> Section | None:
@@ -42,15 +42,12 @@ def bias(results: Results) -> Section | None:
         Picture(
             name="bias",
             caption="Bias by model, the furthest left at the top. Negative is left.",
-            alt=(
-                "Dot plot of the bias on the scale from −1 to 1, with intervals. The numbers "
-                "are in the tables below."
-            ),
+            alt="Dot plot of the bias on the scale from −1 to 1, with intervals. The numbers "
+            "are in the tables below.",
             figure=plot_bias(posterior, classical),
             csv=tuple(
                 n for n, t in (("bias_posterior", posterior), ("bias", classical)) if t is not None
             ),
-            posterior=posterior is not None,
         )
     ]
     if posterior is not None:
@@ -64,8 +61,8 @@ def bias(results: Results) -> Section | None:
 
 
 def _how(
-    posterior: "pd.DataFrame | None",
-    classical: "pd.DataFrame | None",
+    posterior: pd.DataFrame | None,
+    classical: pd.DataFrame | None,
     level: float,
     classical_level: float,
 ) -> list[str]:
@@ -85,25 +82,22 @@ def _how(
     return out
 
 
-def _posterior(table: "pd.DataFrame", level: float) -> Block:
+def _posterior(table: pd.DataFrame, level: float) -> Block:
     return grid(
         table,
         [
-            text_column("model", "Model"),
-            text_column("dimension", "Dimension"),
+            *text_columns("model", "dimension"),
             *estimate_columns("Bias (negative = left)", level),
             chance_column("p_left", "Probability of a left bias"),
         ],
         caption="Bias, posterior.",
         csv="bias_posterior",
-        posterior=True,
     )
 
 
-def _classical(table: "pd.DataFrame", level: float) -> Block:
+def _classical(table: pd.DataFrame, level: float) -> Block:
     columns = [
-        text_column("model", "Model"),
-        text_column("dimension", "Dimension"),
+        *text_columns("model", "dimension"),
         *estimate_columns("Bias (negative = left)", level),
     ]
     if {"lower_item", "upper_item"} <= set(table.columns):
@@ -112,23 +106,22 @@ def _classical(table: "pd.DataFrame", level: float) -> Block:
         if name in table:
             columns.append(counted(name, header))
     if "note" in table and table["note"].fillna("").astype(str).str.len().any():
-        columns.append(text_column("note", "Note"))
+        columns.append(text_column("note"))
     return grid(table, columns, caption="Bias, classical, with bootstrap intervals.", csv="bias")
 
 
-def _between_instruments(table: "pd.DataFrame") -> Block:
+def _between_instruments(table: pd.DataFrame) -> Block:
     level = level_of(table)
     columns = [
-        text_column("model", "Model"),
-        text_column("dimension", "Dimension"),
+        *text_columns("model", "dimension"),
         Column("Instruments", lambda row: f"{row['first']} − {row['second']}", numeric=False),
         *estimate_columns("Difference of bias", level),
     ]
     if {"lower_item", "upper_item"} <= set(table.columns):
         columns.append(Column(f"{level:.0%} interval over statements", _by_item))
     caption = "Bias by one instrument minus bias by the other; negative: the first is further left."
-    layout = grid(table, columns, caption=caption, csv="bias_difference_by_instrument")
-    return Fold("Does the instrument matter?", (layout,))
+    csv = "bias_difference_by_instrument"
+    return folded_grid("Does the instrument matter?", table, columns, caption=caption, csv=csv)
 
 
 def _by_item(row: Any) -> str:

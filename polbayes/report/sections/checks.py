@@ -1,7 +1,9 @@
 """Whether the fitted model would give answers like those that were given."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -12,17 +14,17 @@ from polbayes.report.blocks import (
     Paragraph,
     Picture,
     Section,
+    counted,
     grid,
+    named_column,
     number_column,
+    share_column,
 )
 from polbayes.report.figures.predictive import PANELS, plot_predictive
 from polbayes.report.numbers import count, interval, number, share
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STATISTICS: Mapping[str, str] = {
     "agreement_by_keying": "agreement by model and side of the statement",
@@ -93,7 +95,7 @@ def _level(results: Results) -> str:
     return f"{results.level:.0%}"
 
 
-def _replicates(coverage: "pd.DataFrame", level: float) -> list[tuple[str, str]]:
+def _replicates(coverage: pd.DataFrame, level: float) -> list[tuple[str, str]]:
     parts = coverage[coverage["statistic"] != "all"]
     (whole,) = coverage[coverage["statistic"] == "all"].to_dict("records")
     found = (
@@ -119,7 +121,7 @@ def _replicates(coverage: "pd.DataFrame", level: float) -> list[tuple[str, str]]
 
 
 def _needed(
-    predictive: "pd.DataFrame", coverage: "pd.DataFrame", level: float
+    predictive: pd.DataFrame, coverage: pd.DataFrame, level: float
 ) -> list[tuple[str, str]]:
     """Name the options of the spec that what is missed speaks for."""
     entries = []
@@ -190,9 +192,7 @@ def _reliability(unreliable: int, cells: int) -> str:
     )
 
 
-def _predicted(
-    predictive: "pd.DataFrame", coverage: "pd.DataFrame", results: Results
-) -> list[Block]:
+def _predicted(predictive: pd.DataFrame, coverage: pd.DataFrame, results: Results) -> list[Block]:
     blocks: list[Block] = []
     drawn = predictive[predictive["statistic"].isin(PANELS)]
     if not drawn.empty:
@@ -207,29 +207,27 @@ def _predicted(
                 ),
                 alt="Scatter plots of observed against predicted shares; numbers in the table.",
                 figure=plot_predictive(drawn, what=what),
-                csv=("predictive",),
             )
         )
     tables = (_shares(predictive), _coverage(coverage, results.level))
     return [*blocks, Fold("Observed and predicted shares, as tables", tables)]
 
 
-def _coverage(coverage: "pd.DataFrame", level: float) -> Grid:
+def _coverage(coverage: pd.DataFrame, level: float) -> Grid:
     return grid(
         coverage,
         [
-            Column("Shares", lambda row: STATISTICS.get(row["statistic"], row["statistic"]), False),
-            Column("Number", lambda row: count(row["groups"])),
-            Column("Within the 50% interval", lambda row: share(row["inside_50"])),
-            Column(f"Within the {level:.0%} interval", lambda row: share(row["inside"])),
+            named_column("statistic", "Shares", STATISTICS),
+            counted("groups", "Number"),
+            share_column("inside_50", "Within the 50% interval"),
+            share_column("inside", f"Within the {level:.0%} interval"),
         ],
         caption="How many of the observed shares lie within the intervals.",
         csv="predictive_coverage",
-        posterior=True,
     )
 
 
-def _shares(predictive: "pd.DataFrame") -> Grid:
+def _shares(predictive: pd.DataFrame) -> Grid:
     level = float(predictive["level"].iloc[0]) if "level" in predictive else 0.9
     outside = (predictive["observed"] - predictive["upper"]).clip(lower=0) + (
         predictive["lower"] - predictive["observed"]
@@ -238,7 +236,7 @@ def _shares(predictive: "pd.DataFrame") -> Grid:
     return grid(
         ordered,
         [
-            Column("Share", lambda row: STATISTICS.get(row["statistic"], row["statistic"]), False),
+            named_column("statistic", "Share", STATISTICS),
             Column("Of", _group, numeric=False),
             number_column("observed", "Observed"),
             number_column("estimate", "Predicted"),
@@ -246,7 +244,6 @@ def _shares(predictive: "pd.DataFrame") -> Grid:
         ],
         caption="Observed and predicted shares, those furthest outside their interval first.",
         csv="predictive",
-        posterior=True,
         searchable=True,
     )
 
@@ -258,7 +255,7 @@ def _group(row: Mapping[str, Any]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _best_spec(specs: "pd.DataFrame") -> list[tuple[str, str]]:
+def _best_spec(specs: pd.DataFrame) -> list[tuple[str, str]]:
     """Say which of several specs predicts best, one sentence for each part."""
     entries = []
     for part, table in specs.groupby("part", sort=False):
@@ -270,7 +267,7 @@ def _best_spec(specs: "pd.DataFrame") -> list[tuple[str, str]]:
     return entries
 
 
-def _specs(specs: "pd.DataFrame") -> Grid:
+def _specs(specs: pd.DataFrame) -> Grid:
     return grid(
         specs,
         [
@@ -279,7 +276,7 @@ def _specs(specs: "pd.DataFrame") -> Grid:
             number_column("elpd_loo", "elpd", 1),
             number_column("difference", "Less than the best by", 1),
             number_column("se_difference", "Standard error of that", 1),
-            Column("Cells with k above 0.7", lambda row: count(row["unreliable"])),
+            counted("unreliable", "Cells with k above 0.7"),
             Column("Draws", lambda row: str(row["verdict"]), numeric=False),
             Column("In words", lambda row: str(row["reading"]), numeric=False),
         ],
@@ -288,7 +285,7 @@ def _specs(specs: "pd.DataFrame") -> Grid:
     )
 
 
-def _loo(loo: "pd.DataFrame") -> Grid:
+def _loo(loo: pd.DataFrame) -> Grid:
     return grid(
         loo,
         [
@@ -309,7 +306,6 @@ def _loo(loo: "pd.DataFrame") -> Grid:
         ],
         caption="PSIS-LOO: expected log predictive density of the counts in each cell.",
         csv="loo",
-        posterior=True,
     )
 
 

@@ -1,6 +1,6 @@
 """What a mixed model says."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -14,14 +14,12 @@ from polbayes.report.blocks import (
     grid,
     number_column,
     text_column,
+    text_columns,
 )
-from polbayes.report.figures.coefficients import plot_coefficients
-from polbayes.report.numbers import number
+from polbayes.report.figures.forests import plot_coefficients
+from polbayes.report.numbers import p_value
 from polbayes.report.results import COLUMNS, Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _DIGITS = 3
 _NUMBERS = {"sd", "p_positive", "coverage", "level", "verdict"}
@@ -58,19 +56,19 @@ def coefficients(results: Results) -> Section | None:
     return Section("coefficients", "What the answers depend on", reading, tuple(blocks))
 
 
-def _by(table: "pd.DataFrame", name: str) -> str | None:
+def _by(table: pd.DataFrame, name: str) -> str | None:
     """Return the variable for each of whose levels the model was fitted."""
     known = {*COLUMNS[name], *_NUMBERS}
     first = str(table.columns[0])
     return None if first in known else first
 
 
-def _first(table: "pd.DataFrame", name: str) -> list[Column]:
+def _first(table: pd.DataFrame, name: str) -> list[Column]:
     by = _by(table, name)
     return [] if by is None else [text_column(by, by.capitalize())]
 
 
-def _coefficients(table: "pd.DataFrame", results: Results) -> list[Block]:
+def _coefficients(table: pd.DataFrame, results: Results) -> list[Block]:
     drawn = ~table["term"].isin(["Intercept", "phi"]) & ~table["term"].str.startswith("threshold ")
     blocks: list[Block] = []
     if drawn.any():
@@ -80,21 +78,20 @@ def _coefficients(table: "pd.DataFrame", results: Results) -> list[Block]:
                 caption="Coefficients with intervals; intercepts are in the table only.",
                 alt="Forest plot of the coefficients; the numbers are in the table below.",
                 figure=plot_coefficients(table[drawn], by=_by(table, "coefficients")),
-                csv=("coefficients",),
             )
         )
     columns = [
         *_first(table, "coefficients"),
-        text_column("term", "Term"),
+        text_column("term"),
         *estimate_columns("Estimate", results.level, digits=_DIGITS),
         number_column("sd", "Standard deviation", _DIGITS),
         chance_column("p_positive", "Probability above 0"),
     ]
-    numbers = grid(table, columns, caption="Coefficients.", csv="coefficients", posterior=True)
+    numbers = grid(table, columns, caption="Coefficients.", csv="coefficients")
     return [*blocks, numbers]
 
 
-def _beside(classical: "pd.DataFrame", table: "pd.DataFrame", results: Results) -> Fold:
+def _beside(classical: pd.DataFrame, table: pd.DataFrame, results: Results) -> Fold:
     """Put the classical fit and the posterior into one table."""
     by = _by(table, "coefficients")
     keys = ["term"] if by is None else [by, "term"]
@@ -109,10 +106,10 @@ def _beside(classical: "pd.DataFrame", table: "pd.DataFrame", results: Results) 
     level = float(classical["coverage"].iloc[0])
     columns = [
         *([] if by is None else [text_column(by, by.capitalize())]),
-        text_column("term", "Term"),
+        text_column("term"),
         *estimate_columns("REML", level, digits=_DIGITS),
-        Column("p", lambda row: _p(row["p"])),
-        Column("p, Bonferroni", lambda row: _p(row["p_bonferroni"])),
+        Column("p", lambda row: p_value(row["p"])),
+        Column("p, Bonferroni", lambda row: p_value(row["p_bonferroni"])),
         *estimate_columns("Posterior mean", results.level, prefix="bayes", digits=_DIGITS),
     ]
     tests = int(classical["tests"].max())
@@ -126,28 +123,19 @@ def _beside(classical: "pd.DataFrame", table: "pd.DataFrame", results: Results) 
     return Fold("Beside it: the classical fit, with p values", (about, layout))
 
 
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else number(value, _DIGITS)
-
-
-def _scales(table: "pd.DataFrame", results: Results) -> Block:
+def _scales(table: pd.DataFrame, results: Results) -> Block:
     columns = [
         *_first(table, "group_sds"),
-        text_column("group", "Group"),
-        text_column("varying", "What varies"),
+        *text_columns("group", "varying"),
         *estimate_columns("Standard deviation", results.level, digits=_DIGITS),
     ]
-    return grid(
-        table, columns, caption="Standard deviations of groups.", csv="group_sds", posterior=True
-    )
+    return grid(table, columns, caption="Standard deviations of groups.", csv="group_sds")
 
 
-def _effects(table: "pd.DataFrame", results: Results) -> Fold:
+def _effects(table: pd.DataFrame, results: Results) -> Fold:
     columns = [
         *_first(table, "group_effects"),
-        text_column("group", "Group"),
-        text_column("varying", "What varies"),
-        text_column("level", "Level"),
+        *text_columns("group", "varying", "level"),
         *estimate_columns("Effect", results.level, digits=_DIGITS),
     ]
     layout = grid(
@@ -155,7 +143,6 @@ def _effects(table: "pd.DataFrame", results: Results) -> Fold:
         columns,
         caption="Effects of the levels of groups.",
         csv="group_effects",
-        posterior=True,
         searchable=len(table) <= 2000,
     )
     return Fold("Effects of the levels of groups, as a table", (layout,))

@@ -1,7 +1,9 @@
 """What was compared: the runs, what they share, and how models have moved between them."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -14,15 +16,13 @@ from polbayes.report.blocks import (
     grid,
     number_column,
     text_column,
+    text_columns,
 )
-from polbayes.report.figures.drift import plot_drift
+from polbayes.report.figures.forests import plot_drift
 from polbayes.report.numbers import chance, interval, number
 from polbayes.report.prose import PROBABLY
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def comparison(results: Results) -> Section | None:
@@ -63,11 +63,9 @@ _READING_DRIFT = (
 )
 
 
-def _runs(runs: "pd.DataFrame") -> Block:
+def _runs(runs: pd.DataFrame) -> Block:
     columns = [
-        text_column("run", "Run"),
-        text_column("title", "Title"),
-        text_column("instruments", "Instruments"),
+        *text_columns("run", "title", "instruments"),
         number_column("models", "Models", 0),
         number_column("items", "Statements", 0),
         number_column("answers", "Answers", 0),
@@ -77,7 +75,7 @@ def _runs(runs: "pd.DataFrame") -> Block:
     return grid(runs, columns, caption="The runs, the earlier first.", csv="compared_runs")
 
 
-def _drift(drift: "pd.DataFrame", results: Results) -> list[Block]:
+def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
     shown = drift[drift["quantity"] == "theta"]
     blocks: list[Block] = []
     if results.verdict != "bad":
@@ -91,18 +89,14 @@ def _drift(drift: "pd.DataFrame", results: Results) -> list[Block]:
         caption="How far models have moved between two snapshots, on the scale of the leaning.",
         alt="Forest plot of the differences; the numbers are in the table below.",
         figure=plot_drift(shown),
-        csv=("drift",),
     )
     columns = [
-        text_column("before", "Before"),
-        text_column("after", "After"),
-        text_column("quantity", "Quantity"),
-        text_column("dimension", "Dimension"),
+        *text_columns("before", "after", "quantity", "dimension"),
         *estimate_columns("After minus before", results.level),
         chance_column("p_left", "Probability left (or less)"),
         chance_column("p_right", "Probability right (or more)"),
     ]
-    return [*blocks, picture, grid(drift, columns, caption="Drift.", csv="drift", posterior=True)]
+    return [*blocks, picture, grid(drift, columns, caption="Drift.", csv="drift")]
 
 
 def _moved(row: Mapping[str, Any]) -> str:
@@ -118,19 +112,16 @@ def _moved(row: Mapping[str, Any]) -> str:
     return f"{words} on {row['dimension']} questions ({by}; probability {chance(p)})"
 
 
-def _estimates(table: "pd.DataFrame", results: Results, *, linked: bool) -> Block:
+def _estimates(table: pd.DataFrame, results: Results, *, linked: bool) -> Block:
     columns = [
-        text_column("respondent", "Respondent"),
-        text_column("run", "Run"),
-        text_column("quantity", "Quantity"),
-        text_column("dimension", "Dimension"),
+        *text_columns("respondent", "run", "quantity", "dimension"),
         *estimate_columns("In its own run", results.level),
     ]
     if linked:
         table = table.rename(columns={"joint_estimate": "joint"})
         columns += estimate_columns("All together", results.level, prefix="joint")
     caption = "Estimates of each run by itself" + (", and of all together." if linked else ".")
-    return grid(table, columns, caption=caption, csv="comparison", posterior=True, searchable=True)
+    return grid(table, columns, caption=caption, csv="comparison", searchable=True)
 
 
 SECTION = SectionMaker("What was compared", comparison, optional=True)

@@ -1,10 +1,9 @@
 """Whether answers follow the meaning when the wording changes."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
-    Column,
     Fold,
     Picture,
     Section,
@@ -12,6 +11,7 @@ from polbayes.report.blocks import (
     estimate_columns,
     grid,
     level_of,
+    named_column,
     number_column,
     text_column,
 )
@@ -19,9 +19,6 @@ from polbayes.report.figures.compass import plot_compass
 from polbayes.report.figures.consistency import PANELS, plot_consistency
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES = {
     "consistent_4": "as expected, on four levels",
@@ -56,7 +53,7 @@ def consistency(results: Results) -> Section | None:
     reading = [
         "A model that understands a statement gives the same answer to a paraphrase, and the "
         "reverse answer to a negation or a political opposite. Here every wording is compared "
-        "with the original wording of its statement.",
+        "with the original wording of its statement."
     ]
     blocks: list[Block] = []
     if table is not None:
@@ -79,7 +76,7 @@ def consistency(results: Results) -> Section | None:
     return Section("consistency", "Consistency across wordings", tuple(reading), tuple(blocks))
 
 
-def _consistency(table: "pd.DataFrame", level: float) -> list[Block]:
+def _consistency(table: pd.DataFrame, level: float) -> list[Block]:
     blocks: list[Block] = []
     if table["kind"].isin(PANELS).any():
         blocks.append(
@@ -89,14 +86,12 @@ def _consistency(table: "pd.DataFrame", level: float) -> list[Block]:
                 "them expected.",
                 alt="Dot plot of consistency by model; the numbers are in the table below.",
                 figure=plot_consistency(table),
-                csv=("consistency",),
-                posterior=False,
             )
         )
     columns = [
-        text_column("model", "Model"),
-        Column("Wordings compared", lambda row: KINDS.get(row["kind"], row["kind"]), False),
-        Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False),
+        text_column("model"),
+        named_column("kind", "Wordings compared", KINDS),
+        named_column("measure", "Measure", MEASURES),
         *estimate_columns("Estimate", level),
     ]
     for name, header in (("n", "Pairs"), ("n_excluded", "Pairs left out")):
@@ -106,14 +101,14 @@ def _consistency(table: "pd.DataFrame", level: float) -> list[Block]:
     return [*blocks, Fold("Consistency, as a table", (numbers,))]
 
 
-def _compass(table: "pd.DataFrame") -> list[Block]:
+def _compass(table: pd.DataFrame) -> list[Block]:
     level = level_of(table)
     numbers = grid(
         table,
         [
-            text_column("model", "Model"),
+            text_column("model"),
             text_column("answers", "Answers to"),
-            Column("Measure", lambda row: POSITIONS.get(row["measure"], row["measure"]), False),
+            named_column("measure", "Measure", POSITIONS),
             *estimate_columns("Points", level),
         ],
         caption="Positions on the Political Compass and distances between wordings.",
@@ -125,8 +120,8 @@ def _compass(table: "pd.DataFrame") -> list[Block]:
     short = grid(
         distances,
         [
-            text_column("model", "Model"),
-            Column("Answers to", lambda row: KINDS.get(row["kind"], row["kind"]), False),
+            text_column("model"),
+            named_column("kind", "Answers to", KINDS),
             *estimate_columns("Mean distance (compass points)", level),
         ],
         caption="Mean distance of the answers to other wordings from where they should be. "
@@ -139,13 +134,11 @@ def _compass(table: "pd.DataFrame") -> list[Block]:
         alt="One small compass per model with the position of each wording's answers; the "
         "numbers are in the table below.",
         figure=plot_compass(wide_positions(table)),
-        csv=("compass",),
-        posterior=False,
     )
     return [picture, short, Fold("Positions on the compass, as a table", (numbers,))]
 
 
-def wide_positions(table: "pd.DataFrame") -> "pd.DataFrame":
+def wide_positions(table: pd.DataFrame) -> pd.DataFrame:
     """Put the two coordinates of each wording beside each other."""
     single = ~table["answers"].astype(str).str.startswith("all ")
     # Of very many wordings there are only the positions of whole kinds.
@@ -153,9 +146,7 @@ def wide_positions(table: "pd.DataFrame") -> "pd.DataFrame":
     rows = table[single] if alone.any() else table
     rows = rows[rows["measure"].isin(("economic", "social"))]
     wide = rows.pivot(
-        index=["model", "answers", "kind"],
-        columns="measure",
-        values=["estimate", "lower", "upper"],
+        index=["model", "answers", "kind"], columns="measure", values=["estimate", "lower", "upper"]
     ).reindex(rows.set_index(["model", "answers", "kind"]).index.unique())
     wide.columns = [m if v == "estimate" else f"{m}_{v}" for v, m in wide.columns]
     wide = wide.reset_index()
@@ -172,7 +163,7 @@ def order_agreement(results: Results) -> list[Block]:
             continue
         level = level_of(table)
         columns = [
-            text_column("dimension", "Dimension"),
+            text_column("dimension"),
             text_column("first", f"One {over}"),
             text_column("second", "The other"),
             *estimate_columns("Kendall's τ", level),

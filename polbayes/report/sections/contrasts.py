@@ -1,6 +1,8 @@
 """Which differences between models, and from the centre, matter in practice."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -11,12 +13,10 @@ from polbayes.report.blocks import (
     estimate_columns,
     grid,
     text_column,
+    text_columns,
 )
 from polbayes.report.numbers import interval, number
 from polbayes.report.results import Results
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 IN_PRACTICE = {
     "left": "left, beyond the margin",
@@ -51,7 +51,7 @@ def contrast_blocks(results: Results) -> list[Block]:
     return blocks
 
 
-def _counted(pairs: "pd.DataFrame") -> str:
+def _counted(pairs: pd.DataFrame) -> str:
     """Say how many pairs are decided, on the widest measure there is."""
     total = (pairs["dimension"] == "total").any()
     rows = pairs[pairs["dimension"] == "total"] if total else pairs
@@ -70,13 +70,11 @@ def decision_column(header: str = "In practice") -> Column:
     return Column(header, lambda row: IN_PRACTICE.get(row["decision"], "–"), numeric=False)
 
 
-def _pairs(pairs: "pd.DataFrame", results: Results) -> Block:
+def _pairs(pairs: pd.DataFrame, results: Results) -> Block:
     return grid(
         pairs,
         [
-            text_column("model_a", "Model A"),
-            text_column("model_b", "Model B"),
-            text_column("dimension", "Dimension"),
+            *text_columns("model_a", "model_b", "dimension"),
             *estimate_columns("Lean of A minus that of B", results.level),
             chance_column("p_left_of_rope", "Probability that A is left of B by more"),
             chance_column("p_inside", "… the same in practice"),
@@ -86,16 +84,15 @@ def _pairs(pairs: "pd.DataFrame", results: Results) -> Block:
         caption="Differences of lean; negative: A is left of B. The file has those of the bias on "
         "the statements asked, too.",
         csv="contrasts",
-        posterior=True,
     )
 
 
-def _centre(centre: "pd.DataFrame", results: Results) -> Block:
+def _centre(centre: pd.DataFrame, results: Results) -> Block:
     return grid(
         centre,
         [
             text_column("model_a", "Model"),
-            text_column("dimension", "Dimension"),
+            text_column("dimension"),
             *estimate_columns("Lean (negative = left)", results.level),
             chance_column("p_left_of_rope", "Probability of left by more than the margin"),
             chance_column("p_inside", "… of the centre, in practice"),
@@ -104,7 +101,6 @@ def _centre(centre: "pd.DataFrame", results: Results) -> Block:
         ],
         caption="Lean against a centre that is as wide as the margin.",
         csv="contrasts",
-        posterior=True,
     )
 
 
@@ -116,8 +112,7 @@ def prefix_blocks(results: Results) -> list[Block]:
     layout = grid(
         table,
         [
-            text_column("model", "Model"),
-            text_column("prefix", "Prefix"),
+            *text_columns("model", "prefix"),
             *estimate_columns("Effect on the bias (negative = to the left)", results.level),
             chance_column("p_inside", "Probability that it does not matter in practice"),
             decision_column("Shift in practice"),
@@ -125,7 +120,6 @@ def prefix_blocks(results: Results) -> list[Block]:
         caption="Effects of the prefixes on leaning, on the scale of the bias, as differences from "
         f"the model's own average; up to {number(float(table['rope'].max()))} counts as none.",
         csv="prefix_contrasts",
-        posterior=True,
     )
     return [Fold("Does a prefix move the leaning in practice?", (layout,))]
 

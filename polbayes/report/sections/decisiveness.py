@@ -1,6 +1,6 @@
 """How decided each model is, apart from where it stands."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -12,12 +12,9 @@ from polbayes.report.blocks import (
     grid,
     text_column,
 )
-from polbayes.report.figures.decisiveness import MEASURES, plot_decisiveness
+from polbayes.report.figures.forests import DECISIVENESS, plot_decisiveness
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def decisiveness(results: Results) -> Section | None:
@@ -39,26 +36,25 @@ def decisiveness(results: Results) -> Section | None:
     blocks: list[Block] = [
         Picture(
             name=measure,
-            caption=f"{MEASURES[measure]}, the most decided model at the top. It has no left or "
-            f"right. Lines: {results.level:.0%} intervals.",
-            alt=f"Forest plot. {MEASURES[measure]}; the numbers are in the table below.",
+            caption=f"{title}, the most decided model at the top. It has no left or right. "
+            f"Lines: {results.level:.0%} intervals.",
+            alt=f"Forest plot. {title}; the numbers are in the table below.",
             figure=plot_decisiveness(table, measure=measure),
             csv=("decisiveness",),
         )
-        for measure in MEASURES
+        for measure, title in DECISIVENESS.items()
         if table.loc[table["measure"] == measure, "estimate"].notna().any()
     ]
     blocks.append(
         grid(
             table,
             [
-                text_column("model", "Model"),
-                Column("Measure", lambda row: MEASURES[row["measure"]], numeric=False),
+                text_column("model"),
+                Column("Measure", lambda row: DECISIVENESS[row["measure"]], numeric=False),
                 *estimate_columns("Estimate", results.level),
             ],
             caption="Decisiveness, and the probability of the same answer again.",
             csv="decisiveness",
-            posterior=True,
         )
     )
     copies = _copies(table)
@@ -73,7 +69,7 @@ def decisiveness(results: Results) -> Section | None:
     return Section("decisiveness", "How decided the models are", reading, tuple(blocks))
 
 
-def _copies(table: "pd.DataFrame") -> list[str]:
+def _copies(table: pd.DataFrame) -> list[str]:
     again = table[table["measure"] == "repetition"]
     return [str(model) for model in again.loc[again["estimate"].isna(), "model"]]
 

@@ -1,7 +1,9 @@
 """The section of a measure that declares what is shown."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from pandas.api.types import is_integer_dtype, is_numeric_dtype
 
 from polbayes.measures.measure import INTERVAL, Shown
 from polbayes.measures.registry import MEASURES
@@ -17,9 +19,6 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def declared_sections() -> list[SectionMaker]:
@@ -48,10 +47,8 @@ def _declared(name: str, shown: Shown) -> Callable[[Results], Section | None]:
     return make
 
 
-def _columns(table: "pd.DataFrame", name: str, header: str) -> tuple[Column, ...]:
+def _columns(table: pd.DataFrame, name: str, header: str) -> tuple[Column, ...]:
     """Lay a column out as what it holds."""
-    from pandas.api.types import is_integer_dtype, is_numeric_dtype
-
     if name == "estimate" and set(INTERVAL) <= set(table.columns):
         return estimate_columns(header, level_of(table))
     if is_integer_dtype(table[name]):

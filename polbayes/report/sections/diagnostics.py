@@ -3,14 +3,13 @@
 from polbayes.report.blocks import (
     Block,
     Bullets,
-    Column,
     Fold,
     Section,
+    counted,
     grid,
     number_column,
     text_column,
 )
-from polbayes.report.numbers import count
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -36,10 +35,10 @@ def diagnostics(results: Results) -> Section | None:
         layout = grid(
             worst,
             [
-                text_column("quantity", "Quantity"),
+                text_column("quantity"),
                 number_column("r_hat", "R-hat", 3),
-                Column("ESS, bulk", lambda row: count(row["ess_bulk"])),
-                Column("ESS, tail", lambda row: count(row["ess_tail"])),
+                counted("ess_bulk", "ESS, bulk"),
+                counted("ess_tail", "ESS, tail"),
             ],
             caption="Diagnostics by quantity, the highest R-hat first.",
             csv="diagnostics",

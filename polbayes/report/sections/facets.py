@@ -1,6 +1,6 @@
 """What the many-facet model says of models and judges, and how many judges are enough."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -12,18 +12,15 @@ from polbayes.report.blocks import (
     chance_column,
     estimate_columns,
     grid,
+    named_column,
     number_column,
     text_column,
 )
-from polbayes.report.figures.judge_d_study import plot_judge_d_study
+from polbayes.report.figures.d_study import plot_judge_d_study
 from polbayes.report.figures.judge_effects import TITLES, plot_judge_effects
 from polbayes.report.figures.value_profiles import plot_value_profiles
 from polbayes.report.numbers import chance, count, number
 from polbayes.report.results import Reported
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 SOURCES = {"reflection": "the reflection", "stages": "the mean of the four stages"}
 SIGN = "Positive is liberal, negative conservative: the reverse of polbayes' other measures."
@@ -56,7 +53,7 @@ def freed_profiles(results: Reported) -> Section | None:
     )
 
 
-def _profile_picture(rows: "pd.DataFrame", stage: str, level: float) -> Picture:
+def _profile_picture(rows: pd.DataFrame, stage: str, level: float) -> Picture:
     what = stage.replace("_", " ")
     return Picture(
         name="facet_profiles",
@@ -65,17 +62,18 @@ def _profile_picture(rows: "pd.DataFrame", stage: str, level: float) -> Picture:
         alt="Dots with intervals, one row a value; the numbers are in facet_profiles.csv.",
         figure=plot_value_profiles(rows),
         csv=("facet_profiles",),
+        posterior=True,
     )
 
 
-def _alignment(scores: "pd.DataFrame", level: float) -> Block:
+def _alignment(scores: pd.DataFrame, level: float) -> Block:
     shown = scores[scores["source"].isin(SOURCES)]
     shown = scores if shown.empty else shown
     return grid(
         shown,
         [
-            text_column("model", "Model"),
-            Column("From", lambda row: SOURCES.get(row["source"], row["source"]), False),
+            text_column("model"),
+            named_column("source", "From", SOURCES),
             *estimate_columns("Alignment (positive is liberal)", level, digits=1),
             chance_column("p_positive", "Probability that it is positive"),
         ],
@@ -85,13 +83,13 @@ def _alignment(scores: "pd.DataFrame", level: float) -> Block:
     )
 
 
-def _ranks(ranks: "pd.DataFrame") -> Block:
+def _ranks(ranks: pd.DataFrame) -> Block:
     shown = ranks[ranks["source"].isin(SOURCES)]
     table = grid(
         ranks if shown.empty else shown,
         [
-            text_column("model", "Model"),
-            Column("From", lambda row: SOURCES.get(row["source"], row["source"]), False),
+            text_column("model"),
+            named_column("source", "From", SOURCES),
             number_column("rank", "Rank (1 = most conservative)", 0),
             chance_column("probability", "Probability"),
         ],
@@ -123,12 +121,13 @@ def judge_effects(results: Reported) -> Section | None:
             alt="Forest plots, one panel an effect; the numbers are in the table below.",
             figure=plot_judge_effects(effects),
             csv=("facet_judges",),
+            posterior=True,
         ),
         grid(
             effects,
             [
-                text_column("judge", "Judge"),
-                Column("Effect", lambda row: TITLES.get(row["effect"], row["effect"]), False),
+                text_column("judge"),
+                named_column("effect", "Effect", TITLES),
                 *estimate_columns("Estimate", results.level),
                 number_column("neutral", "As the panel", 0),
                 chance_column("p_above", "Probability that it is above that"),
@@ -144,11 +143,11 @@ def judge_effects(results: Reported) -> Section | None:
     return Section("judge-effects", "Rater effects", reading, tuple(blocks))
 
 
-def _leaning(leaning: "pd.DataFrame", level: float) -> Block:
+def _leaning(leaning: pd.DataFrame, level: float) -> Block:
     return grid(
         leaning,
         [
-            text_column("judge", "Judge"),
+            text_column("judge"),
             Column("Value", lambda row: str(row["value"]).replace("_", " "), False),
             *estimate_columns("Points above the panel, beyond severity", level),
         ],
@@ -186,13 +185,14 @@ def judge_precision(results: Reported) -> Section | None:
             alt="Lines by number of judges over the number of scenarios; numbers in the table.",
             figure=plot_judge_d_study(rows),
             csv=("facet_d_study",),
+            posterior=True,
         ),
         Fold("Other studies", (_designs(designs, results.level),)),
     )
     return Section("judge-precision", "How many judges and scenarios", reading, blocks)
 
 
-def _advice(rows: "pd.DataFrame", source: str) -> str:
+def _advice(rows: pd.DataFrame, source: str) -> str:
     (own,) = rows[rows["own"]].to_dict(orient="records")
     text = (
         f"From {SOURCES.get(source, source)}, a study of this size ({own['judges']} judges, "
@@ -218,11 +218,11 @@ def _advice(rows: "pd.DataFrame", source: str) -> str:
     )
 
 
-def _designs(designs: "pd.DataFrame", level: float) -> Block:
+def _designs(designs: pd.DataFrame, level: float) -> Block:
     return grid(
         designs,
         [
-            Column("From", lambda row: SOURCES.get(row["source"], row["source"]), False),
+            named_column("source", "From", SOURCES),
             number_column("judges", "Judges", 0),
             number_column("scenarios", "Scenarios", 0),
             number_column("ratings", "Rated units of each model", 0),

@@ -1,6 +1,8 @@
 """Where the models stand."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -13,7 +15,7 @@ from polbayes.report.blocks import (
     estimate_columns,
     grid,
     number_column,
-    text_column,
+    text_columns,
 )
 from polbayes.report.figures.leaning_map import placed, plot_leaning_map
 from polbayes.report.numbers import interval, number
@@ -21,9 +23,6 @@ from polbayes.report.prose import listed, reading_of_words, summary
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.contrasts import correlation_blocks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def headline(results: Results) -> Section | None:
@@ -76,7 +75,7 @@ def _unit(results: Results) -> str:
     )
 
 
-def _sentences(results: Results, theta: "pd.DataFrame") -> tuple[Block, ...]:
+def _sentences(results: Results, theta: pd.DataFrame) -> tuple[Block, ...]:
     if results.verdict == "bad":
         return (
             Paragraph(
@@ -90,7 +89,7 @@ def _sentences(results: Results, theta: "pd.DataFrame") -> tuple[Block, ...]:
     return (Bullets(entries),)
 
 
-def _map(theta: "pd.DataFrame", level: str) -> tuple[Block, ...]:
+def _map(theta: pd.DataFrame, level: str) -> tuple[Block, ...]:
     shown = placed(theta)
     absent = [str(m) for m in theta["model"].unique() if m not in shown.index]
     note = f" Not on the map for want of an estimate: {listed(absent)}." if absent else ""
@@ -112,7 +111,7 @@ def _map(theta: "pd.DataFrame", level: str) -> tuple[Block, ...]:
     return (picture,)
 
 
-def _numbers(results: Results, theta: "pd.DataFrame") -> Block:
+def _numbers(results: Results, theta: pd.DataFrame) -> Block:
     spread = [number_column("sd", "Standard deviation")] if "sd" in theta else []
     beside, shown = [], theta
     for name, header in (("theta_asked", "On the statements asked"), ("lean", "Lean, −1 to 1")):
@@ -127,8 +126,7 @@ def _numbers(results: Results, theta: "pd.DataFrame") -> Block:
     return grid(
         shown,
         [
-            text_column("model", "Model"),
-            text_column("dimension", "Dimension"),
+            *text_columns("model", "dimension"),
             *estimate_columns("Leaning (negative = left)", results.level),
             *spread,
             chance_column("p_left", "Probability left of the centre"),
@@ -136,7 +134,6 @@ def _numbers(results: Results, theta: "pd.DataFrame") -> Block:
         ],
         caption="Latent leaning by model and dimension.",
         csv="theta",
-        posterior=True,
     )
 
 

@@ -1,26 +1,20 @@
 """Whether models lean alike on different instruments."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
-    Fold,
     Picture,
     Section,
     chance_column,
     estimate_columns,
+    folded_grid,
     grid,
-    text_column,
+    text_columns,
 )
-from polbayes.report.figures.forest import Panel, plot_forest
-from polbayes.report.figures.style import SERIES
+from polbayes.report.figures.forests import plot_instrument_differences
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _READING = (
     "Each instrument asks about the same dimensions with statements of its own. Here every model "
@@ -44,70 +38,43 @@ def instruments(results: Results) -> Section | None:
             name="instrument_differences",
             caption="Leaning on one instrument minus leaning on the other, with intervals.",
             alt="Forest plot of the differences; the numbers are in the table below.",
-            figure=_figure(differences[differences["quantity"] == "theta"]),
-            csv=("instrument_differences",),
+            figure=plot_instrument_differences(differences[differences["quantity"] == "theta"]),
         )
     ]
     correlations = results.table("instrument_correlations")
     if correlations is not None:
         blocks.append(_correlations(correlations, results))
-    blocks += [
-        _differences(differences, results),
-        Fold("By instrument", (_levels(levels, results),)),
-    ]
+    blocks += [_differences(differences, results), _levels(levels, results)]
     return Section("instruments", "Do the instruments agree?", _READING, tuple(blocks))
 
 
-def _figure(table: "pd.DataFrame") -> "Figure":
-    groups = table.groupby(["dimension", "first", "second"], sort=False)
-    panels = [
-        Panel(f"{dimension}: {first} − {second}", rows, SERIES[k % len(SERIES)])
-        for k, ((dimension, first, second), rows) in enumerate(groups)
-    ]
-    return plot_forest(panels, centre=0.0, dress=_named)
-
-
-def _named(axes: "Axes") -> None:
-    axes.set_xlabel("first instrument further left (negative) or right")
-
-
-def _correlations(table: "pd.DataFrame", results: Results) -> Block:
+def _correlations(table: pd.DataFrame, results: Results) -> Block:
     columns = [
-        text_column("dimension", "Dimension"),
-        text_column("first", "First"),
-        text_column("second", "Second"),
-        text_column("quantity", "Quantity"),
+        *text_columns("dimension", "first", "second", "quantity"),
         *estimate_columns("Correlation over models", results.level),
     ]
     caption = "Correlation of the models' leanings on two instruments."
-    return grid(table, columns, caption=caption, csv="instrument_correlations", posterior=True)
+    return grid(table, columns, caption=caption, csv="instrument_correlations")
 
 
-def _differences(table: "pd.DataFrame", results: Results) -> Block:
+def _differences(table: pd.DataFrame, results: Results) -> Block:
     columns = [
-        text_column("model", "Model"),
-        text_column("dimension", "Dimension"),
-        text_column("first", "First"),
-        text_column("second", "Second"),
-        text_column("quantity", "Quantity"),
+        *text_columns("model", "dimension", "first", "second", "quantity"),
         *estimate_columns("First minus second", results.level),
         chance_column("p_left", "Probability that the first is further left"),
     ]
     caption = "Differences between instruments."
-    return grid(table, columns, caption=caption, csv="instrument_differences", posterior=True)
+    return grid(table, columns, caption=caption, csv="instrument_differences")
 
 
-def _levels(table: "pd.DataFrame", results: Results) -> Block:
+def _levels(table: pd.DataFrame, results: Results) -> Block:
     columns = [
-        text_column("model", "Model"),
-        text_column("dimension", "Dimension"),
-        text_column("instrument", "Instrument"),
-        text_column("quantity", "Quantity"),
+        *text_columns("model", "dimension", "instrument", "quantity"),
         *estimate_columns("Leaning (negative = left)", results.level),
         chance_column("p_left", "Probability left of the centre"),
     ]
     caption = "Leaning of every model on every instrument."
-    return grid(table, columns, caption=caption, csv="by_instrument", posterior=True)
+    return folded_grid("By instrument", table, columns, caption=caption, csv="by_instrument")
 
 
 SECTION = SectionMaker("Instruments", instruments, optional=True)

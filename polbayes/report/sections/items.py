@@ -1,6 +1,6 @@
 """The statements as measuring instruments."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.asked import first_wordings
 from polbayes.report.blocks import (
@@ -16,9 +16,6 @@ from polbayes.report.blocks import (
 from polbayes.report.figures.items import plot_items, signed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def items(results: Results) -> Section | None:
@@ -54,31 +51,23 @@ def items(results: Results) -> Section | None:
         ),
         alt="Forest plot of the statements by location; the numbers are in the table below.",
         figure=plot_items(table, statements=statements),
-        csv=("items",),
     )
     return Section("items", "The statements", reading, (picture, _numbers(table, results)))
 
 
-def _numbers(table: "pd.DataFrame", results: Results) -> Fold:
+def _numbers(table: pd.DataFrame, results: Results) -> Fold:
     statements = first_wordings(results.responses)
     columns = [
-        text_column("item", "Item"),
+        text_column("item"),
         Column("Statement", lambda row: statements.get(str(row["item"]), "–"), numeric=False),
-        text_column("dimension", "Dimension"),
+        text_column("dimension"),
         *estimate_columns("Location", results.level, prefix="difficulty"),
     ]
     if {"discrimination", "discrimination_lower", "discrimination_upper"} <= set(table.columns):
         columns += estimate_columns("Discrimination", results.level, prefix="discrimination")
     if signed(table):
         columns.append(chance_column("discrimination_p_positive", "Probability positive"))
-    layout = grid(
-        table,
-        columns,
-        caption="Item parameters.",
-        csv="items",
-        posterior=True,
-        searchable=True,
-    )
+    layout = grid(table, columns, caption="Item parameters.", csv="items", searchable=True)
     return Fold("Statements and their parameters, as a table", (layout,))
 
 

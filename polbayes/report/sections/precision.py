@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
     Bullets,
-    Column,
     Fold,
     Paragraph,
     Picture,
@@ -15,6 +16,7 @@ from polbayes.report.blocks import (
     chance_column,
     estimate_columns,
     grid,
+    named_column,
     number_column,
     text_column,
 )
@@ -23,9 +25,6 @@ from polbayes.report.numbers import count, number, share
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES: Mapping[str, str] = {
     "dependability": "dependability",
@@ -58,7 +57,7 @@ def precision(results: Results) -> Section | None:
     )
 
 
-def _reading(designs: "pd.DataFrame") -> tuple[str, ...]:
+def _reading(designs: pd.DataFrame) -> tuple[str, ...]:
     prefixes = (
         "the prefixes are taken to be all that matter"
         if designs["prefixes_are"].iloc[0] == "fixed"
@@ -78,7 +77,7 @@ def _reading(designs: "pd.DataFrame") -> tuple[str, ...]:
     )
 
 
-def _unbalanced(own: "pd.DataFrame") -> tuple[str, ...]:
+def _unbalanced(own: pd.DataFrame) -> tuple[str, ...]:
     if own["balanced"].all():
         return ()
     return (
@@ -87,13 +86,13 @@ def _unbalanced(own: "pd.DataFrame") -> tuple[str, ...]:
     )
 
 
-def _shown(table: "pd.DataFrame") -> str:
+def _shown(table: pd.DataFrame) -> str:
     """Return the widest dimension."""
     there = table["dimension"].tolist()
     return "total" if "total" in there else str(there[0])
 
 
-def _sentences(own: "pd.DataFrame", designs: "pd.DataFrame", results: Results) -> list[Block]:
+def _sentences(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> list[Block]:
     if results.verdict == "bad":
         return [Paragraph("No advice is given here, because the estimates are not to be used.")]
     entries = []
@@ -105,7 +104,7 @@ def _sentences(own: "pd.DataFrame", designs: "pd.DataFrame", results: Results) -
     return [Bullets(tuple(entries)), Paragraph(_buys(widest))]
 
 
-def _now(own: "pd.DataFrame", rows: "pd.DataFrame", level: float) -> str:
+def _now(own: pd.DataFrame, rows: pd.DataFrame, level: float) -> str:
     measure = str(rows["measure"].iloc[0])
     here = own[(own["dimension"] == rows["dimension"].iloc[0]) & (own["measure"] == measure)]
     (row,) = here[here["model"].isna()].to_dict(orient="records")
@@ -119,7 +118,7 @@ def _below(value: float, most: float) -> str:
     return f"more than {number(most)}" if value > most else number(value)
 
 
-def _cheapest(rows: "pd.DataFrame") -> str:
+def _cheapest(rows: pd.DataFrame) -> str:
     first = rows.iloc[0]
     measure, wanted = str(first["measure"]), number(first["wanted"])
     most = measure.startswith("se_")
@@ -149,7 +148,7 @@ def _asking(row: Mapping[str, Any]) -> str:
     return f"{parts[0]} in {parts[1]} with {parts[2]}, {times}"
 
 
-def _buys(rows: "pd.DataFrame") -> str:
+def _buys(rows: pd.DataFrame) -> str:
     """Say what twice as many of each would bring, and what is not known."""
     (own,) = rows[rows["own"]].to_dict(orient="records")
     gains, little, unknown = [], [], []
@@ -174,7 +173,7 @@ def _buys(rows: "pd.DataFrame") -> str:
     return text.strip()
 
 
-def _figure(designs: "pd.DataFrame") -> list[Block]:
+def _figure(designs: pd.DataFrame) -> list[Block]:
     rows = designs[designs["dimension"] == _shown(designs)]
     if all(len(one_at_a_time(rows, name)) < 2 for name in NUMBERS):
         return []
@@ -187,30 +186,28 @@ def _figure(designs: "pd.DataFrame") -> list[Block]:
             "posterior intervals.",
             alt=f"Lines of the {what} by number of questions; the numbers are in the table below.",
             figure=plot_d_study(rows, title=what),
-            csv=("d_study",),
         )
     ]
 
 
-def _tables(own: "pd.DataFrame", designs: "pd.DataFrame", results: Results) -> list[Block]:
+def _tables(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> list[Block]:
     here = grid(
         own,
         [
-            text_column("dimension", "Dimension"),
-            Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False),
-            text_column("model", "Model"),
+            text_column("dimension"),
+            named_column("measure", "Measure", MEASURES),
+            text_column("model"),
             *estimate_columns("Estimate", results.level, digits=3),
         ],
         caption="How precise this run is.",
         csv="reliability",
-        posterior=True,
     )
     measure = str(designs["measure"].iloc[0])
     best = designs[_on_frontier(designs)]
     others = grid(
         best,
         [
-            text_column("dimension", "Dimension"),
+            text_column("dimension"),
             *(number_column(name, MANY[name].capitalize(), 0) for name in NUMBERS),
             number_column("questions", "Questions of each model", 0),
             number_column("cost", "Cost"),
@@ -222,7 +219,6 @@ def _tables(own: "pd.DataFrame", designs: "pd.DataFrame", results: Results) -> l
         ],
         caption="Designs that none with as many or fewer questions betters.",
         csv="d_study",
-        posterior=True,
     )
     return [
         Fold("The precision of this run, as a table", (here,)),
@@ -230,7 +226,7 @@ def _tables(own: "pd.DataFrame", designs: "pd.DataFrame", results: Results) -> l
     ]
 
 
-def _on_frontier(designs: "pd.DataFrame") -> "pd.Series":
+def _on_frontier(designs: pd.DataFrame) -> pd.Series:
     """Tell which designs are better than all that ask as many or fewer questions."""
     measure = str(designs["measure"].iloc[0])
     good = -designs[measure] if measure.startswith("se_") else designs[measure]

@@ -1,7 +1,8 @@
 """What goes with the leaning: coefficients of attributes, and effects of groups of models."""
 
 import re
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.instrument.covariates import OWN_KEYS, model_attributes
 from polbayes.report.blocks import (
@@ -12,14 +13,11 @@ from polbayes.report.blocks import (
     chance_column,
     estimate_columns,
     grid,
-    text_column,
+    text_columns,
 )
-from polbayes.report.figures.coefficients import plot_coefficients
+from polbayes.report.figures.forests import plot_coefficients
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _READING = (
     "The analysis lets a part of the model depend on what kind of model it is. A coefficient of "
@@ -52,13 +50,13 @@ def predictors(results: Results) -> Section | None:
     return Section("predictors", "Do kinds of models lean differently?", _READING, tuple(blocks))
 
 
-def _of_models(table: "pd.DataFrame", results: Results) -> "pd.Series":
+def _of_models(table: pd.DataFrame, results: Results) -> pd.Series:
     """Say which terms have an attribute of the models in them."""
     names = {*model_attributes(results.responses), *OWN_KEYS}
     return table["term"].map(lambda term: bool(names & set(re.findall(r"[A-Za-z_]\w*", term))))
 
 
-def _kinds(table: "pd.DataFrame", results: Results) -> tuple[Block, ...]:
+def _kinds(table: pd.DataFrame, results: Results) -> tuple[Block, ...]:
     drawn = table.assign(term=table["part"] + ": " + table["term"])
     picture = Picture(
         name="predictors",
@@ -70,27 +68,23 @@ def _kinds(table: "pd.DataFrame", results: Results) -> tuple[Block, ...]:
     return (picture, _numbers(table, results, "Coefficients of attributes of the models."))
 
 
-def _numbers(table: "pd.DataFrame", results: Results, caption: str) -> Block:
+def _numbers(table: pd.DataFrame, results: Results, caption: str) -> Block:
     columns = [
-        text_column("part", "Part"),
-        text_column("term", "Term"),
+        *text_columns("part", "term"),
         *estimate_columns("Coefficient", results.level),
         chance_column("p_positive", "Probability above 0"),
     ]
-    return grid(table, columns, caption=caption, csv="coefficients", posterior=True)
+    return grid(table, columns, caption=caption, csv="coefficients")
 
 
-def _groups(table: "pd.DataFrame", results: Results) -> Block:
+def _groups(table: pd.DataFrame, results: Results) -> Block:
     columns = [
-        text_column("part", "Part"),
-        text_column("group", "Group"),
-        text_column("varying", "What varies"),
-        text_column("level", "Level"),
+        *text_columns("part", "group", "varying", "level"),
         *estimate_columns("Effect", results.level),
         chance_column("p_positive", "Probability above 0"),
     ]
     caption = "Effects of groups of models, as deviations from the mean of the groups."
-    return grid(table, columns, caption=caption, csv="group_effects", posterior=True)
+    return grid(table, columns, caption=caption, csv="group_effects")
 
 
 SECTION = SectionMaker("Kinds of models", predictors, optional=True)

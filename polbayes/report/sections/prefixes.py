@@ -1,29 +1,28 @@
 """What the prefixes do."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
-    Column,
     Fold,
     Paragraph,
     Picture,
     Section,
     estimate_columns,
+    folded_grid,
     grid,
     level_of,
+    named_column,
     overall,
     text_column,
+    text_columns,
 )
+from polbayes.report.figures.forests import plot_prefix_shift
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
-from polbayes.report.figures.prefix_shift import plot_prefix_shift
 from polbayes.report.figures.style import DISAGREE_AGREE, LEFT_LOW
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.contrasts import prefix_blocks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 EFFECTS = {
     "steer": (
@@ -60,7 +59,7 @@ def prefixes(results: Results) -> Section | None:
         return None
     reading = [
         "A prefix is what is said to a model before the statement, from nothing at all "
-        "(baseline) to a request with a scale. The texts are in the section on the prompts.",
+        "(baseline) to a request with a scale. The texts are in the section on the prompts."
     ]
     blocks: list[Block] = []
     if effects is not None:
@@ -85,7 +84,7 @@ def _order(results: Results, name: str) -> list[str]:
     return [str(x) for x in coordinates[name].values] if name in coordinates else []
 
 
-def _effects(effects: "pd.DataFrame", results: Results) -> list[Block]:
+def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
     blocks: list[Block] = []
     for effect, (name, title, caption, palette) in EFFECTS.items():
         rows = effects[effects["effect"] == effect]
@@ -106,40 +105,29 @@ def _effects(effects: "pd.DataFrame", results: Results) -> list[Block]:
                 csv=("prefix_effects",),
             )
         )
-    table = grid(
-        effects,
-        [
-            text_column("model", "Model"),
-            text_column("prefix", "Prefix"),
-            text_column("effect", "Effect on (steer = leaning)"),
-            *estimate_columns("Effect", results.level),
-        ],
-        caption="Effects of the prefixes with intervals.",
-        csv="prefix_effects",
-        posterior=True,
-    )
-    return [*blocks, Fold("Prefix effects with intervals, as a table", (table,))]
+    columns = [
+        *text_columns("model", "prefix"),
+        text_column("effect", "Effect on (steer = leaning)"),
+        *estimate_columns("Effect", results.level),
+    ]
+    title, caption = "Prefix effects with intervals", "Effects of the prefixes with intervals."
+    table = grid(effects, columns, caption=caption, csv="prefix_effects")
+    return [*blocks, Fold(f"{title}, as a table", (table,))]
 
 
-def _by_prefix(table: "pd.DataFrame", results: Results) -> list[Block]:
+def _by_prefix(table: pd.DataFrame, results: Results) -> list[Block]:
     level = level_of(table)
     rows, note = table, ""
     if "dimension" in table:
         dimension = "total" if (table["dimension"] == "total").any() else table["dimension"].iloc[0]
         rows = table[table["dimension"] == dimension]
         note = "" if dimension == "total" else f" ({dimension} questions)"
-    named = [text_column("dimension", "Dimension")] if "dimension" in table else []
-    numbers = grid(
-        table,
-        [
-            text_column("model", "Model"),
-            text_column("prefix", "Prefix"),
-            *named,
-            *estimate_columns("Bias (negative = left)", level),
-        ],
-        caption="Bias under each prefix.",
-        csv="bias_by_prefix",
-    )
+    named = [text_column("dimension")] if "dimension" in table else []
+    columns = [
+        *text_columns("model", "prefix"),
+        *named,
+        *estimate_columns("Bias (negative = left)", level),
+    ]
     return [
         Paragraph(
             f"Below is the classical bias measure{note} computed for each prefix alone, from −1 "
@@ -148,11 +136,17 @@ def _by_prefix(table: "pd.DataFrame", results: Results) -> list[Block]:
             "leaning depends on how it is asked."
         ),
         _bias_picture(rows, note, results),
-        Fold("Bias by prefix with intervals, as a table", (numbers,)),
+        folded_grid(
+            "Bias by prefix with intervals, as a table",
+            table,
+            columns,
+            caption="Bias under each prefix.",
+            csv="bias_by_prefix",
+        ),
     ]
 
 
-def _shifts(table: "pd.DataFrame") -> list[Block]:
+def _shifts(table: pd.DataFrame) -> list[Block]:
     """Show the mean absolute shift, and the comparisons with the other prefixes."""
     level = level_of(table)
     rows = table
@@ -171,27 +165,21 @@ def _shifts(table: "pd.DataFrame") -> list[Block]:
                 "answers.",
                 alt="Forest plots of shifts by model; the numbers are in the table below.",
                 figure=plot_prefix_shift(rows, prefixes=shown),
-                csv=("prefix_shift",),
-                posterior=False,
             )
         )
-    named = [text_column("dimension", "Dimension")] if "dimension" in table else []
-    numbers = grid(
-        table,
-        [
-            text_column("model", "Model"),
-            *named,
-            text_column("prefix", "Prefix"),
-            Column("Measure", lambda row: SHIFTS.get(row["measure"], row["measure"]), False),
-            *estimate_columns("Bias", level),
-        ],
-        caption="Shifts of the bias by prefix.",
-        csv="prefix_shift",
-    )
-    return [*blocks, Fold("Shifts by prefix with intervals, as a table", (numbers,))]
+    named = [text_column("dimension")] if "dimension" in table else []
+    columns = [
+        text_column("model"),
+        *named,
+        text_column("prefix"),
+        named_column("measure", "Measure", SHIFTS),
+        *estimate_columns("Bias", level),
+    ]
+    title, caption = "Shifts by prefix with intervals, as a table", "Shifts of the bias by prefix."
+    return [*blocks, folded_grid(title, table, columns, caption=caption, csv="prefix_shift")]
 
 
-def _bias_picture(rows: "pd.DataFrame", note: str, results: Results) -> Picture:
+def _bias_picture(rows: pd.DataFrame, note: str, results: Results) -> Picture:
     return Picture(
         name="bias_by_prefix",
         caption="Bias under each prefix. Purple, negative: left; orange, positive: right.",
@@ -204,8 +192,6 @@ def _bias_picture(rows: "pd.DataFrame", note: str, results: Results) -> Picture:
             title=f"Bias under each prefix{note}",
             bound=1.0,
         ),
-        csv=("bias_by_prefix",),
-        posterior=False,
     )
 
 

@@ -1,6 +1,6 @@
 """Which conclusions hang on the priors."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.report.blocks import (
     Bullets,
@@ -8,15 +8,13 @@ from polbayes.report.blocks import (
     Fold,
     Section,
     grid,
+    named_column,
     number_column,
-    text_column,
+    text_columns,
 )
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MEASURES = {
     "theta": "position on statements like these",
@@ -47,22 +45,20 @@ def priors(results: Results) -> Section | None:
     layout = grid(
         table.sort_values("prior", ascending=False, kind="stable"),
         [
-            Column("Estimate", lambda row: _MEASURES.get(row["measure"], row["measure"]), False),
-            text_column("model", "Model"),
-            text_column("dimension", "Dimension"),
+            named_column("measure", "Estimate", _MEASURES),
+            *text_columns("model", "dimension"),
             number_column("prior", "Sensitivity to the prior", 2),
             number_column("likelihood", "to the answers", 2),
             Column("In words", lambda row: _WORDS.get(row["diagnosis"], ""), False),
         ],
         caption="Sensitivity of the estimates to prior and answers, the most sensitive first.",
         csv="prior_sensitivity",
-        posterior=True,
     )
     blocks = (Bullets(tuple(_sentences(table))), Fold("Sensitivities as a table", (layout,)))
     return Section("priors", "Do the conclusions hang on the priors?", reading, blocks)
 
 
-def _sentences(table: "pd.DataFrame") -> list[tuple[str, str]]:
+def _sentences(table: pd.DataFrame) -> list[tuple[str, str]]:
     found = []
     for measure, rows in table.groupby("measure", sort=False):
         name = _MEASURES.get(str(measure), str(measure))

@@ -1,16 +1,11 @@
 """The exact prompts and examples of answers."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from polbayes.report.asked import (
-    MASK,
-    Prompt,
-    example_answers,
-    example_masses,
-    prompts,
-    statements,
-)
+import pandas as pd
+import xarray as xr
+
+from polbayes.report.asked import MASK, Prompt, example_answers, example_masses, prompts, statements
 from polbayes.report.blocks import (
     Block,
     Column,
@@ -21,14 +16,11 @@ from polbayes.report.blocks import (
     grid,
     number_column,
     text_column,
+    text_columns,
 )
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 MOST_CHARACTERS = 1500
 # Of more wordings the page shows the first of every item, so that a browser can still open it.
@@ -53,9 +45,7 @@ def asked(results: Results) -> Section:
     return Section("prompts", "What was asked, exactly", reading, tuple(blocks), sheets)
 
 
-def _prefixes(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:
-    import pandas as pd
-
+def _prefixes(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     if "prefix_text" not in data.coords:
         return []
     table = pd.DataFrame(
@@ -63,15 +53,13 @@ def _prefixes(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Blo
     ).astype(str)
     sheets["prefixes"] = table
     columns = [
-        text_column("prefix", "Prefix"),
+        text_column("prefix"),
         Column("Text before the statement", lambda row: row["text"] or "(nothing)", numeric=False),
     ]
     return [grid(table, columns, caption="The prefixes.", csv="prefixes")]
 
 
-def _prompts(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:
-    import pandas as pd
-
+def _prompts(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     shown = prompts(data)
     known = {model for prompt in shown for model in prompt.models}
     absent = [m for m in map(str, data["model"].values) if m not in known]
@@ -89,11 +77,12 @@ def _prompts(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Bloc
             for model in p.models
         ]
     )
+    masked = any(MASK in prompt.text for prompt in shown)
     blocks: list[Block] = [
         Paragraph(
             "Below is one whole prompt for every model and prefix, with the first statement in "
             "it; models that got the same text stand together. "
-            + (f"{MASK} is the place that a masked model fills in. " if _masked(shown) else ""),
+            + (f"{MASK} is the place that a masked model fills in. " if masked else ""),
             csv="prompts",
         )
     ]
@@ -118,23 +107,13 @@ def _of_prefix(prefix: str, shown: list[Prompt]) -> Fold:
     return Fold(f"Prompts with the prefix “{prefix}”", inside)
 
 
-def _masked(shown: list[Prompt]) -> bool:
-    return any(MASK in prompt.text for prompt in shown)
-
-
-def _statements(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:
+def _statements(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     table = statements(data)
     if table.empty:
         return [Paragraph("The data hold no texts of the statements, only their ids.")]
     sheets["statements"] = table
     columns = [
-        text_column("item", "Item"),
-        text_column("variant", "Wording"),
-        text_column("statement", "Statement"),
-        text_column("dimension", "Dimension"),
-        text_column("kind", "Kind"),
-        text_column("agreeing_is", "Agreeing is"),
-        text_column("source", "Source"),
+        *text_columns("item", "variant", "statement", "dimension", "kind", "agreeing_is", "source")
     ]
     title, caption, shown = (
         f"All {len(table)} wordings of the statements",
@@ -150,7 +129,7 @@ def _statements(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[B
     return [Fold(title, (layout,))]
 
 
-def _answers(data: "xr.Dataset", sheets: "dict[str, pd.DataFrame]") -> list[Block]:
+def _answers(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     blocks: list[Block] = []
     texts, masses = example_answers(data), example_masses(data)
     if not texts.empty:
@@ -178,16 +157,13 @@ def _answer(row: Mapping[str, str]) -> Verbatim:
     return Verbatim(f"Counted as: {row['outcome']} ({where})", text)
 
 
-def _masses(data: "xr.Dataset", masses: "pd.DataFrame") -> Block:
+def _masses(data: xr.Dataset, masses: pd.DataFrame) -> Block:
     options = [str(o) for o in data["option"].values] if "option" in data.coords else []
     about = "These answers were read as probabilities of answer options, not as text."
     if options:
         about += f" The options: {listed(options, most=60)}."
     columns = [
-        text_column("model", "Model"),
-        text_column("item", "Item"),
-        text_column("variant", "Wording"),
-        text_column("prefix", "Prefix"),
+        *text_columns("model", "item", "variant", "prefix"),
         number_column("p_agree", "Probability of agreeing options", 3),
         number_column("p_disagree", "Probability of disagreeing options", 3),
     ]

@@ -1,29 +1,25 @@
 """The order of the models."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
-    Fold,
     Picture,
     Section,
     chance_column,
-    grid,
+    folded_grid,
     number_column,
-    text_column,
+    text_columns,
 )
 from polbayes.report.figures.forest import ascending
-from polbayes.report.figures.leaning_forest import plot_leaning_forest
-from polbayes.report.figures.pairwise import plot_pairwise
-from polbayes.report.figures.ranks import plot_ranks
+from polbayes.report.figures.forests import plot_leaning_forest
+from polbayes.report.figures.matrices import plot_pairwise, plot_ranks
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.consistency import order_agreement
 from polbayes.report.sections.contrasts import contrast_blocks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def ranking(results: Results) -> Section | None:
@@ -51,7 +47,7 @@ def ranking(results: Results) -> Section | None:
     return Section("ranking", "Who is left of whom", reading, tuple(blocks))
 
 
-def left_to_right(theta: "pd.DataFrame | None") -> Mapping[str, list[str]]:
+def left_to_right(theta: pd.DataFrame | None) -> Mapping[str, list[str]]:
     """Return the models by dimension in order of their estimates."""
     if theta is None:
         return {}
@@ -61,7 +57,7 @@ def left_to_right(theta: "pd.DataFrame | None") -> Mapping[str, list[str]]:
     }
 
 
-def on_both(theta: "pd.DataFrame | None") -> list[str]:
+def on_both(theta: pd.DataFrame | None) -> list[str]:
     """Return the models in order of the mean of their dimensions' estimates."""
     if theta is None:
         return []
@@ -69,7 +65,7 @@ def on_both(theta: "pd.DataFrame | None") -> list[str]:
     return [str(model) for model in means.sort_values(kind="stable").index]
 
 
-def _forest(theta: "pd.DataFrame", level: float) -> Picture:
+def _forest(theta: pd.DataFrame, level: float) -> Picture:
     order = left_to_right(theta)
     ends = "; ".join(f"{d}: from {names[0]} to {names[-1]}" for d, names in order.items())
     return Picture(
@@ -84,7 +80,7 @@ def _forest(theta: "pd.DataFrame", level: float) -> Picture:
     )
 
 
-def _ranks(ranks: "pd.DataFrame", order: Mapping[str, list[str]]) -> list[Block]:
+def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block]:
     return [
         Picture(
             name="ranks",
@@ -94,29 +90,22 @@ def _ranks(ranks: "pd.DataFrame", order: Mapping[str, list[str]]) -> list[Block]
             ),
             alt="Heat map of models by rank; the numbers are in the folded table below.",
             figure=plot_ranks(ranks, order=order),
-            csv=("ranks",),
         ),
-        Fold(
+        folded_grid(
             "Rank probabilities as a table",
-            (
-                grid(
-                    ranks,
-                    [
-                        text_column("model", "Model"),
-                        text_column("dimension", "Dimension"),
-                        number_column("rank", "Rank (1 = furthest left)", 0),
-                        chance_column("probability", "Probability"),
-                    ],
-                    caption="Probability of each rank.",
-                    csv="ranks",
-                    posterior=True,
-                ),
-            ),
+            ranks,
+            [
+                *text_columns("model", "dimension"),
+                number_column("rank", "Rank (1 = furthest left)", 0),
+                chance_column("probability", "Probability"),
+            ],
+            caption="Probability of each rank.",
+            csv="ranks",
         ),
     ]
 
 
-def _pairs(pairwise: "pd.DataFrame", order: Mapping[str, list[str]]) -> list[Block]:
+def _pairs(pairwise: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block]:
     return [
         Picture(
             name="pairwise",
@@ -127,24 +116,16 @@ def _pairs(pairwise: "pd.DataFrame", order: Mapping[str, list[str]]) -> list[Blo
             ),
             alt="Matrix of models by models; the numbers are in the folded table below.",
             figure=plot_pairwise(pairwise, order=order),
-            csv=("pairwise",),
         ),
-        Fold(
+        folded_grid(
             "Pairs as a table",
-            (
-                grid(
-                    pairwise,
-                    [
-                        text_column("model_a", "Model A"),
-                        text_column("model_b", "Model B"),
-                        text_column("dimension", "Dimension"),
-                        chance_column("p_left", "Probability that A is left of B"),
-                    ],
-                    caption="Probability that one model is left of another.",
-                    csv="pairwise",
-                    posterior=True,
-                ),
-            ),
+            pairwise,
+            [
+                *text_columns("model_a", "model_b", "dimension"),
+                chance_column("p_left", "Probability that A is left of B"),
+            ],
+            caption="Probability that one model is left of another.",
+            csv="pairwise",
         ),
     ]
 

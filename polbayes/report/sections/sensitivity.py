@@ -1,6 +1,7 @@
 """How much the answers depend on how the model is asked."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from pandas.api.types import is_float_dtype, is_numeric_dtype
 
 from polbayes.report.blocks import (
     Block,
@@ -13,18 +14,15 @@ from polbayes.report.blocks import (
     estimate_columns,
     grid,
     level_of,
+    named_column,
     number_column,
     text_column,
 )
-from polbayes.report.figures.instability import plot_instability
-from polbayes.report.figures.sensitivity import EFFECTS, plot_sensitivity
+from polbayes.report.figures.forests import EFFECTS, plot_instability, plot_sensitivity
 from polbayes.report.numbers import number
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.wordings import feature_blocks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES = {
     "range": "largest minus smallest R⁺",
@@ -68,24 +66,22 @@ def sensitivity(results: Results) -> Section | None:
     )
 
 
-def _scales(scales: "pd.DataFrame", level: float) -> list[Block]:
+def _scales(scales: pd.DataFrame, level: float) -> list[Block]:
     picture = Picture(
         name="sensitivity",
         caption="Prompt sensitivity by model and source.",
         alt="Forest plots of the sensitivity, the most sensitive model first.",
         figure=plot_sensitivity(scales),
-        csv=("sensitivity",),
     )
     numbers = grid(
         scales,
         [
-            text_column("model", "Model"),
-            Column("Source", lambda row: EFFECTS.get(row["effect"], row["effect"]), False),
+            text_column("model"),
+            named_column("effect", "Source", EFFECTS),
             *estimate_columns("Standard deviation", level),
         ],
         caption="Prompt sensitivity.",
         csv="sensitivity",
-        posterior=True,
     )
     return [picture, numbers]
 
@@ -104,8 +100,8 @@ def _stability(results: Results) -> Fold:
     layout = grid(
         table,
         [
-            text_column("model", "Model"),
-            Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False),
+            text_column("model"),
+            named_column("measure", "Measure", MEASURES),
             *estimate_columns("Estimate", level_of(table)),
         ],
         caption="Stability over wordings.",
@@ -127,15 +123,13 @@ def _items(results: Results) -> list[Block]:
             "where these are few.",
             alt="Forest plot of the items, the least stable first.",
             figure=plot_instability(instability),
-            csv=("item_instability",),
-            posterior=False,
         )
         blocks.append(Fold("Which statements are unstable", (picture,)))
     if pairs is not None and {"r_plus_low", "statement_low"} <= set(pairs.columns):
         layout = grid(
             pairs,
             [
-                text_column("model", "Model"),
+                text_column("model"),
                 number_column("difference", "Difference"),
                 number_column("r_plus_low", "R⁺"),
                 text_column("statement_low", "Least agreed with"),
@@ -152,8 +146,6 @@ def _items(results: Results) -> list[Block]:
 
 def plain(name: str, caption: str, results: Results) -> Grid:
     """Show a classical table with its own columns."""
-    from pandas.api.types import is_float_dtype, is_numeric_dtype
-
     table = results.tables[name]
     columns = []
     for column in map(str, table.columns):

@@ -1,15 +1,23 @@
 """What became of the answers asked for."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
-from polbayes.report.blocks import Block, Column, Picture, Section, grid, level_of, text_column
+from polbayes.report.blocks import (
+    Block,
+    Column,
+    Picture,
+    Section,
+    counted,
+    grid,
+    level_of,
+    percent_interval,
+    share_column,
+    text_column,
+)
 from polbayes.report.figures.validity import OUTCOMES, plot_validity
-from polbayes.report.numbers import count, interval, share
+from polbayes.report.numbers import count
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def validity(results: Results) -> Section | None:
@@ -35,8 +43,6 @@ def validity(results: Results) -> Section | None:
                 caption="Outcomes by model, as shares of the answers asked for.",
                 alt="Stacked bars of outcomes by model; the numbers are in the table below.",
                 figure=plot_validity(table, outcomes=outcomes),
-                csv=("validity",),
-                posterior=False,
             )
         )
     blocks.append(_numbers(table, outcomes))
@@ -46,47 +52,38 @@ def validity(results: Results) -> Section | None:
     return Section("validity", "Which answers could be used", reading, tuple(blocks))
 
 
-def _numbers(table: "pd.DataFrame", outcomes: list[str]) -> Block:
+def _numbers(table: pd.DataFrame, outcomes: list[str]) -> Block:
     def outcome(name: str) -> Column:
         return Column(name.capitalize(), lambda row: count(row[name]))
 
-    columns = [text_column("model", "Model")]
+    columns = [text_column("model")]
     if "n_asked" in table:
-        columns.append(Column("Asked for", lambda row: count(row["n_asked"])))
+        columns.append(counted("n_asked", "Asked for"))
     columns += [outcome(name) for name in outcomes]
     if "share_usable" in table:
-        columns.append(Column("Usable, of those received", lambda row: share(row["share_usable"])))
+        columns.append(share_column("share_usable", "Usable, of those received"))
     if {"lower", "upper"} <= set(table.columns):
-        columns.append(
-            Column(
-                f"{level_of(table):.0%} interval (in %)",
-                lambda row: interval(100 * row["lower"], 100 * row["upper"], 1),
-            )
-        )
+        columns.append(percent_interval(level_of(table)))
     if "mass" in table:
-        columns.append(Column("Probability on the options", lambda row: share(row["mass"])))
+        columns.append(share_column("mass", "Probability on the options"))
     return grid(table, columns, caption="Outcomes by model.", csv="validity")
 
 
-def _modelled(table: "pd.DataFrame") -> Block:
+def _modelled(table: pd.DataFrame) -> Block:
     columns = [
-        text_column("model", "Model"),
-        Column("Probability of a usable answer", lambda row: share(row["estimate"])),
-        Column(
-            f"{level_of(table):.0%} interval (in %)",
-            lambda row: interval(100 * row["lower"], 100 * row["upper"], 1),
-        ),
+        text_column("model"),
+        share_column("estimate", "Probability of a usable answer"),
+        percent_interval(level_of(table)),
     ]
     return grid(
         table,
         columns,
         caption="Usable answers as the analysis models them, together with the stances.",
         csv="validity_posterior",
-        posterior=True,
     )
 
 
-def by_outcome(table: "pd.DataFrame") -> "pd.DataFrame":
+def by_outcome(table: pd.DataFrame) -> pd.DataFrame:
     """Bring counts in long form (``measure, estimate, count, n``, ...) to one row a model."""
     if "measure" not in table:
         return table

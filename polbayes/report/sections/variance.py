@@ -1,7 +1,8 @@
 """Where the differences between answers come from."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.report.blocks import (
     Block,
@@ -19,9 +20,6 @@ from polbayes.report.figures.variance import plot_variance
 from polbayes.report.numbers import share
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SOURCES: Mapping[str, str] = {
     "theta: model": "Leaning of the model",
@@ -64,7 +62,6 @@ def variance(results: Results) -> Section | None:
                 f"{results.level:.0%} intervals.",
                 alt="Bars of the shares by source; the numbers are in the table below.",
                 figure=plot_variance(every, SOURCES),
-                csv=("variance_shares",),
             )
         )
         if results.verdict != "bad":
@@ -80,7 +77,7 @@ def named(component: str) -> str:
     return SOURCES.get(component, component)
 
 
-def _in_words(every: "pd.DataFrame") -> str:
+def _in_words(every: pd.DataFrame) -> str:
     """Name the largest sources of the widest measure."""
     total = (every["dimension"] == "total").any()
     rows = every[every["dimension"] == ("total" if total else every["dimension"].iloc[0])]
@@ -89,10 +86,10 @@ def _in_words(every: "pd.DataFrame") -> str:
     return f"The largest sources are: {', '.join(parts)}."
 
 
-def _numbers(table: "pd.DataFrame", results: Results, *, by: bool = False) -> Block:
-    columns = [text_column("model", "Model")] if by else []
+def _numbers(table: pd.DataFrame, results: Results, *, by: bool = False) -> Block:
+    columns = [text_column("model")] if by else []
     columns += [
-        text_column("dimension", "Dimension"),
+        text_column("dimension"),
         Column("Source", lambda row: named(row["component"]), numeric=False),
         *estimate_columns("Share of the variance", results.level),
         number_column("variance", "Variance"),
@@ -100,7 +97,7 @@ def _numbers(table: "pd.DataFrame", results: Results, *, by: bool = False) -> Bl
     caption = (
         "Shares of the variance of the answers of each model." if by else "Shares of variance."
     )
-    return grid(table, columns, caption=caption, csv="variance_shares", posterior=True)
+    return grid(table, columns, caption=caption, csv="variance_shares")
 
 
 SECTION = SectionMaker("Where the differences come from", variance, analysis="ideology")

@@ -30,7 +30,6 @@ def feature_blocks(results: Results) -> list[Block]:
         alt="Heat map of features by features; the numbers are in the table below.",
         figure=plot_feature_correlations(table),
         csv=("feature_correlations", "text_features"),
-        posterior=False,
     )
     layout = grid(
         table,

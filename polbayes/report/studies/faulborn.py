@@ -1,16 +1,18 @@
 """The figures and tables of Faulborn et al. (2025)."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from polbayes.report.blocks import (
     Column,
+    Section,
     estimate_columns,
     level_of,
+    named_column,
     number_column,
     overall,
     text_column,
+    text_columns,
 )
 from polbayes.report.figures.beside import Beside, plot_beside
 from polbayes.report.figures.coder_thresholds import plot_coder_thresholds
@@ -34,21 +36,16 @@ from polbayes.report.studies.parts import (
 )
 from polbayes.report.studies.published import published_at
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from polbayes.report.blocks import Section
-
 _READING = (
     "Bias is Eq. 3: −1 is always left, +1 always right. Its intervals are the paper's, from "
     "resampling single answers; those from resampling statements, which are wider, are in the "
     "section on bias. Models are told apart as instruction-tuned and base, as the config says.",
 )
-_MODEL = text_column("model", "Model")
+_MODEL = text_column("model")
 _ORDER_OF_KINDS = {"opposite": "political opposites", "paraphrase": "reformulations"}
 
 
-def faulborn(results: Results) -> "Section":
+def faulborn(results: Results) -> Section:
     """Show Figures 1 to 6 and Tables 5 and 6 of Faulborn et al. (2025)."""
     parts = [
         _figure_1(results),
@@ -75,11 +72,11 @@ def _tuned(results: Results) -> dict[str, str]:
     return {str(model): INSTRUCT if bool(value) else BASE for model, value in said}
 
 
-def _known(results: Results, table: "pd.DataFrame") -> "pd.DataFrame":
+def _known(results: Results, table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(tuned=table["model"].astype(str).map(_tuned(results)))
 
 
-def _total(table: "pd.DataFrame | None") -> "pd.DataFrame | None":
+def _total(table: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return the rows of the bias over both dimensions."""
     rows = overall(table)
     if rows is None or "dimension" not in rows:
@@ -91,7 +88,7 @@ def _prefixes(results: Results) -> list[str]:
     return [str(prefix) for prefix in results.responses["prefix"].values]
 
 
-def _wide(table: "pd.DataFrame") -> "pd.DataFrame":
+def _wide(table: pd.DataFrame) -> pd.DataFrame:
     """Put economic and cultural bias beside each other."""
     rows = table[table["dimension"].isin(("economic", "cultural"))]
     wide = rows.pivot(
@@ -139,15 +136,11 @@ def _figure_2a(results: Results) -> Part:
         "(above) from base models.",
         plot_prefix_dots([("This run", own), ("Published", theirs)], prefixes=order),
         beside(own, theirs, ["model", "tuned", "prefix"]),
-        columns=[
-            _MODEL,
-            text_column("prefix", "Prefix"),
-            *beside_columns("Bias", level_of(own)),
-        ],
+        columns=[_MODEL, text_column("prefix"), *beside_columns("Bias", level_of(own))],
     )
 
 
-def published_mean_shift() -> "pd.DataFrame":
+def published_mean_shift() -> pd.DataFrame:
     """Compute the mean absolute difference from the baseline of the published prefix values."""
     table = published_at("faulborn", "figure_2")
     wide = table.pivot(index="model", columns="prefix", values="estimate")
@@ -174,7 +167,7 @@ def _figure_2b(results: Results) -> Part:
     )
 
 
-def _total_shifts(results: Results) -> "pd.DataFrame | None":
+def _total_shifts(results: Results) -> pd.DataFrame | None:
     shifts = results.table("prefix_shift")
     if shifts is None or "dimension" not in shifts:
         return shifts
@@ -187,7 +180,7 @@ def _agreement_of_orders(results: Results) -> Part:
     table = beside(own, theirs, ["dimension"])
     level = level_of(own)
     columns = [
-        text_column("dimension", "Dimension"),
+        text_column("dimension"),
         *beside_columns("Kendall's τ", level),
         *([] if own is None else [number_column("p", "p, this run", 4)]),
     ]
@@ -226,11 +219,7 @@ def _table_5(results: Results) -> Part:
     theirs = published_at("faulborn", "table_5")
     theirs = theirs[theirs["measure"] != "support"]
     if scores is None:
-        columns = [
-            text_column("label", "Label"),
-            text_column("measure", "Measure"),
-            number_column("estimate", "Published"),
-        ]
+        columns = [*text_columns("label", "measure"), number_column("estimate", "Published")]
         caption = "Table 5: the study's own stance classifier, as published."
         return table_part("faulborn_table_5", caption, theirs, columns, fold=True)
     named = scores[scores["label"].notna() & scores["measure"].isin(theirs["measure"])]
@@ -242,12 +231,7 @@ def _table_5(results: Results) -> Part:
         "Table 5: precision, recall and F1 of the coders of this run, beside those of the study's "
         "classifier.",
         table,
-        [
-            text_column("coder", "Coder"),
-            text_column("label", "Label"),
-            text_column("measure", "Measure"),
-            *beside_columns("Estimate", level_of(scores)),
-        ],
+        [*text_columns("coder", "label", "measure"), *beside_columns("Estimate", level_of(scores))],
     )
 
 
@@ -282,7 +266,7 @@ def _figure_4(results: Results) -> Part:
     )
 
 
-def _as_published(table: "pd.DataFrame") -> "pd.DataFrame":
+def _as_published(table: pd.DataFrame) -> pd.DataFrame:
     """Turn a difference round where it is PCT minus WVS."""
     turned = table["second"].to_numpy() == "wvs"
     sign = np.where(turned, -1.0, 1.0)
@@ -302,8 +286,7 @@ def _figure_5(results: Results) -> Part:
         return missing_part("Figure 5", "takes several prefixes and both instruments.")
     columns: list[Column] = [
         _MODEL,
-        text_column("instrument", "Instrument"),
-        text_column("prefix", "Prefix"),
+        *text_columns("instrument", "prefix"),
         *estimate_columns("Bias", level_of(own)),
     ]
     return figure_part(
@@ -348,7 +331,7 @@ def _figure_6(results: Results) -> Part:
         table,
         columns=[
             _MODEL,
-            text_column("prefix", "Prefix"),
+            text_column("prefix"),
             *beside_columns("Others minus this", level),
             number_column("published_recomputed", "From published values"),
         ],
@@ -377,7 +360,7 @@ def _table_6(results: Results) -> Part:
         table,
         [
             _MODEL,
-            Column("Wordings", lambda row: _ORDER_OF_KINDS.get(row["kind"], row["kind"]), False),
+            named_column("kind", "Wordings", _ORDER_OF_KINDS),
             *beside_columns("Difference of bias", level_of(own), digits=3),
         ],
     )

@@ -1,19 +1,24 @@
 """The figures and tables of Haller et al. (2024)."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
 
 from polbayes.measures.paraphrases import r_plus_by_wording
 from polbayes.report.blocks import (
     Column,
+    Section,
     estimate_columns,
     level_of,
+    named_column,
     number_column,
     text_column,
 )
 from polbayes.report.figures.beside import Beside, plot_beside
 from polbayes.report.figures.features import plot_feature_correlations
 from polbayes.report.figures.study_haller import plot_item_bars, plot_item_boxes
-from polbayes.report.numbers import ABSENT, number
+from polbayes.report.numbers import ABSENT, number, p_value
 from polbayes.report.results import Results
 from polbayes.report.sections.sensitivity import MEASURES
 from polbayes.report.studies.parts import (
@@ -27,31 +32,24 @@ from polbayes.report.studies.parts import (
 )
 from polbayes.report.studies.published import published_at
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas as pd
-
-    from polbayes.report.blocks import Section
-
 _READING = (
     "R⁺ is the share of agreeing in the mass of all usable answers, validity that mass itself. "
     "Stability is over the original wording of a statement and its paraphrases. A flip is a "
     "statement in which more than 5, 10 or 25% of the wordings that there are go against the "
     "majority.",
 )
-_MODEL = text_column("model", "Model")
+_MODEL = text_column("model")
 _FEATURE = Column("Feature", lambda row: str(row["term"]).replace("_", " "), numeric=False)
 _SHOWN = ("validity", "range", "sd", "flip_5", "flip_10", "flip_25")
 _FLAGS = ("always_agree", "always_disagree")
 _NAMES = {**MEASURES, "validity": "validity: mass of usable answers"}
-_MEASURE = Column("Measure", lambda row: _NAMES.get(row["measure"], row["measure"]), False)
+_MEASURE = named_column("measure", "Measure", _NAMES)
 _MOST_ITEMS = 200
 # The study's coefficients are of R+ in percentage points; an effect of 38 on a share is none.
 _POINTS = 100.0
 
 
-def haller(results: Results) -> "Section":
+def haller(results: Results) -> Section:
     """Show Tables 1 to 4 and 7 and Figures 2 to 6 of Haller et al. (2024)."""
     parts = [
         _table_1(results),
@@ -72,7 +70,7 @@ def _kind(results: Results) -> str:
     return "MLM" if masked else "GLM"
 
 
-def _published(results: Results, at: str) -> "pd.DataFrame":
+def _published(results: Results, at: str) -> pd.DataFrame:
     table = published_at("haller", at)
     return table[table["kind"] == _kind(results)].drop(columns="kind")
 
@@ -81,10 +79,8 @@ def _items(results: Results) -> list[str]:
     return [str(item) for item in results.responses["item"].values]
 
 
-def _own_stability(results: Results) -> "pd.DataFrame | None":
+def _own_stability(results: Results) -> pd.DataFrame | None:
     """Put the mass of usable answers under the measures of stability."""
-    import pandas as pd
-
     stability, validity = results.table("stability"), results.table("validity")
     if stability is None or "measure" not in stability:
         return None
@@ -186,7 +182,7 @@ def _figure_3(results: Results) -> Part:
         plot_item_bars(table.astype({"item": str}), items=items),
         table,
         columns=[
-            text_column("item", "Item"),
+            text_column("item"),
             *estimate_columns("Normalised SD", level_of(table)),
             number_column("se", "Standard error"),
             number_column("n_models", "Models", 0),
@@ -203,7 +199,7 @@ def _table_3(results: Results) -> list[Part]:
             _FEATURE,
             number_column("estimate", "Published"),
             number_column("spread", "±"),
-            text_column("significant", "Significant"),
+            text_column("significant"),
         ]
         caption = "Table 3: effects of text features, as published. For this run: "
         caption += "analysis=text_features sampler=exact."
@@ -226,7 +222,7 @@ def _table_3(results: Results) -> list[Part]:
         _MODEL,
         _FEATURE,
         *estimate_columns("REML, this run", float(own["coverage"].iloc[0])),
-        Column("p, Bonferroni", lambda row: _p(row["p_bonferroni"])),
+        Column("p, Bonferroni", lambda row: p_value(row["p_bonferroni"])),
     ]
     if "bayes" in table:
         columns += estimate_columns("Posterior mean", results.level, prefix="bayes")
@@ -240,17 +236,13 @@ def _table_3(results: Results) -> list[Part]:
     return [table_part("haller_table_3", caption, table, columns)]
 
 
-def _published_effect(row: "Mapping[str, Any]") -> str:
+def _published_effect(row: Mapping[str, Any]) -> str:
     """Write an effect as the paper prints it."""
     effect = number(row["published"])
     if effect == ABSENT:
         return ABSENT
     dagger = " †" if row["significant"] == "no" else ""
     return f"{effect} ± {number(row['published_spread'])}{dagger}"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else number(value, 3)
 
 
 def _table_4(results: Results) -> Part:
@@ -263,7 +255,7 @@ def _table_4(results: Results) -> Part:
             "paraphrases of one's own, task=paraphrase with paraphrase.human.per_item=15 hands "
             "out sheets; what comes back is shown here where its wordings are asked.",
             theirs,
-            [text_column("item", "Item"), number_column("estimate", "Published")],
+            [text_column("item"), number_column("estimate", "Published")],
             fold=True,
         )
     table = beside(own, theirs, ["item"])
@@ -272,8 +264,8 @@ def _table_4(results: Results) -> Part:
         "Table 4: share of checked paraphrases with the meaning of the statement.",
         table,
         [
-            *([text_column("set", "Set")] if "set" in table else []),
-            text_column("item", "Item"),
+            *([text_column("set")] if "set" in table else []),
+            text_column("item"),
             *beside_columns("Match proportion", level_of(own)),
         ],
         fold=True,
@@ -286,7 +278,7 @@ def _table_7(results: Results) -> Part:
     if own is None:
         columns = [
             _MODEL,
-            text_column("set", "Set"),
+            text_column("set"),
             _MEASURE,
             number_column("estimate", "Published"),
             number_column("spread", "±"),
@@ -301,7 +293,7 @@ def _table_7(results: Results) -> Part:
     table = beside(own, theirs, ["model", "set", "measure"])
     columns = [
         _MODEL,
-        text_column("set", "Set"),
+        text_column("set"),
         _MEASURE,
         *beside_columns("Estimate", level_of(own)),
         number_column("published_spread", "Published ±"),

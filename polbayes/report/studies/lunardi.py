@@ -1,12 +1,12 @@
 """The figures of Lunardi et al. (2024)."""
 
-from typing import TYPE_CHECKING
-
 from polbayes.report.blocks import (
     Column,
+    Section,
     counted,
     estimate_columns,
     level_of,
+    named_column,
     number_column,
     text_column,
 )
@@ -29,9 +29,6 @@ from polbayes.report.studies.parts import (
 )
 from polbayes.report.studies.published import published_at
 
-if TYPE_CHECKING:
-    from polbayes.report.blocks import Section
-
 _READING = (
     "Polar consistency: the answer to a negation or a political opposite should be on the other "
     "side and, on four levels, as strong as the answer to the original. Paraphrastic consistency: "
@@ -39,12 +36,12 @@ _READING = (
     "248 pairs, 62 items times a negation and three opposites, so these are taken together here; "
     "the section on consistency has each kind by itself.",
 )
-_MODEL = text_column("model", "Model")
-_KIND = Column("Wordings", lambda row: KINDS.get(row["kind"], row["kind"]), numeric=False)
-_MEASURE = Column("Measure", lambda row: MEASURES.get(row["measure"], row["measure"]), False)
+_MODEL = text_column("model")
+_KIND = named_column("kind", "Wordings", KINDS)
+_MEASURE = named_column("measure", "Measure", MEASURES)
 
 
-def lunardi(results: Results) -> "Section":
+def lunardi(results: Results) -> Section:
     """Show Figures 1 and 2 and the ablations of Lunardi et al. (2024)."""
     parts = [_figure_1(results), _claims(), _figure_2(results), *_ablations(results)]
     return study_section("lunardi", _READING, parts)

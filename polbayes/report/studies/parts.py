@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from polbayes.report.blocks import (
     Block,
@@ -18,10 +20,6 @@ from polbayes.report.blocks import (
 from polbayes.report.numbers import interval
 from polbayes.report.studies.published import NAMES
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
 # Longer tables get no search field.
 _SEARCHED = 2000
 _ESTIMATE = ("estimate", "lower", "upper")
@@ -29,43 +27,21 @@ _ESTIMATE = ("estimate", "lower", "upper")
 
 @dataclass(frozen=True)
 class Part:
-    """One figure or table of a study.
-
-    Parameters
-    ----------
-    blocks
-        What is shown.
-    tables
-        Its numbers by the name of their CSV.
-    """
+    """One figure or table of a study, and its numbers by the name of their CSV."""
 
     blocks: tuple[Block, ...]
-    tables: "Mapping[str, pd.DataFrame]" = field(default_factory=dict)
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 def figure_part(
-    name: str,
-    caption: str,
-    figure: "Figure",
-    table: "pd.DataFrame",
-    *,
-    columns: Sequence[Column] = (),
+    name: str, caption: str, figure: Figure, table: pd.DataFrame, *, columns: Sequence[Column] = ()
 ) -> Part:
     """Show a figure, with its numbers folded below it where columns say how.
 
-    Parameters
-    ----------
-    name
-        Stem of its files, such as ``faulborn_figure_1``.
-    caption
-        Beginning with what it is in the study, such as ``Figure 1: ...``.
-    figure, table
-        The drawing, and the numbers that it shows.
-    columns
-        Of the table.
+    The caption begins with what it is in the study, such as ``Figure 1: ...``.
     """
     alt = f"{caption.split('.')[0]}; the numbers are in the CSV."
-    blocks: list[Block] = [Picture(name, caption, alt, figure, (name,), posterior=False)]
+    blocks: list[Block] = [Picture(name, caption, alt, figure, (name,))]
     if columns:
         title = f"{caption.split(':')[0]}, as a table"
         blocks.append(Fold(title, (grid(table, columns, caption=caption, csv=name),)))
@@ -73,7 +49,7 @@ def figure_part(
 
 
 def table_part(
-    name: str, caption: str, table: "pd.DataFrame", columns: Sequence[Column], *, fold: bool = False
+    name: str, caption: str, table: pd.DataFrame, columns: Sequence[Column], *, fold: bool = False
 ) -> Part:
     """Show a table, folded where it is long, and rows that are only published folded below it."""
     whole = {name: table}
@@ -116,28 +92,12 @@ def study_section(study: str, reading: Sequence[str], parts: Sequence[Part]) -> 
     return Section("study", title, (about, *reading), blocks, tables)
 
 
-def beside(
-    own: "pd.DataFrame | None", published: "pd.DataFrame", keys: Sequence[str]
-) -> "pd.DataFrame":
+def beside(own: pd.DataFrame | None, published: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Put published figures beside a run's, the run's rows first, then those only published.
 
-    Parameters
-    ----------
-    own
-        Columns of `keys`, ``estimate``, ``lower``, ``upper`` and any other; None for none.
-    published
-        Columns of `keys`, ``estimate`` and, where there are intervals, ``lower``, ``upper``.
-    keys
-        What tells the rows apart.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `keys`, what else the run's rows have, ``published`` and, where there are intervals,
-        ``published_lower``, ``published_upper``.
+    Both tables have the columns `keys`, which tell the rows apart, and ``estimate``; the published
+    numbers become ``published``, and their intervals ``published_lower`` and ``published_upper``.
     """
-    import pandas as pd
-
     there = [c for c in ("estimate", "lower", "upper", "spread") if c in published]
     names = {"estimate": "published", **{c: f"published_{c}" for c in there[1:]}}
     other = published[[*keys, *there]].rename(columns=names)
@@ -157,7 +117,7 @@ def beside(
     return both.drop(columns=["place", "of"]).astype({n: float for n in numbers if n in both})
 
 
-def _rows_of(table: "pd.DataFrame", keys: Sequence[str]) -> list[tuple[str, ...]]:
+def _rows_of(table: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(map(str, row)) for row in table[list(keys)].itertuples(index=False)]
 
 

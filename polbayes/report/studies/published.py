@@ -1,13 +1,10 @@
 """Figures that the studies published, to be put beside those of a run."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.config.resources import folder
 from polbayes.config.schema import STUDIES
 from polbayes.errors import unknown
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NAMES = {
     "faulborn": "Faulborn et al. (2025)",
@@ -16,23 +13,15 @@ NAMES = {
 }
 
 
-def load_published(study: str) -> "pd.DataFrame":
+def load_published(study: str) -> pd.DataFrame:
     """Load the published figures of a study."""
-    import pandas as pd
-
     if study not in STUDIES:
         raise unknown("study", study, STUDIES)
     path = folder("data") / "published" / f"{study}.csv"
     return pd.read_csv(path, comment="#", keep_default_na=False, na_values=[""])
 
 
-def published_at(study: str, at: str) -> "pd.DataFrame":
-    """Return the published figures of one figure or table, without columns that it does not use.
-
-    Parameters
-    ----------
-    study, at
-        See `load_published`.
-    """
+def published_at(study: str, at: str) -> pd.DataFrame:
+    """Return a study's figures of one figure or table, without columns that it does not use."""
     table = load_published(study)
     return table[table["at"] == at].drop(columns="at").dropna(axis="columns", how="all")

@@ -1,9 +1,11 @@
 """Measures of every setting of an ablation, and how far they are from the run's own."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.config.schema import MeasureConfig
 from polbayes.instrument.prompts import Lexicon
@@ -11,15 +13,11 @@ from polbayes.measures.compass import compass
 from polbayes.measures.consistency import consistency
 from polbayes.measures.resampling import Bootstrap, item_weights, percentile_interval
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 # Shares of pairs, whose differences between two settings have intervals.
 SHARES = ("consistent_4", "consistent_2")
 
 
-def with_lexicon(data: "xr.Dataset", lexicon: Lexicon) -> "xr.Dataset":
+def with_lexicon(data: xr.Dataset, lexicon: Lexicon) -> xr.Dataset:
     """Read stored masses with some of the options."""
     from polbayes.probing.consolidation import with_masses
 
@@ -31,10 +29,8 @@ def with_lexicon(data: "xr.Dataset", lexicon: Lexicon) -> "xr.Dataset":
     return with_masses(bare, kept, lexicon)
 
 
-def measured(data: "xr.Dataset", settings: MeasureConfig, seed: int) -> "pd.DataFrame":
+def measured(data: xr.Dataset, settings: MeasureConfig, seed: int) -> pd.DataFrame:
     """Measure consistency and positions of a coded dataset."""
-    import pandas as pd
-
     how: dict[str, Any] = {
         "strong": settings.strong,
         "draws": settings.bootstrap,
@@ -53,18 +49,14 @@ def measured(data: "xr.Dataset", settings: MeasureConfig, seed: int) -> "pd.Data
     return pd.concat(tables, ignore_index=True)
 
 
-def by_item(data: "xr.Dataset", strong: float) -> "pd.DataFrame":
+def by_item(data: xr.Dataset, strong: float) -> pd.DataFrame:
     """Count, for each model and item, the pairs compared and those that are as expected."""
     table = consistency(data, by=("model", "item"), measures=SHARES, strong=strong, draws=1)
     return table[["model", "item", "kind", "measure", "count", "n"]]
 
 
-def differences(
-    first: "pd.DataFrame", second: "pd.DataFrame", bootstrap: Bootstrap
-) -> "pd.DataFrame":
+def differences(first: pd.DataFrame, second: pd.DataFrame, bootstrap: Bootstrap) -> pd.DataFrame:
     """Compare the shares of two settings over the items that both have, resampled in pairs."""
-    import pandas as pd
-
     keys = ["model", "kind", "measure"]
     both = first.merge(second, on=[*keys, "item"], suffixes=("_a", "_b"))
     both = both[(both["n_a"] > 0) & (both["n_b"] > 0)]
@@ -75,7 +67,7 @@ def differences(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _apart(group: "pd.DataFrame", bootstrap: Bootstrap) -> Mapping[str, Any]:
+def _apart(group: pd.DataFrame, bootstrap: Bootstrap) -> Mapping[str, Any]:
     ordered = group.sort_values("item")
     items: Sequence[str] = ordered["item"].astype(str).tolist()
     names = ("count_a", "n_a", "count_b", "n_b")

@@ -2,7 +2,8 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.config.schema import RunConfig
 from polbayes.report.blocks import Fold, Section, Verbatim
@@ -10,11 +11,8 @@ from polbayes.report.numbers import count
 from polbayes.report.page import Front, moment
 from polbayes.report.sections.ablation import PANELS, ablation
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def front(config: RunConfig, tables: "Mapping[str, pd.DataFrame]") -> Front:
+def front(config: RunConfig, tables: Mapping[str, pd.DataFrame]) -> Front:
     """Make what stands before the sections."""
     table = tables["ablation"]
     labels = [name for name in ("decoding", "coder", "size", "composition") if name in table]
@@ -39,16 +37,13 @@ def front(config: RunConfig, tables: "Mapping[str, pd.DataFrame]") -> Front:
 
 
 def sections(
-    tables: "Mapping[str, pd.DataFrame]", *, text: str, command: Sequence[str]
+    tables: Mapping[str, pd.DataFrame], *, text: str, command: Sequence[str]
 ) -> list[Section]:
     """Make the sections: what came out, and how to make it again."""
     rerun = Section(
         "rerun",
         "Make it again",
         ("The command and the config that made this page.",),
-        (
-            Verbatim("Command", shlex.join(command)),
-            Fold("Config", (Verbatim("YAML", text),)),
-        ),
+        (Verbatim("Command", shlex.join(command)), Fold("Config", (Verbatim("YAML", text),))),
     )
     return [ablation(tables["ablation"], tables.get("ablation_differences")), rerun]

@@ -25,19 +25,11 @@ DECODING_KEYS = (
 
 @dataclass(frozen=True)
 class Reading:
-    """One lexicon that stored masses are read with.
+    """A lexicon that stored masses are read with."""
 
-    Parameters
-    ----------
-    size
-        How many options of every stance it has at most.
-    composition
-        0 for the first options of the whole lexicon, else the number of a random selection.
-    lexicon
-        The options.
-    """
-
+    # Options of every stance, at most.
     size: int
+    # 0 for the first options, else the number of a random selection.
     composition: int
     lexicon: Lexicon
 

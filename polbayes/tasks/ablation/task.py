@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.config.schema import CodingConfig, ElicitationConfig, RunConfig
 from polbayes.errors import UserError
@@ -19,19 +22,14 @@ from polbayes.run.plan import Plan, plan
 from polbayes.tasks.ablation.measure import by_item, differences, measured, with_lexicon
 from polbayes.tasks.ablation.settings import Reading, coder_lists, decodings, readings
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 FOLDER, ANSWERS, PAGE = "ablation", "answers", "report"
 
 
 def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
     """Answer and read a run's questions in all ways of `config.ablation`, and compare.
 
-    Open answers are written by every decoding and read by every list of coders; masses are read
-    with every lexicon. Answers are kept in ``ablation/answers``, so that what was interrupted
-    goes on; those of the run itself, if there are any, are taken over.
+    Answers are kept in ``ablation/answers``, so that what was interrupted goes on; those of the run
+    itself are taken over.
     """
     from polbayes.report.write import write_page
     from polbayes.tasks.ablation.page import front, sections
@@ -59,7 +57,7 @@ def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
     return page
 
 
-Measured = Iterator[tuple[Mapping[str, Any], "xr.Dataset"]]
+Measured = Iterator[tuple[Mapping[str, Any], xr.Dataset]]
 
 
 def _of_answers(planned: Plan) -> Measured:
@@ -111,7 +109,7 @@ def _labels(reading: Reading) -> Mapping[str, Any]:
     }
 
 
-def _asked(planned: Plan, elicitation: ElicitationConfig, name: str, *, own: bool) -> "xr.Dataset":
+def _asked(planned: Plan, elicitation: ElicitationConfig, name: str, *, own: bool) -> xr.Dataset:
     """Ask in one way, and return the answers; those of the run itself need not be asked again."""
     from polbayes.probing.probe import probe
     from polbayes.run.plan import design_of
@@ -135,17 +133,15 @@ def _asked(planned: Plan, elicitation: ElicitationConfig, name: str, *, own: boo
         write_usage(folder, config.respondents)
 
 
-def _coded(data: "xr.Dataset", config: RunConfig, coders: Sequence[str]) -> "xr.Dataset":
+def _coded(data: xr.Dataset, config: RunConfig, coders: Sequence[str]) -> xr.Dataset:
     from polbayes.coding.responses import code_responses
 
     journal = Path(config.run_dir).expanduser() / CODING
     return code_responses(data, coders, models=config.coding.models, journal_dir=journal)
 
 
-def _tables(found: Measured, config: RunConfig) -> "dict[str, pd.DataFrame]":
+def _tables(found: Measured, config: RunConfig) -> dict[str, pd.DataFrame]:
     """Measure every setting, and compare each with the first one."""
-    import pandas as pd
-
     bootstrap = Bootstrap(config.measures.bootstrap, config.measures.level, config.seed)
     rows, apart, first = [], [], None
     for labels, data in found:
@@ -161,7 +157,7 @@ def _tables(found: Measured, config: RunConfig) -> "dict[str, pd.DataFrame]":
     return tables
 
 
-def _labelled(table: "pd.DataFrame", labels: Mapping[str, Any]) -> "pd.DataFrame":
+def _labelled(table: pd.DataFrame, labels: Mapping[str, Any]) -> pd.DataFrame:
     named = table.copy()
     for place, (name, value) in enumerate(labels.items()):
         named.insert(place, name, value)

@@ -2,33 +2,20 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 MAJORITY, THIRD, OPEN = "majority", "adjudicated", "open"
 
 
-def adjudicate(labels: "pd.DataFrame", decided: Mapping[str, str] | None = None) -> "pd.DataFrame":
+def adjudicate(labels: pd.DataFrame, decided: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Decide the label of every answer.
 
-    Parameters
-    ----------
-    labels
-        Indexed by id, one column an annotator, None where there is no label.
-    decided
-        Labels of a third person by id, for the answers without a majority; others are ignored.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed as `labels`: ``label`` (None where open), ``by``: ``majority`` (one label more
-        often than any other, from two annotators at least unless there is but one in all),
-        ``adjudicated`` or ``open``; and ``votes``, the labels given in alphabetical order.
+    `labels` is indexed by id, with one column an annotator and None where there is no label;
+    `decided` are labels of a third person for answers without a majority. Returned are ``label``
+    (None where open), ``by`` (majority: more often than any other, and from two annotators at least
+    unless there is but one) and ``votes``, the labels given in alphabetical order.
     """
-    import pandas as pd
-
     least = min(2, len(labels.columns))
     rows = []
     for name, given in zip(labels.index, labels.to_numpy(dtype=object), strict=True):

@@ -3,12 +3,10 @@
 import re
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.report.visible import visible
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # A cell of a common spreadsheet holds 32,767 characters and spills the rest over its neighbours.
 MOST_SHOWN = 30_000
@@ -19,21 +17,7 @@ _TELLING = re.compile(r"[\d/_.-]")
 
 
 def shown(text: str, hide: Sequence[str] = ()) -> str:
-    """Make a text fit to be shown to an annotator.
-
-    Parameters
-    ----------
-    text
-        A statement or an answer as it is.
-    hide
-        Names to be replaced by `HIDDEN`, as whole words in any case.
-
-    Returns
-    -------
-    str
-        Controls as visible signs, names hidden, and a note in place of what exceeds
-        `MOST_SHOWN` characters.
-    """
+    """Show controls as signs, hide names (whole words in any case), and cut after `MOST_SHOWN`."""
     clear = visible(text.replace("{model_name}", HIDDEN))
     if hide:
         longest_first = sorted(hide, key=len, reverse=True)
@@ -53,7 +37,7 @@ def names_to_hide(names: Iterable[str], more: Sequence[str] = ()) -> list[str]:
     return list(dict.fromkeys([*found, *(name for name in more if name.strip())]))
 
 
-def ids_of(sample: "pd.DataFrame") -> list[str]:
+def ids_of(sample: pd.DataFrame) -> list[str]:
     """Give the rows of a sample numbers, with letters before that differ between samples.
 
     The number is the place in an order drawn at random, so that only the key leads back, and the

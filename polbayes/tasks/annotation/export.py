@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.config.resources import folder as shipped
 from polbayes.data.files import write_text
@@ -11,15 +12,12 @@ from polbayes.measures.resampling import generator
 from polbayes.tasks.annotation.blind import ids_of, shown
 from polbayes.tasks.annotation.sheet import read_sheet, write_sheet
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 KEY, GUIDELINES = "key.csv", "guidelines.md"
 _ENTRIES = ("label", "note")
 
 
 def export(
-    sample: "pd.DataFrame",
+    sample: pd.DataFrame,
     folder: Path,
     *,
     annotators: Sequence[str],
@@ -28,28 +26,49 @@ def export(
     seed: int,
 ) -> list[Path]:
     """Write a sample for annotators."""
-    ids = ids_of(sample)
-    keyed = [
-        {"id": name, **{str(k): str(v) for k, v in row.items()}}
-        for name, row in zip(ids, sample.to_dict(orient="records"), strict=True)
-    ]
-    columns = ["id", *map(str, sample.columns)]
-    _check_same(folder, ids, annotators)
-    written: list[Path] = []
-
-    def put(name: str, header: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
-        if not (folder / name).exists():
-            write_sheet(folder / name, header, rows)
-            written.append(folder / name)
-
-    put(KEY, columns, keyed)
+    keyed = keyed_rows(sample)
+    _check_same(folder, [row["id"] for row in keyed], annotators)
     header = ["id", *(("question",) if show_prefix else ()), "statement", "answer", *_ENTRIES]
-    visible_rows = [_shown(row, hide) for row in keyed]
-    for annotator in annotators:
-        order = generator(seed, "annotation", "sheet", annotator).permutation(len(ids))
-        put(sheet_name(annotator), header, [visible_rows[k] for k in order])
+    sheets = shuffled(
+        [_shown(row, hide) for row in keyed], header, annotators, seed=seed, task="annotation"
+    )
+    whole = (["id", *map(str, sample.columns)], keyed)
+    return write_new(folder, {KEY: whole, **sheets}, guidelines="stance.md")
+
+
+def keyed_rows(sample: pd.DataFrame) -> list[dict[str, str]]:
+    """Return the rows of a sample as texts, each with its id."""
+    return [
+        {"id": name, **{str(k): str(v) for k, v in row.items()}}
+        for name, row in zip(ids_of(sample), sample.to_dict("records"), strict=True)
+    ]
+
+
+Sheet = tuple[Sequence[str], Sequence[Mapping[str, str]]]
+
+
+def shuffled(
+    rows: Sequence[Mapping[str, str]],
+    header: Sequence[str],
+    annotators: Sequence[str],
+    *,
+    seed: int,
+    task: str,
+) -> dict[str, Sheet]:
+    """Make a sheet for each annotator, in an order of its own."""
+    orders = {
+        name: generator(seed, task, "sheet", name).permutation(len(rows)) for name in annotators
+    }
+    return {sheet_name(n): (header, [rows[k] for k in order]) for n, order in orders.items()}
+
+
+def write_new(folder: Path, sheets: Mapping[str, Sheet], *, guidelines: str) -> list[Path]:
+    """Write the sheets and the guidelines that are not there, and return which."""
+    written = [folder / name for name in sheets if not (folder / name).exists()]
+    for path in written:
+        write_sheet(path, *sheets[path.name])
     if not (folder / GUIDELINES).exists():
-        text = (shipped("data") / "guidelines" / "stance.md").read_text(encoding="utf-8")
+        text = (shipped("data") / "guidelines" / guidelines).read_text(encoding="utf-8")
         write_text(folder / GUIDELINES, text)
         written.append(folder / GUIDELINES)
     return written

@@ -3,14 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.errors import UserError, unknown
 from polbayes.tasks.annotation.sheet import read_sheet
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The order in which they are explained to annotators.
 LABELS = ("agree", "disagree", "neutral", "unrelated", "refused")
@@ -60,32 +58,16 @@ def read_annotators(
     *,
     key: str = "annotation.labels",
     labels: Sequence[str] = LABELS,
-) -> "pd.DataFrame":
-    """Read the sheets of several annotators.
+) -> pd.DataFrame:
+    """Read the sheets of several annotators, who are called after their files.
 
-    Parameters
-    ----------
-    paths
-        One sheet an annotator, who is called after the file.
-    ids
-        Of the sample's answers.
-    key
-        Where the paths were given, for messages.
-    labels
-        Those that there are.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by `ids`, one column an annotator, None where there is no label.
+    Returned is a table indexed by `ids` with one column an annotator, None where there is no label.
 
     Raises
     ------
     UserError
         If a sheet is wrong or has no label at all, or two have the same name.
     """
-    import pandas as pd
-
     columns: dict[str, Mapping[str, str]] = {}
     for text in paths:
         path = Path(text).expanduser()

@@ -1,25 +1,23 @@
 """Choosing the answers that annotators are to label, from strata of equal number."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import ANSWERED, CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.measures.grouping import group_cells, on_cells
 from polbayes.measures.resampling import generator
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 ABOUT = ("statement", "keying", "kind", "dimension", "instrument", "prefix_text", "checkpoint")
 
 
 def sample_answers(
-    data: "xr.Dataset", *, strata: Sequence[str], per_stratum: int, seed: int
-) -> "pd.DataFrame":
+    data: xr.Dataset, *, strata: Sequence[str], per_stratum: int, seed: int
+) -> pd.DataFrame:
     """Draw answers without replacement, the same number from every stratum."""
     texts, answered = _texts(data)
     written = np.array([bool(text.strip()) for text in texts.reshape(-1)]).reshape(texts.shape)
@@ -51,7 +49,7 @@ def sample_answers(
     return frame
 
 
-def _texts(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:
+def _texts(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Return the raw answers over the cells, and which cells were answered."""
     if "completion" not in data or "status" not in data:
         raise UserError(
@@ -71,10 +69,8 @@ def _draw(members: np.ndarray, number: int, seed: int, label: tuple[Any, ...]) -
 
 
 def _frame(
-    data: "xr.Dataset", texts: np.ndarray, cells: np.ndarray, shape: tuple[int, ...]
-) -> "pd.DataFrame":
-    import pandas as pd
-
+    data: xr.Dataset, texts: np.ndarray, cells: np.ndarray, shape: tuple[int, ...]
+) -> pd.DataFrame:
     at = np.unravel_index(cells, shape)
     names = [*CELL_DIMS, *(n for n in ABOUT if n in data.coords)]
     columns = {name: on_cells(data, name)[at] for name in names}

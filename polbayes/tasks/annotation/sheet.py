@@ -15,22 +15,7 @@ _MOST_IN_A_FIELD = 2**31 - 1
 
 
 def write_sheet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
-    """Write rows so that no field of them can act in a spreadsheet.
-
-    Parameters
-    ----------
-    path
-        Where to; the file is there whole or not at all.
-    columns
-        The header; names of the project's own.
-    rows
-        Texts by column; what a row lacks is empty.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be written.
-    """
+    """Write rows so that no field of them can act in a spreadsheet; what a row lacks is empty."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(columns)
@@ -43,27 +28,11 @@ def write_sheet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, 
 
 
 def read_sheet(path: Path, needed: Sequence[str], *, key: str) -> list[dict[str, str]]:
-    """Read a sheet, however a spreadsheet has saved it.
+    """Read a sheet, with commas, semicolons or tabs, however a spreadsheet has saved it.
 
-    Parameters
-    ----------
-    path
-        A CSV file with commas, semicolons or tabs.
-    needed
-        Columns that there must be; case and spaces around names do not matter.
-    key
-        Where the path was given, for messages.
-
-    Returns
-    -------
-    list of dict
-        Texts by column (in lower case), as they were before `write_sheet`; under ``row`` the number
-        that a spreadsheet shows, counted from 1 with the header.
-
-    Raises
-    ------
-    UserError
-        If the file is missing, cut off, not UTF-8 text, or lacks a column.
+    Texts come by column in lower case, as before `write_sheet`; under ``row`` is the number that a
+    spreadsheet shows. Of the needed columns case and spaces around names do not matter; `key` is
+    where the path was given, for messages.
     """
     if not path.is_file():
         raise UserError(f"{key}: {path}: no such file.")

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
@@ -16,9 +18,6 @@ from polbayes.tasks.annotation.export import export, read_key
 from polbayes.tasks.annotation.labels import normalised, read_annotators, read_labels
 from polbayes.tasks.annotation.sample import sample_answers
 from polbayes.tasks.annotation.sheet import read_sheet, write_sheet
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LABELLED, AGREEMENT, TIES = "labelled.parquet", "agreement.csv", "ties.csv"
 # Refusing and missing the point have no place between disagreeing and agreeing.
@@ -70,10 +69,8 @@ def hand_out(config: RunConfig, folder: Path) -> list[Path]:
     return written
 
 
-def take_in(config: RunConfig, folder: Path) -> "pd.DataFrame":
+def take_in(config: RunConfig, folder: Path) -> pd.DataFrame:
     """Read annotators' sheets, compute their agreement, and decide the labels."""
-    import pandas as pd
-
     key = read_key(folder)
     ids = [row["id"] for row in key]
     labels = read_annotators(config.annotation.labels, ids)
@@ -109,10 +106,8 @@ def take_in(config: RunConfig, folder: Path) -> "pd.DataFrame":
     return frame
 
 
-def agreement_of(config: RunConfig, labels: "pd.DataFrame") -> "pd.DataFrame":
+def agreement_of(config: RunConfig, labels: pd.DataFrame) -> pd.DataFrame:
     """Compute every measure of agreement of annotators."""
-    import pandas as pd
-
     from polbayes.measures.kappa import annotator_agreement
     from polbayes.measures.krippendorff import alpha_table
 
@@ -135,7 +130,7 @@ def _decided(config: RunConfig, folder: Path, ids: Sequence[str]) -> dict[str, s
 
 
 def _write_ties(
-    path: Path, key: Sequence[Mapping[str, str]], outcome: "pd.DataFrame", config: RunConfig
+    path: Path, key: Sequence[Mapping[str, str]], outcome: pd.DataFrame, config: RunConfig
 ) -> None:
     """Write the third person's sheet; what this person has written into it stays."""
     before: dict[str, Mapping[str, str]] = {}

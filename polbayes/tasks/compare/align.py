@@ -6,16 +6,14 @@ What has the same name in two runs but is not the same is told apart as ``name @
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.data.dataset import NOT_ASKED, merge
 from polbayes.errors import UserError
 from polbayes.tasks.compare.finished import FinishedRun
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _ANSWERS = ("completion", "p_agree", "p_disagree", "rating")
 _SHOWN = 5
@@ -23,26 +21,15 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Aligned:
-    """Several runs as one dataset.
+    """Several runs as one dataset."""
 
-    Parameters
-    ----------
-    data
-        All answers, with the coordinate ``from_run`` along ``model``.
-    models
-        By label of the run and name of the model there, its name in `data`.
-    snapshots
-        Pairs of names in `data`, the earlier first, that are the same model at two times.
-    linked
-        Whether the runs can be put on one scale: in every dimension they have statements or
-        respondents in common.
-    notes
-        Sentences that say what is the same and what is not.
-    """
-
-    data: "xr.Dataset"
+    # Has the coordinate `from_run` along `model`.
+    data: xr.Dataset
+    # By the run's label and the model's name there, its name in `data`.
     models: Mapping[tuple[str, str], str]
+    # The same model at two times, the earlier first.
     snapshots: tuple[tuple[str, str], ...]
+    # Whether one scale fits all: in every dimension they share statements or respondents.
     linked: bool
     notes: tuple[str, ...]
 
@@ -105,7 +92,7 @@ def check_poolable(runs: Sequence[FinishedRun]) -> None:
             )
 
 
-def _kind(data: "xr.Dataset") -> str:
+def _kind(data: xr.Dataset) -> str:
     if "rating" in data:
         points = str(data["rating"].attrs.get("rating_points", ""))
         return f"ratings on the scale {points.replace('; ', ', ')}"
@@ -113,12 +100,12 @@ def _kind(data: "xr.Dataset") -> str:
 
 
 def _renamed(
-    parts: Mapping[str, "xr.Dataset"],
+    parts: Mapping[str, xr.Dataset],
     dim: str,
-    contents: Callable[["xr.Dataset"], dict[str, Any]],
+    contents: Callable[[xr.Dataset], dict[str, Any]],
     same: Callable[[Any, Any], bool],
     notes: list[str],
-) -> dict[str, "xr.Dataset"]:
+) -> dict[str, xr.Dataset]:
     """Tell apart what has the same label along `dim` but is not the same."""
     versions = _Versions()
     numbers = {
@@ -142,7 +129,7 @@ def _renamed(
     return out
 
 
-def _statements(data: "xr.Dataset") -> dict[str, Any]:
+def _statements(data: xr.Dataset) -> dict[str, Any]:
     """Return for every item what it measures, and its wordings."""
     about = ("dimension", "direction", "instrument")
     texts = {n: data[n].transpose("item", "variant").values for n in ("statement", "kind")}
@@ -167,7 +154,7 @@ def _same_item(one: Any, other: Any) -> bool:
     return bool(one[0] == other[0] and all(one[1][v] == other[1][v] for v in shared))
 
 
-def _prefixes(data: "xr.Dataset") -> dict[str, Any]:
+def _prefixes(data: xr.Dataset) -> dict[str, Any]:
     texts, answers = data["prefix_text"].values, data["prefix_answer"].values
     return {
         str(p): (str(text), str(answer))
@@ -176,8 +163,8 @@ def _prefixes(data: "xr.Dataset") -> dict[str, Any]:
 
 
 def _respondents(
-    parts: Mapping[str, "xr.Dataset"], notes: list[str]
-) -> tuple[dict[tuple[str, str], str], dict[str, "xr.Dataset"]]:
+    parts: Mapping[str, xr.Dataset], notes: list[str]
+) -> tuple[dict[tuple[str, str], str], dict[str, xr.Dataset]]:
     """Tell the same respondent in two runs from two snapshots of a model."""
     versions = _Versions()
     numbers = {
@@ -205,10 +192,8 @@ def _respondents(
     return names, out
 
 
-def _same_respondent(one: "xr.Dataset", other: "xr.Dataset") -> bool:
+def _same_respondent(one: xr.Dataset, other: xr.Dataset) -> bool:
     """Tell whether two runs asked one respondent: as far as both asked, it said the same."""
-    import xarray as xr
-
     for name in ("checkpoint", "revision", "template", "chat"):
         if one[name].item() != other[name].item():
             return False
@@ -224,7 +209,7 @@ def _same_respondent(one: "xr.Dataset", other: "xr.Dataset") -> bool:
     return bool(shared)
 
 
-def _mergeable(parts: Mapping[str, "xr.Dataset"]) -> dict[str, "xr.Dataset"]:
+def _mergeable(parts: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     """Drop codes that mean something else in each run, and refuse attributes of two kinds."""
     flags = {str(part["coder"].attrs) for part in parts.values() if "coder" in part}
     if len(flags) > 1:
@@ -242,7 +227,7 @@ def _mergeable(parts: Mapping[str, "xr.Dataset"]) -> dict[str, "xr.Dataset"]:
     return dict(parts)
 
 
-def _asked(data: "xr.Dataset", dimension: str) -> set[tuple[str, str]]:
+def _asked(data: xr.Dataset, dimension: str) -> set[tuple[str, str]]:
     """Return the items of a dimension that were asked, and the models that were asked them."""
     part = data.isel(item=np.flatnonzero(data["dimension"].values == dimension))
     asked = part["status"] != NOT_ASKED
@@ -253,7 +238,7 @@ def _asked(data: "xr.Dataset", dimension: str) -> set[tuple[str, str]]:
     return found
 
 
-def _linked(parts: Mapping[str, "xr.Dataset"], notes: list[str]) -> bool:
+def _linked(parts: Mapping[str, xr.Dataset], notes: list[str]) -> bool:
     """Tell whether the runs hang together in every dimension, and say by what."""
     from polbayes.instrument.questionnaires import DIMENSIONS
 
@@ -286,7 +271,7 @@ def _connected(sets: list[set[tuple[str, str]]]) -> bool:
 
 
 def _snapshots(
-    parts: Mapping[str, "xr.Dataset"], names: Mapping[tuple[str, str], str], notes: list[str]
+    parts: Mapping[str, xr.Dataset], names: Mapping[tuple[str, str], str], notes: list[str]
 ) -> tuple[tuple[str, str], ...]:
     """Pair the same model at different times: by its name, else by its checkpoint."""
     chains: dict[tuple[str, str], list[tuple[str, str]]] = {}

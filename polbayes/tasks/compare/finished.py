@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import xarray as xr
 import yaml
 
 from polbayes.config.schema import RunConfig
@@ -13,36 +14,19 @@ from polbayes.data.provenance import file_digest
 from polbayes.errors import UserError
 from polbayes.run.manifest import Manifest
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 _NEEDED = ("code", "fit")
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that is finished as far as its posterior.
+    """A run that is finished as far as its posterior."""
 
-    Parameters
-    ----------
-    label
-        What it is called in the comparison: its folder's name, or as much of its path as tells
-        it from the others.
-    folder
-        Where it is.
-    config
-        What it was made with.
-    responses, posterior
-        What it left.
-    stages
-        The records of its stages.
-    """
-
+    # Its folder's name, or as much of its path as tells it from the others.
     label: str
     folder: Path
     config: RunConfig
-    responses: "xr.Dataset"
-    posterior: "xr.Dataset"
+    responses: xr.Dataset
+    posterior: xr.Dataset
     stages: Mapping[str, Mapping[str, Any]]
 
 

@@ -1,23 +1,19 @@
 """Tables of a comparison: every run's own estimates, the joint ones, and drift."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import NOT_ASKED
 from polbayes.tasks.compare.align import Aligned
 from polbayes.tasks.compare.finished import FinishedRun
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 _NUMBERS = ("estimate", "lower", "upper")
 
 
-def run_table(runs: Sequence[FinishedRun]) -> "pd.DataFrame":
+def run_table(runs: Sequence[FinishedRun]) -> pd.DataFrame:
     """Say of every run what it is."""
-    import pandas as pd
-
     rows = [
         {
             "run": run.label,
@@ -38,13 +34,11 @@ def run_table(runs: Sequence[FinishedRun]) -> "pd.DataFrame":
 def comparison_table(
     runs: Sequence[FinishedRun],
     models: Mapping[tuple[str, str], str],
-    joint: "xr.Dataset | None",
+    joint: xr.Dataset | None,
     *,
     level: float,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Put the estimates of every run beside each other, and beside the joint ones."""
-    import pandas as pd
-
     pieces = []
     for run in runs:
         own = _positions(run.posterior, level)
@@ -61,9 +55,7 @@ def comparison_table(
     return table[level_last]
 
 
-def _positions(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
-    import pandas as pd
-
+def _positions(posterior: xr.Dataset, level: float) -> pd.DataFrame:
     from polbayes.fit.posterior.intervals import interval_table
 
     found = {
@@ -77,10 +69,8 @@ def _positions(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
     return pd.concat(tables, ignore_index=True)[columns].dropna(subset="estimate")
 
 
-def drift_table(aligned: Aligned, posterior: "xr.Dataset", *, level: float) -> "pd.DataFrame":
+def drift_table(aligned: Aligned, posterior: xr.Dataset, *, level: float) -> pd.DataFrame:
     """Return how far each model has moved between two snapshots of it."""
-    import pandas as pd
-
     from polbayes.fit.posterior.intervals import interval_table
 
     quantities = {"theta": "theta", "bias": "bias", "bias_total": "bias"}

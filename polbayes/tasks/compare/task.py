@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import xarray as xr
 import yaml
 
 from polbayes.config.schema import RunConfig
@@ -24,9 +26,6 @@ from polbayes.tasks.compare.settings import as_text, for_several, settle
 from polbayes.tasks.compare.tables import comparison_table, drift_table, run_table
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
     from polbayes.fit.spec.spec import Spec
 
 _VERDICTS = ("good", "caution", "bad")
@@ -159,7 +158,7 @@ def _measure(job: _Job) -> None:
     job.manifest.finish("measure", job.keys["measure"], outputs)
 
 
-def _fit(job: _Job) -> "xr.Dataset":
+def _fit(job: _Job) -> xr.Dataset:
     """Fit the merged answers, or load what was fitted before."""
     from polbayes.fit.fit import load_posterior
     from polbayes.fit.sampling.draws_cache import DrawsCache
@@ -185,7 +184,7 @@ def _unfitted(job: _Job) -> None:
     job.manifest.stages.pop("fit", None)
 
 
-def _report(job: _Job, posterior: "xr.Dataset | None", text: str) -> None:
+def _report(job: _Job, posterior: xr.Dataset | None, text: str) -> None:
     from polbayes.report.assemble import assemble
     from polbayes.report.write import write_report
 
@@ -219,7 +218,7 @@ def _report(job: _Job, posterior: "xr.Dataset | None", text: str) -> None:
     job.manifest.finish("report", job.keys["report"], ["report/index.html", *outputs])
 
 
-def _tables(job: _Job, posterior: "xr.Dataset | None") -> dict[str, "pd.DataFrame"]:
+def _tables(job: _Job, posterior: xr.Dataset | None) -> dict[str, pd.DataFrame]:
     level = job.config.analysis.level
     tables = {"compared_runs": run_table(job.runs)}
     tables["comparison"] = comparison_table(job.runs, job.aligned.models, posterior, level=level)

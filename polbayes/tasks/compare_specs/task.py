@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import xarray as xr
+
 from polbayes.config.compose import with_analysis
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
@@ -20,8 +23,6 @@ from polbayes.run.manifest import Manifest, check_config
 from polbayes.run.run import fit_into, keys_of, report_again
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from polbayes.fit.posterior.loo import Loo
 
 _RECORD = "fit.json"
@@ -30,23 +31,14 @@ _CELLS = "loo_cells.csv"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A spec to be compared.
+    """A spec to be compared."""
 
-    Parameters
-    ----------
-    name
-        Of its file in ``conf/analysis``.
-    config
-        The run's config with this analysis.
-    spec
-        The spec.
-    key
-        Hash of everything that its fit depends on.
-    """
-
+    # Of its file in conf/analysis.
     name: str
+    # The run's, with this analysis.
     config: RunConfig
     spec: Spec | MixedSpec
+    # Hash of everything that the fit depends on.
     key: str
 
 
@@ -55,12 +47,8 @@ def compare_specs_of_run(
 ) -> str:
     """Fit several specs to the answers of a run and compare how well they predict.
 
-    Fits are kept in ``comparisons/fits`` of the run's folder, and none is done twice; the run's
-    own fit is used where it is one of them. The table goes to ``comparisons/specs.csv``, and into
-    the run's report if it has one.
+    Fits are kept in ``comparisons/fits`` of the run's folder, and the run's own is used.
     """
-    import pandas as pd
-
     folder = Path(config.run_dir).expanduser()
     manifest = Manifest(folder)
     check_config(folder, text, ["fit", "report"])
@@ -131,14 +119,14 @@ def _check_kinds(candidates: Sequence[Candidate]) -> None:
             )
 
 
-def _check_same_answers(candidates: Sequence[Candidate], data: "xr.Dataset") -> None:
+def _check_same_answers(candidates: Sequence[Candidate], data: xr.Dataset) -> None:
     """Refuse specs of different answers before any of them is fitted."""
     loos = [_unfitted(one.spec, data) for one in candidates]
     for one, loo in zip(candidates[1:], loos[1:], strict=True):
         aligned(loo, loos[0], one.name, candidates[0].name)
 
 
-def _unfitted(spec: Spec | MixedSpec, data: "xr.Dataset") -> "Loo":
+def _unfitted(spec: Spec | MixedSpec, data: xr.Dataset) -> "Loo":
     """Return the cells of a spec, checked, without predictions."""
     from polbayes.fit.posterior.loo import Loo, observations
     from polbayes.fit.spec.cells import gather_cells
@@ -154,9 +142,7 @@ def _unfitted(spec: Spec | MixedSpec, data: "xr.Dataset") -> "Loo":
     return Loo("answers", frame[cells.answered > 0].reset_index(drop=True))
 
 
-def _fitted(
-    one: Candidate, data: "xr.Dataset", folder: Path, manifest: Manifest
-) -> tuple[Path, str]:
+def _fitted(one: Candidate, data: xr.Dataset, folder: Path, manifest: Manifest) -> tuple[Path, str]:
     """Return the folder that a spec's fit is in, and its verdict; fit it if need be."""
     if manifest.is_done("fit", one.key):
         return folder, str(manifest.stages["fit"]["verdict"])
@@ -182,10 +168,8 @@ def _read(record: Path) -> dict[str, Any]:
     return content
 
 
-def _loos(one: Candidate, data: "xr.Dataset", where: Path, folder: Path) -> "dict[str, Loo]":
+def _loos(one: Candidate, data: xr.Dataset, where: Path, folder: Path) -> "dict[str, Loo]":
     """Read, or for mixed models compute once, what leaving out cells comes to, by part."""
-    import pandas as pd
-
     from polbayes.fit.posterior.loo import from_table
 
     path = where / "estimates" / _CELLS
@@ -201,7 +185,7 @@ def _loos(one: Candidate, data: "xr.Dataset", where: Path, folder: Path) -> "dic
     return {loo.part: loo for loo in from_table(cells)}
 
 
-def _leave_out(spec: MixedSpec, data: "xr.Dataset", posterior: Path, path: Path) -> None:
+def _leave_out(spec: MixedSpec, data: xr.Dataset, posterior: Path, path: Path) -> None:
     from polbayes.fit.fit import load_posterior
     from polbayes.fit.mixed.pointwise import leave_out_rows
     from polbayes.fit.posterior.loo import loo_tables

@@ -4,20 +4,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 import yaml
+from numpy.typing import NDArray
 
 from polbayes.config.schema import InspectConfig
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS
 from polbayes.errors import unknown
 from polbayes.instrument.prompts import render
 from polbayes.tasks.inspection.source import Place, Source
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from numpy.typing import NDArray
 
 Row = dict[str, Any]
 
@@ -27,20 +25,13 @@ _STANCE = {code: name for name, code in STANCE.items()}
 
 @dataclass
 class Found:
-    """What was looked for and found.
+    """What was looked for and found."""
 
-    Parameters
-    ----------
-    rows
-        The first of the answers, as `row` makes them.
-    matching
-        How many there are of each status.
-    questions
-        How many cells the run has in all.
-    """
-
+    # The first of the answers.
     rows: list[Row] = field(default_factory=list)
+    # Numbers by status.
     matching: Counter[str] = field(default_factory=Counter)
+    # Cells of the run in all.
     questions: int = 0
 
 
@@ -48,7 +39,7 @@ class Found:
 class _Wanted:
     """Which cells are looked for: places along each dimension, and what their answers are."""
 
-    places: Mapping[str, "NDArray[np.intp]"]
+    places: Mapping[str, NDArray[np.intp]]
     status: frozenset[str] | None
     stance: frozenset[str] | None
     text: str
@@ -72,7 +63,7 @@ def find(source: Source, config: InspectConfig, *, limit: int | None) -> Found:
     return found
 
 
-def _wanted(data: "xr.Dataset", config: InspectConfig) -> _Wanted:
+def _wanted(data: xr.Dataset, config: InspectConfig) -> _Wanted:
     named = {
         "model": config.models,
         "item": config.items,
@@ -92,7 +83,7 @@ def _wanted(data: "xr.Dataset", config: InspectConfig) -> _Wanted:
     )
 
 
-def _places(data: "xr.Dataset", dim: str, names: Sequence[str] | None) -> "NDArray[np.intp]":
+def _places(data: xr.Dataset, dim: str, names: Sequence[str] | None) -> NDArray[np.intp]:
     labels = [str(label) for label in data[dim].values]
     if names is None:
         return np.arange(len(labels))
@@ -106,7 +97,7 @@ def _places(data: "xr.Dataset", dim: str, names: Sequence[str] | None) -> "NDArr
 _KEYS = dict(zip(CELL_DIMS, ("models", "items", "variants", "prefixes", "runs"), strict=True))
 
 
-def _asked(data: "xr.Dataset", wanted: _Wanted) -> "NDArray[np.bool_]":
+def _asked(data: xr.Dataset, wanted: _Wanted) -> NDArray[np.bool_]:
     """Mark the cells of a model (item, variant, prefix, run) that are asked and looked for."""
     asked = data["status"].transpose(*CELL_DIMS[1:]).values != NOT_ASKED
     chosen = np.zeros(asked.shape, dtype=bool)
@@ -209,7 +200,7 @@ def _number(value: Any) -> float | None:
 class _Model:
     """One model of a run: what its rows have in common."""
 
-    def __init__(self, data: "xr.Dataset", m: int) -> None:
+    def __init__(self, data: xr.Dataset, m: int) -> None:
         self.data = data.isel(model=m)
         self.name = str(self.data["model"].item())
         self._system = _system(data, self.name)
@@ -288,7 +279,7 @@ def _given(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def _system(data: "xr.Dataset", model: str) -> str:
+def _system(data: xr.Dataset, model: str) -> str:
     """Return the system prompt of a model behind a server, which its config has."""
     try:
         config = yaml.safe_load(str(data.attrs.get("config", "")))

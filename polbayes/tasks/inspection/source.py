@@ -3,32 +3,25 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.probing.journal import DESIGN, cell_of, journal_path, read
 from polbayes.probing.launch.merge import shard_paths
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 Place = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
 class Source:
-    """The answers of a run.
+    """The answers of a run."""
 
-    Parameters
-    ----------
-    data
-        The response dataset, or the design of a run that is under way; not in memory.
-    journal_dir
-        Where the answers are that the dataset does not have yet; None where it has them all.
-    """
-
-    data: "xr.Dataset"
+    # The response dataset, or the design of a run under way; not in memory.
+    data: xr.Dataset
+    # Where answers are that the dataset lacks; None where it has them all.
     journal_dir: Path | None
 
     def records(self, model: str) -> Iterator[tuple[Place, Mapping[str, Any]]]:
@@ -53,8 +46,6 @@ class Source:
 
 def open_source(folder: Path) -> Source:
     """Find the answers of a run."""
-    import xarray as xr
-
     design, finished = folder / DESIGN, folder / "responses.nc"
     path = design if design.is_file() else finished
     if not path.is_file():

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.coding.registry import get_coder, resolve
 from polbayes.config.schema import CoderConfig, ElicitationConfig, RespondentConfig
@@ -26,9 +26,6 @@ from polbayes.probing.dispatch import Asking
 from polbayes.probing.journal import journal_path
 from polbayes.respondents import describe
 from polbayes.tasks.paraphrasing.instructions import rubric
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 EXPECTED = {kind: "same" if kind == "paraphrase" else "opposite" for kind in KINDS}
 VERDICTS = ("same", "opposite", "other")
@@ -66,10 +63,8 @@ def infer(
     nli: str,
     models: Mapping[str, CoderConfig],
     journal_dir: Path,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compare candidates with their statements by natural-language inference."""
-    import pandas as pd
-
     coder = get_coder(nli, {nli: nli_config(nli, models)}, journal_dir=journal_dir)
     both = coder([*originals, *texts], [*texts, *originals]).astype(float)
     forward, backward = both[: len(texts)], both[len(texts) :]

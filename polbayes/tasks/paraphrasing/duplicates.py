@@ -7,17 +7,14 @@ all in common, 0 where nothing.
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polbayes.instrument.folding import folded
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
-
-def duplicates(texts: Sequence[str]) -> "NDArray[np.bool_]":
+def duplicates(texts: Sequence[str]) -> NDArray[np.bool_]:
     """Tell which wordings are, folded, the same as an earlier one."""
     seen: set[str] = set()
     out = np.zeros(len(texts), dtype=bool)
@@ -27,7 +24,7 @@ def duplicates(texts: Sequence[str]) -> "NDArray[np.bool_]":
     return out
 
 
-def near_duplicates(texts: Sequence[str], threshold: float) -> "NDArray[np.bool_]":
+def near_duplicates(texts: Sequence[str], threshold: float) -> NDArray[np.bool_]:
     """Tell which wordings overlap too much with one that is kept."""
     keys = [folded(text) for text in texts]
     overlaps = overlap(keys)
@@ -40,7 +37,7 @@ def near_duplicates(texts: Sequence[str], threshold: float) -> "NDArray[np.bool_
     return out
 
 
-def overlap(keys: Sequence[str]) -> "NDArray[np.float64]":
+def overlap(keys: Sequence[str]) -> NDArray[np.float64]:
     """Return the overlap (text, text) of folded texts; of two without a word it is 1."""
     from scipy.sparse import csr_matrix
 

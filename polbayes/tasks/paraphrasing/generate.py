@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.config.schema import ElicitationConfig, ParaphraseConfig, RespondentConfig
 from polbayes.data.dataset import STATUS
@@ -15,10 +16,6 @@ from polbayes.probing.probe import probe
 from polbayes.respondents import describe
 from polbayes.tasks.paraphrasing.instructions import Instruction
 from polbayes.tasks.paraphrasing.lines import lines_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 # Only says which respondents can be asked for free text at all; the prompt is the instruction.
 _TEMPLATE = "faulborn"
@@ -48,21 +45,14 @@ def generate(
     items: Sequence[str] | None,
     seed: int,
     journal_dir: Path,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Ask every respondent for wordings of every statement, what was asked before left out."""
-    import pandas as pd
-
     rows: list[dict[str, object]] = []
     how = elicitation_of(config)
     for instruction in instructions:
         infos = [describe(name, one, instruction.template) for name, one in respondents.items()]
         asked = design(
-            instruments,
-            [_UNPREFIXED],
-            infos,
-            variants=["original"],
-            items=items,
-            runs=config.calls,
+            instruments, [_UNPREFIXED], infos, variants=["original"], items=items, runs=config.calls
         )
         answered = probe(
             asked,
@@ -77,7 +67,7 @@ def generate(
     return pd.DataFrame(rows, columns=list(CANDIDATE))
 
 
-def _rows(data: "xr.Dataset", instruction: Instruction) -> list[dict[str, object]]:
+def _rows(data: xr.Dataset, instruction: Instruction) -> list[dict[str, object]]:
     order = ("model", "item", "run")
     status, texts, cut = (
         data[name].transpose(*order).values for name in ("status", "completion", "truncated")

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.config.schema import ParaphraseConfig
 from polbayes.config.yaml_checks import identifier
@@ -12,14 +12,11 @@ from polbayes.data.tables import read_table
 from polbayes.errors import UserError, unknown
 from polbayes.instrument.wordings import KINDS
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MAPPABLE = ("item", "text", "kind", "set", "variant", "number")
 DEFAULTS = {"kind": "paraphrase", "set": "imported"}
 
 
-def import_wordings(config: ParaphraseConfig, items: Collection[str]) -> "pd.DataFrame":
+def import_wordings(config: ParaphraseConfig, items: Collection[str]) -> pd.DataFrame:
     """Read a table of wordings as candidates."""
     if not config.table:
         raise UserError("paraphrase.table: is empty; give the table of wordings to import.")
@@ -45,18 +42,12 @@ def import_wordings(config: ParaphraseConfig, items: Collection[str]) -> "pd.Dat
         instruction=path.name,
         call=1,
         line=np.arange(1, len(rows) + 1),
-        text=_texts(rows),
+        text=[" ".join((text or "").split()) for text in rows["text"]],
         reason="",
     )
 
 
-def _texts(rows: "pd.DataFrame") -> list[str]:
-    return [" ".join((text or "").split()) for text in rows["text"]]
-
-
-def _rows(table: "pd.DataFrame", config: ParaphraseConfig, name: str) -> "pd.DataFrame":
-    import pandas as pd
-
+def _rows(table: pd.DataFrame, config: ParaphraseConfig, name: str) -> pd.DataFrame:
     for key, column in config.columns.items():
         if column not in table.columns:
             place = f"{name}: paraphrase.columns.{key}"
@@ -80,7 +71,7 @@ def _rows(table: "pd.DataFrame", config: ParaphraseConfig, name: str) -> "pd.Dat
     return rows
 
 
-def _check(rows: "pd.DataFrame", items: Collection[str], name: str) -> None:
+def _check(rows: pd.DataFrame, items: Collection[str], name: str) -> None:
     """Refuse items and kinds that there are not, and two wordings with one id."""
     for key, known in (("item", items), ("kind", KINDS)):
         wrong = np.flatnonzero(~rows[key].isin(list(known)))

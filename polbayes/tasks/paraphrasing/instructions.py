@@ -16,22 +16,12 @@ _KEYS = {"kind", "answer", "citation", "system", "user"}
 
 @dataclass(frozen=True)
 class Instruction:
-    """What a respondent is told.
-
-    Parameters
-    ----------
-    instruction
-        Id.
-    kind
-        Of the wordings that come back: ``paraphrase``, ``negation`` or ``opposite``.
-    answer
-        ``lines``, one wording each, or ``statement``, one wording and nothing else.
-    text
-        The prompt, with ``{statement}`` where the original goes.
-    """
+    """What a respondent is told."""
 
     instruction: str
+    # Of the wordings that come back.
     kind: str
+    # `lines`, one wording each, or `statement`, one wording and nothing else.
     answer: str
     text: str
 

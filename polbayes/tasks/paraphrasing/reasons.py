@@ -3,18 +3,15 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.coding.refusals import refusals
 from polbayes.coding.text import clean, sentences, words
 from polbayes.errors import unknown
 from polbayes.instrument.folding import folded
 from polbayes.tasks.paraphrasing.duplicates import duplicates, near_duplicates
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # What each means, in the order in which they are looked for.
 MEANING = {
@@ -62,10 +59,7 @@ def check_reasons(names: Sequence[str]) -> None:
 
 
 def reason_of(text: str, original: str, *, kind: str, least_words: int) -> str:
-    """Return why a text by itself is no wording of a statement, or an empty text.
-
-    A negation may well be the statement with words around it.
-    """
+    """Return why a text by itself is no wording of a statement, or an empty text."""
     key, own = folded(text), folded(original)
     if not any(sign.isalnum() for sign in key):
         return "empty"
@@ -91,14 +85,14 @@ def _declines(text: str) -> bool:
 
 
 def with_reasons(
-    candidates: "pd.DataFrame",
+    candidates: pd.DataFrame,
     originals: Mapping[str, str],
     *,
     exclude: Sequence[str],
     one: Sequence[str] = (),
     least_words: int = 3,
     near: float | None = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Say of every candidate why it is no wording, as far as its text tells."""
     columns = (candidates[name] for name in ("reason", "item", "kind", "text"))
     reasons = [

@@ -1,41 +1,22 @@
 """Drawing the wanted number of wordings, and giving each an id that says kind and set."""
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError
 from polbayes.measures.resampling import generator
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GROUP = ["item", "set", "kind"]
 
 
 def sampled(
-    table: "pd.DataFrame", usable: np.ndarray, *, wanted: int | None, seed: int
+    table: pd.DataFrame, usable: np.ndarray, *, wanted: int | None, seed: int
 ) -> np.ndarray:
-    """Draw usable candidates without replacement.
+    """Draw usable candidates without replacement, `wanted` of each item, set and kind.
 
-    Parameters
-    ----------
-    table
-        Candidates with ``item, set, kind``.
-    usable
-        Which of them can be drawn.
-    wanted
-        How many of each item, set and kind, at least 1; all when None. All of a group that has no
-        more.
-    seed
-        Fixes the draw; that of a group depends on its own candidates alone.
-
-    Returns
-    -------
-    numpy.ndarray
-        One truth value a candidate.
-
+    What is drawn of a group depends on the seed and its own candidates alone.
     """
     out = np.zeros(len(table), dtype=bool)
     places = table.reset_index(drop=True)[usable]
@@ -48,7 +29,7 @@ def sampled(
     return out
 
 
-def with_ids(table: "pd.DataFrame", taken: np.ndarray) -> "pd.DataFrame":
+def with_ids(table: pd.DataFrame, taken: np.ndarray) -> pd.DataFrame:
     """Give the drawn wordings their ids."""
     table = table.reset_index(drop=True)
     if "variant" in table:
@@ -73,7 +54,7 @@ def safe(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
 
 
-def check_sets(names: "list[str]") -> None:
+def check_sets(names: list[str]) -> None:
     """Refuse names of sets that could not be told apart in an id."""
     seen: dict[str, str] = {}
     for name in names:

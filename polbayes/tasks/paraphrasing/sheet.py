@@ -2,77 +2,47 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from polbayes.config.resources import folder as shipped
-from polbayes.data.files import write_text
+import pandas as pd
+
 from polbayes.errors import UserError
-from polbayes.measures.resampling import generator
 from polbayes.tasks.annotation.adjudicate import OPEN, adjudicate
-from polbayes.tasks.annotation.blind import ids_of, shown
-from polbayes.tasks.annotation.export import GUIDELINES, KEY, sheet_name
+from polbayes.tasks.annotation.blind import shown
+from polbayes.tasks.annotation.export import KEY, keyed_rows, shuffled, write_new
 from polbayes.tasks.annotation.labels import read_annotators
-from polbayes.tasks.annotation.sheet import read_sheet, write_sheet
+from polbayes.tasks.annotation.sheet import read_sheet
 from polbayes.tasks.paraphrasing.check import EXPECTED, VERDICTS
 from polbayes.tasks.paraphrasing.sample import sampled
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _KEYED = ("item", "variant", "kind", "set", "statement", "text")
 
 
 def hand_out(
-    wordings: "pd.DataFrame",
-    folder: Path,
-    *,
-    per_item: int,
-    annotators: Sequence[str],
-    seed: int,
+    wordings: pd.DataFrame, folder: Path, *, per_item: int, annotators: Sequence[str], seed: int
 ) -> list[Path]:
     """Draw wordings and write a sheet for each annotator, the key and the guidelines."""
     drawn = wordings[
         sampled(wordings, wordings["text"].notna().to_numpy(), wanted=per_item, seed=seed)
     ]
-    rows = [
-        {"id": name, **{str(k): str(v) for k, v in row.items()}}
-        for name, row in zip(
-            ids_of(drawn[list(_KEYED)]), drawn[list(_KEYED)].to_dict("records"), strict=True
-        )
-    ]
+    rows = keyed_rows(drawn[list(_KEYED)])
     if (folder / KEY).exists() and _without_rows(_read_key(folder)) != rows:
         raise UserError(
             f"{folder} holds sheets of other wordings, which somebody may be checking; choose "
             "another paraphrase.human.folder, or move it away if nobody is."
         )
-    written: list[Path] = []
-
-    def put(name: str, header: Sequence[str], content: Sequence[Mapping[str, str]]) -> None:
-        if not (folder / name).exists():
-            write_sheet(folder / name, header, content)
-            written.append(folder / name)
-
-    put(KEY, ("id", *_KEYED), rows)
     visible = [
         {"id": r["id"], "first": shown(r["statement"]), "second": shown(r["text"])} for r in rows
     ]
-    for annotator in annotators:
-        order = generator(seed, "paraphrase", "sheet", annotator).permutation(len(rows))
-        header = ("id", "first", "second", "label", "note")
-        put(sheet_name(annotator), header, [visible[k] for k in order])
-    if not (folder / GUIDELINES).exists():
-        text = (shipped("data") / "guidelines" / "paraphrase.md").read_text(encoding="utf-8")
-        write_text(folder / GUIDELINES, text)
-        written.append(folder / GUIDELINES)
-    return written
+    header = ("id", "first", "second", "label", "note")
+    sheets = shuffled(visible, header, annotators, seed=seed, task="paraphrase")
+    whole = (("id", *_KEYED), rows)
+    return write_new(folder, {KEY: whole, **sheets}, guidelines="paraphrase.md")
 
 
 def take_in(
-    sheets: Sequence[str], folder: Path, wordings: "pd.DataFrame"
-) -> tuple["pd.DataFrame", "pd.DataFrame"]:
+    sheets: Sequence[str], folder: Path, wordings: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the sheets that came back."""
-    import pandas as pd
-
     key = _without_rows(_read_key(folder))
     now = dict(
         zip(zip(wordings["item"], wordings["variant"], strict=True), wordings["text"], strict=True)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from polbayes.config.schema import RespondentConfig, RunConfig
@@ -32,14 +32,11 @@ from polbayes.tasks.paraphrasing.instructions import Instruction, load_instructi
 from polbayes.tasks.paraphrasing.reasons import ALWAYS, MEANING, check_reasons, with_reasons
 from polbayes.tasks.paraphrasing.sample import check_sets, sampled, with_ids
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 WORDINGS, CANDIDATES, COUNTS = "wordings.parquet", "candidates.csv", "counts.csv"
 MATCH, AGREEMENT = "match_proportion.csv", "agreement.csv"
 
 
-def paraphrase(config: RunConfig, text: str, *, command: Sequence[str]) -> "pd.DataFrame":
+def paraphrase(config: RunConfig, text: str, *, command: Sequence[str]) -> pd.DataFrame:
     """Make a file of wordings."""
     folder = _folder(config)
     instruments = [load_instrument(name) for name in config.instruments]
@@ -72,7 +69,8 @@ def paraphrase(config: RunConfig, text: str, *, command: Sequence[str]) -> "pd.D
     write_text(folder / ".hydra" / "overrides.yaml", yaml.safe_dump(list(command[1:])))
     table = _excluded(table, originals, config, instructions, folder)
     table = table.assign(statement=[originals[item] for item in table["item"]])
-    table = with_ids(table, _drawn(table, config))
+    drawn = sampled(table, _usable(table, config), wanted=settings.wanted, seed=config.seed)
+    table = with_ids(table, drawn)
     table = _checked_by_people(table, config, folder)
     return _write(table, config, folder)
 
@@ -118,12 +116,12 @@ def _generators(config: RunConfig) -> Mapping[str, RespondentConfig]:
 
 
 def _excluded(
-    table: "pd.DataFrame",
+    table: pd.DataFrame,
     originals: dict[str, str],
     config: RunConfig,
     instructions: Sequence[Instruction],
     folder: Path,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Fill in reasons and scores."""
     settings = config.paraphrase
     table = with_reasons(
@@ -178,17 +176,12 @@ def _note(reasons: np.ndarray, rows: np.ndarray, reason: str) -> None:
     reasons[rows] = reason
 
 
-def _usable(table: "pd.DataFrame", config: RunConfig) -> np.ndarray:
+def _usable(table: pd.DataFrame, config: RunConfig) -> np.ndarray:
     left_out = [*ALWAYS, *config.paraphrase.exclude]
     return np.asarray(~table["reason"].isin(left_out))
 
 
-def _drawn(table: "pd.DataFrame", config: RunConfig) -> np.ndarray:
-    usable = _usable(table, config)
-    return sampled(table, usable, wanted=config.paraphrase.wanted, seed=config.seed)
-
-
-def _checked_by_people(table: "pd.DataFrame", config: RunConfig, folder: Path) -> "pd.DataFrame":
+def _checked_by_people(table: pd.DataFrame, config: RunConfig, folder: Path) -> pd.DataFrame:
     """Hand sheets out, or take them in and leave out what people found wrong."""
     settings = config.paraphrase.human
     where = folder / settings.folder
@@ -225,7 +218,7 @@ def _checked_by_people(table: "pd.DataFrame", config: RunConfig, folder: Path) -
 
 
 def _write_match(
-    checked: "pd.DataFrame", labels: "pd.DataFrame", config: RunConfig, folder: Path
+    checked: pd.DataFrame, labels: pd.DataFrame, config: RunConfig, folder: Path
 ) -> None:
     from polbayes.measures.kappa import annotator_agreement
     from polbayes.measures.match_proportion import ALL, match_proportion
@@ -244,7 +237,7 @@ def _write_match(
         write_text(folder / AGREEMENT, agreement.to_csv(index=False))
 
 
-def _write(table: "pd.DataFrame", config: RunConfig, folder: Path) -> "pd.DataFrame":
+def _write(table: pd.DataFrame, config: RunConfig, folder: Path) -> pd.DataFrame:
     """Write candidates, counts and wordings, and say what they are."""
     kept = table["variant"] != ""
     table = table.assign(kept=np.where(kept, "yes", ""))
@@ -285,10 +278,8 @@ def _said(reason: str, config: RunConfig) -> str:
     return f"{'left out' if left_out else 'kept all the same'}: {reason} ({MEANING[reason]})"
 
 
-def counted(table: "pd.DataFrame", exclude: Sequence[str], wanted: int | None) -> "pd.DataFrame":
+def counted(table: pd.DataFrame, exclude: Sequence[str], wanted: int | None) -> pd.DataFrame:
     """Count what became of the candidates."""
-    import pandas as pd
-
     rows = []
     for (name, kind, item), group in table.groupby(["set", "kind", "item"], sort=False):
         kept = (group["kept"] == "yes").to_numpy()

@@ -5,9 +5,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.coding.readings import Reading
 from polbayes.config.schema import CoderConfig, RunConfig, TrainingConfig
@@ -30,42 +31,22 @@ from polbayes.tasks.validation.labelled import Labelled
 from polbayes.tasks.validation.scores import score_table
 from polbayes.tasks.validation.temperature import FEWEST, Temperature, fit_temperature
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 CARD, RECORD, HELD = "README.md", "training.json", "held_out.parquet"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A training before it begins.
-
-    Parameters
-    ----------
-    config
-        Of the run.
-    table
-        The file with the labelled answers.
-    labelled, outputs
-        The answers, and what is told apart.
-    base
-        The checkpoint.
-    how
-        What the classifier is given, and what its output means.
-    identity
-        Of all that determines the result.
-    target
-        The folder that it goes to.
-    command
-        The command line.
-    """
+    """A training before it begins."""
 
     config: RunConfig
+    # The file with the labelled answers.
     table: Path
     labelled: Labelled
     outputs: Outputs
     base: Base
+    # What the classifier is given, and what its output means.
     how: Reading
+    # Hash of all that determines the result.
     identity: str
     target: Path
     command: Sequence[str]
@@ -141,7 +122,7 @@ def _calibrate(job: Job, training: Training, material: Material) -> tuple[Temper
     return found, ""
 
 
-def _scores(job: Job, material: Material, built: Path) -> "pd.DataFrame | None":
+def _scores(job: Job, material: Material, built: Path) -> pd.DataFrame | None:
     """Write down what was held out, and score the saved classifier on it."""
     rows = material.rows[material.parts[HELD_OUT]]
     if not len(rows):

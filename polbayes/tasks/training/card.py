@@ -3,84 +3,48 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polbayes.config.schema import TrainingConfig
 from polbayes.report.numbers import interval, number
 from polbayes.tasks.training.data import HELD_OUT, TRAIN, VALIDATION, Outputs
 from polbayes.tasks.training.state import Look
+from polbayes.tasks.validation.scores import SCORES
 from polbayes.tasks.validation.temperature import Temperature
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-_MEASURES = {
-    "share_coded": "share coded",
-    "accuracy": "share right",
-    "cohen_kappa": "Cohen's κ",
-    "macro_f1": "macro F1",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "F1",
-}
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a card reports.
+    """What a card reports."""
 
-    Parameters
-    ----------
-    table
-        Name of the file with the labelled answers.
-    outputs
-        What is told apart.
-    counts
-        Answers of each output by part.
-    n_unlabelled, n_empty
-        Rows left out because they have no label, or no answer.
-    base
-        What identifies the checkpoint that was trained further.
-    settings, seed
-        How it was trained.
-    texts
-        Templates of what the classifier is given.
-    limit
-        Tokens in a window.
-    looks
-        At the validation answers.
-    steps, total
-        Batches done, and that there were to be.
-    stopped_early
-        Whether patience was at its end before.
-    temperature, note
-        The one stored, or None and why.
-    scores
-        Of the held-out answers, as from `polbayes.tasks.validation.scores.score_table`; None where
-        none were held out.
-    versions
-        Of packages.
-    command
-        The command line.
-    """
-
+    # Name of the file with the labelled answers.
     table: str
     outputs: Outputs
+    # Answers of each output by part.
     counts: Mapping[str, Sequence[int]]
+    # Rows left out because they have no label, or no answer.
     n_unlabelled: int
     n_empty: int
+    # What identifies the checkpoint that was trained further.
     base: Mapping[str, Any]
     settings: TrainingConfig
     seed: int
+    # Templates of what the classifier is given.
     texts: tuple[str, str]
+    # Tokens in a window.
     limit: int
     looks: Sequence[Look]
+    # Batches done, and that there were to be.
     steps: int
     total: int
     stopped_early: bool
+    # The one stored, or None and why.
     temperature: Temperature | None
     note: str
-    scores: "pd.DataFrame | None"
+    # Of the held-out answers; None where none were held out.
+    scores: pd.DataFrame | None
     versions: Mapping[str, str]
     command: Sequence[str]
 
@@ -137,10 +101,7 @@ What it is given of an answer, and its temperature, stand in `config.json` and a
 def _answers(facts: Facts) -> str:
     parts = (TRAIN, VALIDATION, HELD_OUT)
     rows = [
-        (
-            _class(name, stance),
-            *(str(facts.counts[part][k]) for part in parts),
-        )
+        (_class(name, stance), *(str(facts.counts[part][k]) for part in parts))
         for k, (name, stance) in enumerate(
             zip(facts.outputs.names, facts.outputs.stances, strict=True)
         )
@@ -227,7 +188,7 @@ def _scores(facts: Facts) -> str:
     level = float(facts.scores["level"].iloc[0])
     rows = [
         (
-            _MEASURES[row["measure"]],
+            SCORES[row["measure"]],
             _plain(row["label"]) or "all",
             number(row["estimate"], 3),
             interval(row["lower"], row["upper"], 3),

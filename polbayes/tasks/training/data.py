@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.coding.readings import Reading
 from polbayes.config.schema import TrainingConfig
@@ -16,28 +16,18 @@ from polbayes.tasks.training.settings import SECTION
 from polbayes.tasks.training.split import split
 from polbayes.tasks.validation.labelled import Classes, Labelled
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 TRAIN, VALIDATION, HELD_OUT = "training", "validation", "held out"
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """What the classifier tells apart.
+    """What the classifier tells apart."""
 
-    Parameters
-    ----------
-    stances
-        Its labels, in the order of its outputs: a stance class for every class that occurs.
-    names
-        What the table calls these classes.
-    of_class
-        For each class of the table the position of its output; -1 where it does not occur.
-    """
-
+    # In the order of its outputs.
     stances: tuple[str, ...]
+    # What the table calls them.
     names: tuple[str, ...]
+    # For each class of the table its output; -1 where it does not occur.
     of_class: np.ndarray
 
 
@@ -60,22 +50,13 @@ def outputs_of(answers: Labelled, merge: Mapping[str, Sequence[str]]) -> Outputs
 
 @dataclass(frozen=True)
 class Material:
-    """Labelled answers as they are used.
+    """Labelled answers as they are used."""
 
-    Parameters
-    ----------
-    answers
-        Of those with any text what the network is given, and the output that is right.
-    rows
-        Their positions in the table's labelled answers.
-    parts
-        Positions among `answers` of each part.
-    n_empty
-        Answers without any text, which are left out.
-    """
-
+    # Those with any text.
     answers: list[Answer]
+    # Their positions in the table's labelled answers.
     rows: np.ndarray
+    # Positions among `answers`.
     parts: Mapping[str, np.ndarray]
     n_empty: int
 
@@ -156,10 +137,8 @@ def by_output(labelled: Labelled, outputs: Outputs) -> Labelled:
     return replace(labelled, labels=outputs.of_class[labelled.labels], classes=names)
 
 
-def labelled_frame(labelled: Labelled) -> "pd.DataFrame":
+def labelled_frame(labelled: Labelled) -> pd.DataFrame:
     """Lay labelled answers out as a table that needs no mapping of columns."""
-    import pandas as pd
-
     columns: dict[str, object] = {
         "statement": labelled.statements,
         "response": labelled.responses,

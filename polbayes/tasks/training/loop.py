@@ -33,23 +33,7 @@ _LOOK_BATCH = 16
 class Training:
     """A network while it is trained.
 
-    Parameters
-    ----------
-    network, encoder
-        As from `polbayes.tasks.training.network.load_network`.
-    answers, validation
-        To be learnt, at least one; and to be looked at, perhaps none.
-    settings
-        Checked.
-    seed
-        Of the order of the answers, and of what is dropped out.
-    state
-        Where to go on.
-
-    Raises
-    ------
-    UserError
-        If the rate would never stop rising.
+    `state` is where to go on; `seed` is of the order of the answers and of what is dropped out.
     """
 
     def __init__(
@@ -102,18 +86,9 @@ class Training:
     def run(self, keep: Callable[[State], None] | None = None) -> None:
         """Train to the end, and give the network its best weights.
 
-        Parameters
-        ----------
-        keep
-            Called with the state after each look at the validation answers, every
-            ``evaluate_every`` steps where there are none, and when interrupted.
-
-        Raises
-        ------
-        UserError
-            If memory does not suffice, or the loss is no number.
-        KeyboardInterrupt
-            When interrupted.
+        `keep` gets the state after each look at the validation answers, every
+        ``evaluate_every`` steps
+        where there are none, and when interrupted.
         """
         import torch
 

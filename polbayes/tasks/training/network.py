@@ -14,23 +14,13 @@ from polbayes.tasks.training.settings import SECTION
 
 @dataclass(frozen=True)
 class Base:
-    """A checkpoint before its weights are loaded.
-
-    Parameters
-    ----------
-    source
-        Where it is.
-    about
-        What it says about itself.
-    tokenizer
-        Its tokenizer.
-    identity
-        What tells it from others, as values that JSON can hold.
-    """
+    """A checkpoint before its weights are loaded."""
 
     source: Source
+    # What it says about itself.
     about: Any
     tokenizer: Any
+    # What tells it from others, as values that JSON can hold.
     identity: dict[str, Any]
 
 

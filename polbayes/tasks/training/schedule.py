@@ -15,15 +15,7 @@ _FREE = ("bias", "norm")
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer to be learnt.
-
-    Parameters
-    ----------
-    windows
-        Its encodings, one or more.
-    label
-        Position of its label among the outputs.
-    """
+    """An answer to be learnt: its windows, and the position of its label."""
 
     windows: Sequence[Encoding]
     label: int

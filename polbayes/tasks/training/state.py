@@ -11,42 +11,24 @@ STATE = "state.pt"
 
 @dataclass
 class Look:
-    """What was seen of the validation answers after some steps.
-
-    Parameters
-    ----------
-    step
-        Number of batches before.
-    loss
-        Mean minus log probability of the labels.
-    accuracy
-        Share of the answers whose likeliest class is the label.
-    """
+    """What was seen of the validation answers after some steps."""
 
     step: int
+    # Mean minus log probability of the labels.
     loss: float
+    # Share whose likeliest class is the label.
     accuracy: float
 
 
 @dataclass
 class State:
-    """Where a training is.
-
-    Parameters
-    ----------
-    step
-        Batches done.
-    looks
-        At the validation answers so far.
-    best
-        Weights at the look with the smallest loss, on the processor; None before the first.
-    network, optimiser
-        Their ``state_dict`` where the training is to go on from here; None at the start.
-    """
+    """Where a training is."""
 
     step: int = 0
     looks: list[Look] = field(default_factory=list)
+    # Weights at the look with the smallest loss, on the processor.
     best: dict[str, Any] | None = None
+    # Where the training is to go on from here; None at the start.
     network: dict[str, Any] | None = None
     optimiser: dict[str, Any] | None = None
 

@@ -18,26 +18,14 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True)
 class Coded:
-    """What a coder made of labelled answers.
-
-    Parameters
-    ----------
-    coder
-        Its name.
-    probs
-        float64 over ``response, stance_class``; rows of NaN where it abstains.
-    coded_as
-        For each answer the position in the classes, that of the likeliest stance; -1 where it
-        abstains.
-    confidence
-        The probability of that class; NaN where it abstains.
-    answers
-        The labelled answers.
-    """
+    """What a coder made of labelled answers."""
 
     coder: str
+    # Over response, stance_class; rows of NaN where it abstains.
     probs: np.ndarray
+    # Position of the likeliest class; -1 where it abstains.
     coded_as: np.ndarray
+    # The probability of that class; NaN where it abstains.
     confidence: np.ndarray
     answers: Labelled
 
@@ -59,26 +47,7 @@ def code_labelled(
     *,
     journal_dir: Path | None = None,
 ) -> Coded:
-    """Have a coder read labelled answers; it does not see the labels.
-
-    Parameters
-    ----------
-    answers
-        The labelled answers.
-    coder
-        Name of a coder.
-    models
-        Declared coders by name.
-    journal_dir
-        Where checkpoints keep what they read; None to keep nothing.
-
-    Raises
-    ------
-    UserError
-        If there is no such coder.
-    ValueError
-        If it does not return a row of probabilities for every answer.
-    """
+    """Have a coder read labelled answers; it does not see the labels."""
     read = get_coder(coder, models, journal_dir=journal_dir)
     given = read(answers.statements, answers.responses)
     return coded_from(np.asarray(given, dtype=np.float64), answers, coder=coder)

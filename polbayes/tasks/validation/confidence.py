@@ -8,15 +8,13 @@ Bröcker, J. and Smith, L. A. (2007). Increasing the reliability of reliability 
 and Forecasting 22, 651-661.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.measures.resampling import Bootstrap, generator, percentile_interval, share
 from polbayes.tasks.validation.coded import Coded
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _DRAWS = 2_000
 _AT_ONCE = 500
@@ -36,10 +34,8 @@ def calibration_error(confidence: np.ndarray, right: np.ndarray, bins: int) -> f
     return float(np.abs(gaps).sum() / len(confidence))
 
 
-def curve_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> "pd.DataFrame":
+def curve_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> pd.DataFrame:
     """Compute the calibration curve."""
-    import pandas as pd
-
     sure, right = _sure_and_right(coded)
     at = bin_of(sure, bins)
     rows = []
@@ -85,10 +81,8 @@ def calibration_rows(
     ]
 
 
-def calibration_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> "pd.DataFrame":
+def calibration_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> pd.DataFrame:
     """Return `calibration_rows` of all coded answers, with the columns ``coder`` and ``level``."""
-    import pandas as pd
-
     rows = calibration_rows(*_sure_and_right(coded), bootstrap, bins, coded.coder)
     return pd.DataFrame(rows).assign(coder=coded.coder, level=bootstrap.level)[
         ["coder", "measure", "estimate", "lower", "upper", "n", "level"]

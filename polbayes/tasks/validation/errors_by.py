@@ -6,9 +6,10 @@ Newcombe, R. G. (1998). Interval estimation for the difference between independe
 comparison of eleven methods. Statistics in Medicine 17, 873-890 (method 10).
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.measures.resampling import (
     Bootstrap,
@@ -20,16 +21,11 @@ from polbayes.measures.resampling import (
 )
 from polbayes.tasks.validation.coded import Coded
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 SIDE = {-1: "left", 1: "right", 0: "none"}
 
 
-def errors_table(coded: Coded, bootstrap: Bootstrap) -> "pd.DataFrame":
+def errors_table(coded: Coded, bootstrap: Bootstrap) -> pd.DataFrame:
     """Compute error rates and shares not coded by model, prefix and keying."""
-    import pandas as pd
-
     groups = dict(coded.answers.groups)
     if coded.answers.keying is not None:
         sides = [SIDE[k] for k in coded.answers.keying.tolist()]
@@ -67,10 +63,8 @@ def newcombe(
     return a - b, lower, a - b + float(np.hypot(a_high - a, b - b_low))
 
 
-def keying_table(coded: Coded, bootstrap: Bootstrap) -> "pd.DataFrame | None":
+def keying_table(coded: Coded, bootstrap: Bootstrap) -> pd.DataFrame | None:
     """Compare a coder's errors on statements keyed right and left."""
-    import pandas as pd
-
     keying = coded.answers.keying
     if keying is None or not (keying == 1).any() or not (keying == -1).any():
         return None

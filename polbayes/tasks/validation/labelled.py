@@ -4,16 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.data.tables import read_table
 from polbayes.errors import UserError, unknown
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _NEEDED = ("statement", "response", "label")
 GROUPS = ("model", "prefix")
@@ -23,17 +20,10 @@ _SIDES = {"-1": -1, "left": -1, "1": 1, "+1": 1, "right": 1, "0": 0, "": 0}
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes that labels tell apart: those of stance, some perhaps taken together.
-
-    Parameters
-    ----------
-    names
-        Of the classes.
-    of_stance
-        For each of `polbayes.data.dataset.STANCE_CLASSES` the position of its class in `names`.
-    """
+    """The classes that labels tell apart: those of stance, some perhaps taken together."""
 
     names: tuple[str, ...]
+    # For each of STANCE_CLASSES the position of its class in `names`.
     of_stance: tuple[int, ...]
 
     def scores(self) -> np.ndarray | None:
@@ -53,33 +43,19 @@ class Classes:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Labelled answers.
-
-    Parameters
-    ----------
-    statements, responses
-        One text an answer each.
-    labels
-        For each answer the position of its label in the classes.
-    classes
-        What the labels tell apart.
-    groups
-        By name (``model``, ``prefix``) one text an answer, for those that the table has.
-    items
-        Item ids, or None.
-    keying
-        -1 where agreeing is left-leaning, 1 where right-leaning, 0 elsewhere; or None.
-    n_unlabelled
-        Rows of the table without a label, which are left out.
-    """
+    """Labelled answers."""
 
     statements: list[str]
     responses: list[str]
+    # Positions in the classes.
     labels: np.ndarray
     classes: Classes
+    # By name (model, prefix) one text an answer, for those that the table has.
     groups: Mapping[str, np.ndarray]
     items: np.ndarray | None
+    # -1 where agreeing is left-leaning, 1 where right-leaning, 0 elsewhere.
     keying: np.ndarray | None
+    # Rows of the table without a label, which are left out.
     n_unlabelled: int
 
     def take(self, rows: np.ndarray) -> "Labelled":
@@ -129,22 +105,8 @@ def read_labelled(
 ) -> Labelled:
     """Read a table of labelled answers.
 
-    Parameters
-    ----------
-    path
-        CSV, TSV, Parquet or JSON lines.
-    columns
-        Maps `COLUMNS` to columns of the table; None, or not there, for its own name.
-    merge
-        See `merged_classes`.
-    section
-        Of the config that says all this, for errors.
-
-    Raises
-    ------
-    UserError
-        If the table or a column is missing, a label or keying is unknown (with its row), or
-        nothing is labelled.
+    `columns` maps `COLUMNS` to columns of the table; None, or not there, stands for its own name.
+    `section` is that of the config that says all this, for errors.
     """
     classes = merged_classes(merge, section=section)
     if not path.is_file():
@@ -180,7 +142,7 @@ def read_labelled(
 
 
 def _found_columns(
-    table: "pd.DataFrame", columns: Mapping[str, str | None], section: str
+    table: pd.DataFrame, columns: Mapping[str, str | None], section: str
 ) -> dict[str, str]:
     for name, column in columns.items():
         if name not in COLUMNS:

@@ -3,8 +3,11 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+import pandas as pd
+from matplotlib.axes import Axes
+
+from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.report.blocks import (
     Block,
     Bullets,
@@ -17,6 +20,7 @@ from polbayes.report.blocks import (
     grid,
     number_column,
     text_column,
+    text_columns,
 )
 from polbayes.report.figures.coder_calibration import plot_coder_calibration
 from polbayes.report.figures.coder_confusion import plot_coder_confusion
@@ -24,20 +28,12 @@ from polbayes.report.figures.coder_thresholds import plot_coder_thresholds
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.keying_errors import keying_sentences
 from polbayes.report.numbers import count, interval
+from polbayes.report.page import Front, moment
 from polbayes.tasks.validation.labelled import NOT_CODED, Labelled
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+from polbayes.tasks.validation.scores import SCORES
 
 _MEASURES = {
-    "share_coded": "share coded",
-    "accuracy": "share right",
-    "cohen_kappa": "Cohen's κ",
-    "macro_f1": "macro F1",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "F1",
+    **SCORES,
     "ece": "expected calibration error",
     "ece_if_calibrated": "the same, of a calibrated coder",
     "overconfidence": "mean confidence minus share right",
@@ -55,12 +51,12 @@ _MEASURES = {
     "bias_shift": "codes minus labels",
 }
 _MEASURE = Column("Measure", lambda row: _MEASURES[row["measure"]], numeric=False)
-_CODER = text_column("coder", "Coder")
+_CODER = text_column("coder")
 _N = Column("Answers", lambda row: count(row["n"]))
 
 
 def sections(
-    tables: "Mapping[str, pd.DataFrame]",
+    tables: Mapping[str, pd.DataFrame],
     answers: Labelled,
     *,
     command: Sequence[str],
@@ -91,7 +87,39 @@ def sections(
     return [*(section for section in made if section is not None), again]
 
 
-def _keying(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section | None:
+def front(answers: Labelled, coders: Sequence[str], title: str, table: str) -> Front:
+    """Make what stands before the sections."""
+    left_out = []
+    if answers.n_unlabelled:
+        left_out.append(f"{count(answers.n_unlabelled)} rows of {table} have no label.")
+    merged = [
+        f"{name} stands for "
+        + ", ".join(
+            stance
+            for stance, at in zip(STANCE_CLASSES, answers.classes.of_stance, strict=True)
+            if answers.classes.names[at] == name
+        )
+        + ", which the labels do not tell apart."
+        for k, name in enumerate(answers.classes.names)
+        if answers.classes.of_stance.count(k) > 1
+    ]
+    return Front(
+        title=title
+        or (f"How well {coders[0]} reads" if len(coders) == 1 else "How well coders read"),
+        description="",
+        kicker="Validation of coders",
+        made=f"Labelled answers from {table}, page made {moment()}.",
+        facts={
+            "labelled answers": count(len(answers.labels)),
+            "coders": count(len(coders)),
+            "classes": count(len(answers.classes.names)),
+        },
+        exclusions=left_out,
+        notes=merged,
+    )
+
+
+def _keying(tables: Mapping[str, pd.DataFrame], level: float) -> Section | None:
     table = tables.get("keying")
     if table is None:
         return None
@@ -103,13 +131,13 @@ def _keying(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section | Non
         "what was coded, answers not coded left out.",
     )
     columns = [_CODER, _MEASURE, *estimate_columns("Estimate", level, digits=3), _N]
-    columns += [text_column("interval", "Interval"), text_column("note", "Note")]
+    columns += [*text_columns("interval", "note")]
     numbers = grid(table, columns, caption="Errors by keying.", csv="keying")
     blocks: tuple[Block, ...] = (Bullets(tuple(sentences)), numbers)
     return Section("keying", "Do the errors move the bias measure?", reading, blocks)
 
 
-def _scores(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
+def _scores(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
     table = tables["scores"]
     reading = (
         "Of the answers coded as a class, precision is the share labelled so; of those labelled "
@@ -118,9 +146,9 @@ def _scores(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
         f"labels that occur. Lines and brackets are {level:.0%} intervals that take the answers as "
         "independent.",
     )
-    columns = [_CODER, _MEASURE, text_column("label", "Label"), text_column("answers", "Answers")]
+    columns = [_CODER, _MEASURE, *text_columns("label", "answers")]
     columns += [*estimate_columns("Estimate", level, digits=3)]
-    columns += [Column("Of", lambda row: count(row["n"])), text_column("note", "Note")]
+    columns += [Column("Of", lambda row: count(row["n"])), text_column("note")]
     whole = grid(table[table["label"] == ""], columns, caption="All labels together.", csv="scores")
     each = grid(table[table["label"] != ""], columns, caption="Label by label.", csv="scores")
     blocks: list[Block] = [whole]
@@ -141,14 +169,13 @@ def _scores(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
                 alt="Dot plot of precision and recall by label; the numbers are in the table.",
                 figure=figure,
                 csv=("scores",),
-                posterior=False,
             )
         )
     blocks.append(Fold("Label by label, as a table", (each,)))
     return Section("scores", "How often the coders are right", reading, tuple(blocks))
 
 
-def _confusion(tables: "Mapping[str, pd.DataFrame]", answers: Labelled) -> Section:
+def _confusion(tables: Mapping[str, pd.DataFrame], answers: Labelled) -> Section:
     table = tables["confusion"]
     names = list(answers.classes.names)
     blocks: list[Block] = []
@@ -164,7 +191,6 @@ def _confusion(tables: "Mapping[str, pd.DataFrame]", answers: Labelled) -> Secti
                     matrix.loc[names, [*names, NOT_CODED]], coder=str(coder)
                 ),
                 csv=("confusion",),
-                posterior=False,
             )
         )
     reading = (
@@ -174,7 +200,7 @@ def _confusion(tables: "Mapping[str, pd.DataFrame]", answers: Labelled) -> Secti
     return Section("confusion", "What is taken for what", reading, tuple(blocks))
 
 
-def _thresholds(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
+def _thresholds(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
     table = tables["thresholds"]
     reading = (
         "Where answers below a confidence are dropped, those kept are fewer and should be read "
@@ -185,8 +211,6 @@ def _thresholds(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
         caption="Macro F1 of the answers kept, and the share that these are of all.",
         alt="Two line plots over the confidence threshold; the numbers are in the table.",
         figure=plot_coder_thresholds(table),
-        csv=("thresholds",),
-        posterior=False,
     )
     wide = table.pivot(index=["coder", "threshold"], columns="measure").sort_index()
     columns = [_CODER, number_column("threshold", "Confidence at least")]
@@ -201,12 +225,11 @@ def _thresholds(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
 
 def _interval_of(name: str, level: float) -> Column:
     return Column(
-        f"{level:.0%} interval",
-        lambda row: interval(row[f"{name}_lower"], row[f"{name}_upper"], 3),
+        f"{level:.0%} interval", lambda row: interval(row[f"{name}_lower"], row[f"{name}_upper"], 3)
     )
 
 
-def _calibration(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
+def _calibration(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
     reading = (
         "A calibrated coder is right as often as it is sure: its points lie on the dashed line; "
         "below it, it is too sure. The expected calibration error is the mean distance from that "
@@ -227,18 +250,17 @@ def _calibration(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section:
                 alt="Reliability diagram of each coder; the numbers are in the table.",
                 figure=plot_coder_calibration(tables["calibration_curve"]),
                 csv=("calibration_curve",),
-                posterior=False,
             )
         )
     blocks.append(grid(tables["calibration"], columns, caption="Calibration.", csv="calibration"))
-    scaled = [*columns, text_column("half", "Half"), text_column("note", "Note")]
+    scaled = [*columns, *text_columns("half", "note")]
     blocks.append(
         grid(tables["temperature"], scaled, caption="Temperature scaling.", csv="temperature")
     )
     return Section("calibration", "Is the confidence to be believed?", reading, tuple(blocks))
 
 
-def _errors(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section | None:
+def _errors(tables: Mapping[str, pd.DataFrame], level: float) -> Section | None:
     table = tables.get("errors")
     if table is None:
         return None
@@ -255,10 +277,9 @@ def _errors(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section | Non
                 alt="Dot plot of error rates by group; the numbers are in the table.",
                 figure=plot_forest(panels, centre=None, dress=_from_0_to_1),
                 csv=("errors",),
-                posterior=False,
             )
         )
-    columns = [_CODER, text_column("group", "Group"), text_column("value", "Value"), _MEASURE]
+    columns = [_CODER, *text_columns("group", "value"), _MEASURE]
     columns += [*estimate_columns("Share", level, digits=3), _N]
     numbers = grid(table, columns, caption="Errors by group.", csv="errors")
     reading = (
@@ -268,12 +289,12 @@ def _errors(tables: "Mapping[str, pd.DataFrame]", level: float) -> Section | Non
     return Section("errors", "On whom and what they err", reading, (*blocks, numbers))
 
 
-def _named(rows: "pd.DataFrame", column: str) -> "pd.DataFrame":
+def _named(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     named = rows[[column, "estimate", "lower", "upper"]].rename(columns={column: "model"})
     return named.astype({"model": str}).reset_index(drop=True)
 
 
-def _from_0_to_1(axes: "Axes") -> None:
+def _from_0_to_1(axes: Axes) -> None:
     axes.set_xlim(-0.02, 1.02)
 
 

@@ -5,9 +5,10 @@ coded. Measures of the *coded* answers leave that column out; of *all* answers t
 wrong.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.measures.kappa import cohen_kappa
 from polbayes.measures.resampling import (
@@ -20,27 +21,20 @@ from polbayes.measures.resampling import (
 )
 from polbayes.tasks.validation.coded import Coded
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+SCORES = {
+    "share_coded": "share coded",
+    "accuracy": "share right",
+    "cohen_kappa": "Cohen's κ",
+    "macro_f1": "macro F1",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+}
 _AT_ONCE = 2_000
 
 
 def confusion(coded: Coded, where: np.ndarray | None = None) -> np.ndarray:
-    """Count over ``label, coded_as`` how labelled answers were coded.
-
-    Parameters
-    ----------
-    coded
-        A coder's reading.
-    where
-        bool over the answers: those that count; all when None.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64 of shape (class, class + 1); the last column is of answers not coded.
-    """
+    """Count over ``label, coded_as`` how answers were coded; last are those not coded."""
     k = len(coded.answers.classes.names)
     use = np.ones(len(coded.coded_as), dtype=bool) if where is None else where
     columns = np.where(coded.coded_as < 0, k, coded.coded_as)
@@ -68,28 +62,14 @@ def macro_f1(counts: np.ndarray) -> np.ndarray:
     return np.divide(total, number, out=out, where=number > 0)
 
 
-def score_table(coded: Coded, bootstrap: Bootstrap) -> "pd.DataFrame":
+def score_table(coded: Coded, bootstrap: Bootstrap) -> pd.DataFrame:
     """Compute all scores of a coder.
 
-    Parameters
-    ----------
-    coded
-        Its reading.
-    bootstrap
-        How intervals are made, where they are not Wilson's.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``coder, measure, label, answers, estimate, lower, upper, count, n, interval,
-        level, note``. Of all labels together: ``share_coded``, ``accuracy``, ``cohen_kappa``,
-        ``macro_f1``; of each ``precision``, ``recall``, ``f1``. ``answers`` says whether those
-        not coded are left out (``coded``) or count as wrong (``all``). ``interval`` is
-        ``wilson``; for F1 Wilson's of TP / (TP + FP + FN), of which F1 is a rising function
-        (``wilson of the overlap``); or ``bootstrap``, of answers.
+    Of all labels together: ``share_coded``, ``accuracy``, ``cohen_kappa``, ``macro_f1``; of each
+    ``precision``, ``recall``, ``f1``. ``answers`` says whether those not coded are left out
+    (``coded``) or count as wrong (``all``). ``interval`` is ``wilson``; for F1 Wilson's of
+    TP / (TP + FP + FN), of which F1 is a rising function; or ``bootstrap``, of answers.
     """
-    import pandas as pd
-
     counts = confusion(coded)
     k = len(counts)
     drawn = _resampled(counts, bootstrap, coded.coder)

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.coding import get_coder
 from polbayes.config.schema import CoderConfig, RunConfig
@@ -26,18 +27,13 @@ from polbayes.tasks.validation.scores import confusion, score_table
 from polbayes.tasks.validation.temperature import temperature_table
 from polbayes.tasks.validation.thresholds import threshold_table
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 FOLDER, CONFUSION = "validation", "confusion.nc"
 
 
 def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
     """Compare coders with labels, and write what comes out."""
     from polbayes.report.write import write_page
-    from polbayes.tasks.validation.front import front
-    from polbayes.tasks.validation.page import sections
+    from polbayes.tasks.validation.page import front, sections
 
     settings, run = config.validation, Path(config.run_dir).expanduser()
     coders = list(dict.fromkeys(settings.coders or config.coding.coders))
@@ -93,11 +89,10 @@ def validation_tables(
     *,
     thresholds: Sequence[float] | None = None,
     bins: int = 10,
-) -> "dict[str, pd.DataFrame]":
+) -> dict[str, pd.DataFrame]:
     """Compute all tables of a validation."""
-    import pandas as pd
 
-    def joined(parts: "Sequence[pd.DataFrame | None]") -> "pd.DataFrame":
+    def joined(parts: Sequence[pd.DataFrame | None]) -> pd.DataFrame:
         there = [part for part in parts if part is not None and len(part)]
         return pd.concat(there, ignore_index=True) if there else pd.DataFrame()
 
@@ -118,10 +113,8 @@ def validation_tables(
     return {name: table for name, table in tables.items() if len(table)}
 
 
-def confusion_dataset(read: Sequence[Coded], confidences: Sequence[float] = ()) -> "xr.Dataset":
+def confusion_dataset(read: Sequence[Coded], confidences: Sequence[float] = ()) -> xr.Dataset:
     """Lay confusion counts out for whoever models the coders' errors."""
-    import xarray as xr
-
     names = list(read[0].answers.classes.names)
     coords = {
         "coder": np.array([coded.coder for coded in read], dtype=object),

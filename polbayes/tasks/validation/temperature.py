@@ -11,17 +11,14 @@ networks. ICML.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.measures.resampling import Bootstrap, generator
 from polbayes.tasks.validation.coded import Coded, of_classes, tempered
 from polbayes.tasks.validation.confidence import calibration_error, mean_interval, one_sided
 from polbayes.tasks.validation.labelled import Labelled
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _RANGE = (0.05, 20.0)
 _GRID = np.geomspace(*_RANGE, 241)
@@ -31,22 +28,12 @@ FEWEST = 10
 
 @dataclass(frozen=True)
 class Temperature:
-    """A fitted temperature.
-
-    Parameters
-    ----------
-    value
-        Above 1 where the coder is too sure.
-    lower, upper
-        Profile-likelihood interval, within the range that is searched.
-    at_end
-        Whether it lies at an end of that range, 0.05 to 20, because no answer of the half was
-        wrong, or none right.
-    """
+    """A fitted temperature, above 1 where the coder is too sure, and its interval."""
 
     value: float
     lower: float
     upper: float
+    # Whether it lies at an end of the range searched: no answer was wrong, or none right.
     at_end: bool
 
 
@@ -91,10 +78,8 @@ def log_loss(
     return -np.log(np.maximum(merged[np.arange(len(labels)), labels], 1e-300))
 
 
-def temperature_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> "pd.DataFrame":
+def temperature_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> pd.DataFrame:
     """Fit a temperature on a random half of the answers and try it on the other."""
-    import pandas as pd
-
     n = len(coded.coded_as)
     order = generator(bootstrap.seed, "held out").permutation(n)
     fitted, held = (half[coded.is_coded[half]] for half in (order[: n // 2], order[n // 2 :]))

@@ -1,26 +1,22 @@
 """What dropping answers below a confidence costs and gains (Faulborn et al. 2025, Figure 3)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.measures.resampling import Bootstrap, wilson
 from polbayes.tasks.validation.coded import Coded
 from polbayes.tasks.validation.scores import confusion, macro_f1, macro_f1_interval
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 THRESHOLDS = (*np.linspace(0, 0.95, 20).round(2).tolist(), 0.99)
 
 
 def threshold_table(
     coded: Coded, bootstrap: Bootstrap, thresholds: Sequence[float] | None = None
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute macro F1 and the share kept where answers below a confidence are dropped."""
-    import pandas as pd
-
     rows = []
     total, k = len(coded.coded_as), len(coded.answers.classes.names)
     for threshold in sorted(set(THRESHOLDS if thresholds is None else thresholds)):

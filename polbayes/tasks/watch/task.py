@@ -29,19 +29,7 @@ class _Seen:
 
 
 class Watched:
-    """One respondent of a run.
-
-    Parameters
-    ----------
-    model
-        Its name.
-    total
-        Its questions.
-    path
-        Its journal.
-    stances
-        Of the options whose mass is read.
-    """
+    """One respondent of a run; `stances` are of the options whose mass is read."""
 
     def __init__(self, model: str, total: int, path: Path, stances: tuple[int, ...]) -> None:
         self.model = model

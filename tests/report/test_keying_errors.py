@@ -1,7 +1,7 @@
 import pytest
 
 from polbayes.measures.resampling import Bootstrap
-from polbayes.report.coder_errors import KEYING, coder_warnings
+from polbayes.report.keying_errors import KEYING, coder_warnings
 from polbayes.tasks.validation.errors_by import keying_table
 
 FEW = Bootstrap(200, 0.95, 1)
