@@ -48,7 +48,7 @@ STAGE_OF_KEY: Mapping[str, str] = {
 
 
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[RunConfig, str]:
-    """Compose and check the config of a run.
+    """Compose and check the config of a run, and return it with the resolved config as YAML.
 
     Parameters
     ----------
@@ -56,17 +56,6 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
         Hydra overrides, e.g. ``["+experiment=wvs_prefixes", "seed=2"]``.
     config_dir
         Folder of the user's own configs, searched beside the shipped ones.
-
-    Returns
-    -------
-    config : RunConfig
-    text : str
-        The resolved config as YAML.
-
-    Raises
-    ------
-    UserError
-        If an experiment, a group or a key is unknown, or a value has the wrong type.
     """
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir

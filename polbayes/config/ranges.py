@@ -59,20 +59,7 @@ def number(
 
 
 def check_ranges(section: Any, where: str = "") -> None:
-    """Refuse a number outside the range that its field declares, in a section or those within it.
-
-    Parameters
-    ----------
-    section
-        A dataclass of `polbayes.config.schema`.
-    where
-        Its key in the config.
-
-    Raises
-    ------
-    UserError
-        Naming the key of the first such number.
-    """
+    """Refuse a number outside the range that its field declares, in a section or those within."""
     _check(section, where, None)
 
 

@@ -81,20 +81,7 @@ class Registry(MutableMapping[str, T], Generic[T]):
         return name in self._found
 
     def chosen(self, name: str, *, where: str = "") -> T:
-        """Return one of them.
-
-        Parameters
-        ----------
-        name
-            Its name.
-        where
-            The key of the config that names it, for errors.
-
-        Raises
-        ------
-        UserError
-            If there is none of this name, or it cannot be imported.
-        """
+        """Return one of them; `where` is the key of the config that names it."""
         if name not in self:
             raise unknown(self.kind, name, self, where=where)
         return self[name]
