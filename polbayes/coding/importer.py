@@ -301,10 +301,7 @@ def _along(
 def _attributes(
     rows: "pd.DataFrame", before: str, labels: "pd.Series", dim: str, name: str
 ) -> dict[str, dict[str, Any]]:
-    """Read the columns of one kind of attributes, by label; those that have no value are left out.
-
-    Nothing where there is no such column.
-    """
+    """Read the columns of one kind of attributes, by label; those without a value are left out."""
     known: dict[str, dict[str, Any]] = {}
     for column in (c for c in rows.columns if str(c).startswith(before)):
         texts = _one_each(rows.assign(**{dim: labels}), dim, column, name)

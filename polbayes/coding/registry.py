@@ -19,14 +19,7 @@ class Coder(Protocol):
     """Read the stance of responses to statements."""
 
     def __call__(self, statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
-        """Code responses.
-
-        Parameters
-        ----------
-        statements
-            For each response the statement that was put.
-        responses
-            Raw answers, of the same length.
+        """Code responses, given for each the statement that was put.
 
         Returns
         -------
@@ -123,11 +116,6 @@ def get_coder(
     journal_dir
         Where checkpoints keep what they read, so that nothing is read twice; None to keep
         nothing.
-
-    Raises
-    ------
-    UserError
-        If there is no coder of that name, or it cannot be had.
     """
     declared = dict(models or {})
     if name in CODERS and name not in declared:
@@ -139,25 +127,7 @@ def get_coder(
 
 
 def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
-    """Return the declaration of a coder that is no rule, after checking it.
-
-    Parameters
-    ----------
-    name
-        Of a kind or one of `models`.
-    models
-        Declared coders by name.
-
-    Returns
-    -------
-    CoderConfig
-        With the kind, and the kind's own checkpoint where none is named.
-
-    Raises
-    ------
-    UserError
-        If there is no such coder, or its declaration cannot be used.
-    """
+    """Return the checked declaration of a coder that is no rule, with its kind and checkpoint."""
     if name not in models and name not in KINDS:
         raise unknown("coder", name, {*CODERS, *KINDS, *models}, where="coding.coders")
     where = f"coding.models.{name}"
@@ -187,18 +157,8 @@ def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
 def check_coders(coding: CodingConfig, *, used: bool) -> None:
     """Refuse coders that cannot be used, and every declaration that is wrong.
 
-    Parameters
-    ----------
-    coding
-        Coders and declarations.
-    used
-        Whether they are going to be used. Then their checkpoints are looked for, and what these
-        say about themselves is read; their weights are not.
-
-    Raises
-    ------
-    UserError
-        For the first that is wrong.
+    If they are going to be used, their checkpoints are looked for, and what these say about
+    themselves is read; their weights are not.
     """
     for name in {**dict.fromkeys(coding.models), **dict.fromkeys(coding.coders)}:
         if name in coding.models or name not in CODERS:
@@ -208,20 +168,7 @@ def check_coders(coding: CodingConfig, *, used: bool) -> None:
 
 
 def judges(names: Iterable[str], models: Mapping[str, CoderConfig]) -> dict[str, CoderConfig]:
-    """Return the declarations of those coders that ask a language model, ensembles' members too.
-
-    Parameters
-    ----------
-    names
-        Of coders.
-    models
-        Declared coders by name.
-
-    Raises
-    ------
-    UserError
-        If there is no such coder, or its declaration cannot be used.
-    """
+    """Return the declarations of those coders that ask a language model, ensembles' members too."""
     found: dict[str, CoderConfig] = {}
     for name in names:
         config = None if name in CODERS else resolve(name, models)

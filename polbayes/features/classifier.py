@@ -24,14 +24,7 @@ def classify(
     batch_size: int = 32,
     device: str = "auto",
 ) -> np.ndarray:
-    """Let a classifier judge texts.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``[text, 2]`` probabilities of the positive and the negative label, in [0, 1]; a text that
-        is longer than the classifier reads is cut off at the end.
-    """
+    """Return ``[text, 2]`` probabilities of positive and negative; long texts are cut off."""
     from scipy.special import softmax
 
     classifier = _open(name, batch_size=batch_size, device=device)

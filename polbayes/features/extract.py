@@ -59,14 +59,7 @@ def text_features(
     -------
     pandas.DataFrame
         One row a distinct wording, in the order in which they come first: ``statement`` and
-        the features, NaN where a wording has none (see `polbayes.features.words.lengths` and
-        `frequencies`, `polbayes.features.dependencies.dependencies` and
-        `polbayes.features.sentiment.sentiment`).
-
-    Raises
-    ------
-    UserError
-        If a name is unknown, or what a feature takes is not there.
+        the features, NaN where a wording has none.
     """
     import pandas as pd
 

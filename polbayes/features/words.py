@@ -13,10 +13,7 @@ WORD_LENGTH, SENTENCE_LENGTH, FREQUENCY = "word_length", "sentence_length", "lex
 
 
 def lengths(texts: Sequence[str]) -> dict[str, np.ndarray]:
-    """Measure words and sentences.
-
-    Words are what white space separates; punctuation inside and around them is not counted.
-    """
+    """Measure words, which white space separates, without punctuation, and sentences."""
     words = [text.split() for text in texts]
     measured = {word: float(len(form)) for word in _distinct(words) if (form := bare(word))}
     return {

@@ -80,18 +80,8 @@ def design(
     Returns
     -------
     xarray.Dataset
-        `status` over ``model, item, variant, prefix, run``, pending where a wording
-        exists and `NOT_ASKED` where not, with the coordinates ``statement``, ``kind``,
-        ``keying`` (item, variant), ``dimension``, ``direction``, ``instrument``,
-        ``topic``, ``source`` (item), ``prefix_text``, ``prefix_answer`` (prefix) and one for
-        each field of `ModelInfo` and each attribute of models, prefixes and wordings; where the
-        instruments have them, ``points`` (item, axis, answer_level), the published points of the
-        four answers, NaN where an item has none.
-
-    Raises
-    ------
-    UserError
-        If a selection names something that is not there, or leaves nothing to ask.
+        `status` over ``model, item, variant, prefix, run``, pending where a wording exists and
+        `NOT_ASKED` where not, with all coordinates of `docs/dataset.md`.
     """
     import xarray as xr
 

@@ -47,62 +47,30 @@ _FILE_OPTIONAL = {"note", "dimensions", "licence"}
 
 @dataclass(frozen=True)
 class Variant:
-    """One wording of an item.
+    """One wording of an item."""
 
-    Parameters
-    ----------
-    variant
-        Id, unique within the item; ``"original"`` is the official wording.
-    text
-        The statement.
-    kind
-        ``original``, ``paraphrase``, ``negation`` or ``opposite``.
-    polarity
-        +1 where agreeing means the same as agreeing with the original, else -1.
-    attributes
-        Predictors under names of the user's own (`polbayes.instrument.covariates`).
-    """
-
-    variant: str
+    variant: str  # unique within the item; ``original`` is the official one
     text: str
-    kind: str
-    polarity: int
+    kind: str  # of `POLARITY`
+    polarity: int  # +1 where agreeing means the same as with the original, else -1
+    # Predictors under names of the user's own (`polbayes.instrument.covariates`).
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Item:
-    """One item with all its wordings.
+    """One item with all its wordings."""
 
-    Parameters
-    ----------
-    item
-        Id, unique within the instrument.
-    dimension
-        ``economic``, ``cultural``, or ``""`` for an item that is not scored.
-    direction
-        -1 where agreeing with the original is left-leaning, +1 where it is
-        right-leaning, 0 for an item that is not scored.
-    source
-        Where the item is from: variable code or citation.
-    variants
-        The wordings, the original first.
-    points
-        Published points of the options from strong disagreement to strong
-        agreement, by the instrument's own axis, where it has them.
-    topic
-        What it is about; items with the same topic may be alike. Its section where it has none.
-    """
-
-    item: str
-    dimension: str
-    direction: int
-    source: str
-    variants: tuple[Variant, ...]
+    item: str  # unique within the instrument
+    dimension: str  # one of `DIMENSIONS`, or empty: not scored
+    direction: int  # of agreeing with the original: -1 left, +1 right, 0 not scored
+    source: str  # variable code or citation
+    variants: tuple[Variant, ...]  # the original first
+    # Published points of the options from strong disagreement to strong agreement, by axis.
     points: Mapping[str, tuple[float, ...]]
     section: str = ""
     note: str = ""
-    topic: str = ""
+    topic: str = ""  # Items with the same topic may be alike; its section where it has none.
 
 
 @dataclass(frozen=True)
@@ -117,18 +85,7 @@ class Instrument:
 
 
 def load_instrument(name: str) -> Instrument:
-    """Load and check an instrument.
-
-    Parameters
-    ----------
-    name
-        Name of a shipped instrument (``"pct"``, ``"wvs"``) or a path to a YAML file.
-
-    Raises
-    ------
-    UserError
-        Naming the file, the item and the key of the first thing that is wrong.
-    """
+    """Load and check an instrument, shipped (``"pct"``, ``"wvs"``) or by the path of its file."""
     path = find("instruments", name)
     content = mapping(read_yaml(path), f"{path}")
     check_keys(content, _FILE_KEYS, _FILE_OPTIONAL, f"{path}")

@@ -69,29 +69,16 @@ _SLOT = re.compile(r"\{([^{}]*)\}")
 
 @dataclass(frozen=True)
 class Scenario:
-    """One dilemma with its mirrored twin.
+    """One dilemma with its mirrored twin."""
 
-    Parameters
-    ----------
-    id
-        Unique within a deck.
-    title, topic
-        For readers.
-    dimension
-        ``economic`` or ``cultural``.
-    asking
-        Which side the person who asks is on in the original: -1 left, +1 right. In the
-        mirrored twin it is the other one.
-    texts
-        What is put to the respondent, by unit (`UNITS`), twin (`TWINS`) and wording
-        (`WORDINGS`).
-    """
-
-    id: str
+    id: str  # unique within a deck
     title: str
     topic: str
     dimension: str
+    # The side of the person who asks in the original, -1 left, +1 right; it is the other in the
+    # twin.
     asking: int
+    # What is put, by unit (`UNITS`), twin (`TWINS`) and wording (`WORDINGS`).
     texts: Mapping[tuple[str, str, str], str]
 
     def text(self, unit: str, *, twin: str = "original", wording: str = "original") -> str:
@@ -100,20 +87,7 @@ class Scenario:
 
 
 def load_scenarios(names: Sequence[str] = ()) -> tuple[Scenario, ...]:
-    """Load and check a deck of scenarios.
-
-    Parameters
-    ----------
-    names
-        Names of shipped scenarios (``"union"``) or paths of YAML files; by default all that
-        are shipped, by name.
-
-    Raises
-    ------
-    UserError
-        Naming the file, the scenario and the key of the first thing that is wrong, or two
-        files with one id.
-    """
+    """Load and check scenarios by shipped name or path; by default all that are shipped."""
     shipped = sorted(path.stem for path in (folder("data") / "scenarios").glob("*.yaml"))
     files: dict[str, str] = {}
     deck = []
