@@ -38,23 +38,7 @@ class Dialogue:
 
 @dataclass(frozen=True)
 class RoleplayPlan:
-    """What a config means, checked.
-
-    Parameters
-    ----------
-    config
-        The config.
-    scenarios, twins, wordings
-        What is played.
-    models
-        What is known of the respondents, by name.
-    judges
-        Who judges, by name.
-    judge_infos
-        What is known of them.
-    texts
-        What is put around scenarios, and what judges are asked.
-    """
+    """What a config means, checked: what is played, who plays and judges, and the texts."""
 
     config: RunConfig
     scenarios: tuple[Scenario, ...]
@@ -131,11 +115,7 @@ def judging_elicitation(config: RunConfig) -> ElicitationConfig:
 
 
 def self_judging(plan: RoleplayPlan) -> list[tuple[str, str]]:
-    """Return the pairs of model and judge that are one and the same.
-
-    They are if they have one name, or if they are the same checkpoint behind the same backend
-    and server.
-    """
+    """Return the pairs of model and judge with one name, or one checkpoint, backend and server."""
 
     def identity(one: RespondentConfig) -> tuple[object, ...]:
         server = one.api.base_url if one.api is not None else ""

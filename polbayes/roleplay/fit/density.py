@@ -61,10 +61,7 @@ def expand(
 
 @_compiled
 def worth(noise: np.ndarray) -> np.ndarray:
-    """Compute ``[judge]`` what a rating is worth as an observation of an effect.
-
-    That is the precision of a logistic variable with the scale `noise`.
-    """
+    """Compute what a rating is worth: the precision of a logistic variable of this scale."""
     return 1.0 / (3.0 * noise**2)
 
 
@@ -148,23 +145,10 @@ def fair_ratings(
     cell: np.ndarray,
     count: np.ndarray,
 ) -> np.ndarray:
-    """Average what a fair judge is expected to give over the units of a cell.
+    """Average ``[cell, value]`` what a fair judge is expected to give over the units of a cell.
 
-    Parameters
-    ----------
-    mean, effects, cuts, points, basis, starts, widths, index, weight
-        See `polbayes.roleplay.fit.kernel`.
-    noise
-        Of the fair judge.
-    shift, model
-        ``[model, column]`` what is added to the effects of a model, and ``[unit]`` the model.
-    cell, count
-        ``[unit]`` the cell a unit is in, and ``[cell]`` how many are.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``[cell, value]`` in rating points.
+    `mean` to `weight` are those of `polbayes.roleplay.fit.kernel`; ``[model, column]`` `shift` is
+    added to the effects of the model of a ``[unit]``, which is in a `cell` with `count` units.
     """
     values, units = mean.shape[0], index.shape[0]
     eta, columns = np.empty((units, values)), np.empty(values)
@@ -184,13 +168,7 @@ def fair_ratings(
 
 @dataclass(frozen=True)
 class FacetDensity:
-    """The log-posterior of a many-facet model at points of its coordinates.
-
-    Parameters
-    ----------
-    model
-        The model.
-    """
+    """The log-posterior of a many-facet model at points of its coordinates."""
 
     model: FacetModel
 
@@ -377,14 +355,10 @@ class FacetDensity:
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return what a point stands for, without the effects of single prompts and units.
 
-        Returns
-        -------
-        dict
-            ``mean`` ``[value]``; ``sd`` ``[scale]``; ``noise`` and ``stretch`` ``[judge]``;
-            ``cutpoint``; ``own`` ``[pair, column]`` what judges add where they rate themselves
-            (`own_effects`); ``fair`` ``[cell, value]`` (`fair_ratings`), a cell for each stage of
-            each model; and the effects of each term that does not differ by scenario,
-            ``[level, column]``, freed of `own`.
+        These are ``mean`` ``[value]``; ``sd`` ``[scale]``; ``noise`` and ``stretch`` ``[judge]``;
+        ``cutpoint``; ``own`` ``[pair, column]`` (`own_effects`); ``fair`` ``[cell, value]``
+        (`fair_ratings`), a cell for each stage of each model; and the effects of each term that
+        does not differ by scenario, ``[level, column]``, freed of `own`.
         """
         mean, noise, stretch, cuts, found, *_ = expand(x, *self._expansion)
         model, rated = self.model, self.model.rated

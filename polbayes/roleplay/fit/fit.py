@@ -31,27 +31,13 @@ _MODEL_FILES = ("density", "effects", "kernel", "model", "rated", "readout", "st
 
 @dataclass(frozen=True)
 class FacetFit:
-    """A fitted many-facet model.
+    """A fitted many-facet model."""
 
-    Parameters
-    ----------
-    posterior
-        See `polbayes.roleplay.fit.readout.name_posterior`.
-    sample_stats
-        The sampler's own statistics, ``[chain, draw]``.
-    model
-        The model on the ratings.
-    diagnosis
-        Whether the draws can be used.
-    from_cache
-        Whether they were drawn before.
-    """
-
-    posterior: "xr.Dataset"
+    posterior: "xr.Dataset"  # see `polbayes.roleplay.fit.readout.name_posterior`
     sample_stats: "xr.Dataset"
     model: FacetModel
     diagnosis: Diagnosis
-    from_cache: bool = False
+    from_cache: bool = False  # whether the draws were drawn before
 
     @property
     def rated(self) -> Rated:
@@ -93,18 +79,10 @@ def fit_ratings(
     scales
         See `polbayes.roleplay.fit.model.build`; 0 leaves a term out.
     sampler
-        How to sample; four chains of 500 draws after 400 of warm-up by default. The backend must
-        be ``nutpie``.
-    seed
-        Fixes the draws.
+        Four chains of 500 draws after 400 of warm-up by default; the backend must be ``nutpie``.
     kept
         A file in which the draws are kept; they are loaded from there if they are of the same
         ratings, settings and model.
-
-    Raises
-    ------
-    UserError
-        If the dataset is not one of ratings, or a setting cannot work.
     """
     from polbayes.instrument.values import COMMITMENT_MAX, RATING_MAX
     from polbayes.roleplay.measures.data import COMMITMENT, check_ratings

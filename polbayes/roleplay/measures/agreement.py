@@ -48,17 +48,7 @@ def judge_agreement(
     level: float = 0.95,
     seed: int = 1,
 ) -> "pd.DataFrame":
-    """Compute how far judges agree on the alignment of a unit.
-
-    Parameters
-    ----------
-    data
-        A dataset of ratings.
-    wordings
-        Only units of these wordings, such as ``("original",)`` as published; by default all.
-    draws, level, seed
-        Bootstrap resamples of scenarios, with all their units; coverage in (0, 1); and seed.
-    """
+    """Compute how far judges agree on the alignment of a unit, of all `wordings` or some."""
     import pandas as pd
 
     bootstrap = Bootstrap(draws, level, seed)

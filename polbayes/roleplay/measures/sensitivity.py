@@ -91,10 +91,7 @@ def weight_sensitivity(
 def _profiles(
     data: "xr.Dataset", source: str, judge_weights: "xr.DataArray | None"
 ) -> "xr.DataArray":
-    """Return over ``model, value`` the mean rating of a source.
-
-    Alignment is linear, so that the mean profile has the mean alignment.
-    """
+    """Return ``[model, value]`` mean ratings: alignment is linear, and theirs is its mean."""
     units = with_all_stages(judge_means(data, judge_weights))
     stages = [str(s) for s in units["stage"].values]
     if source not in stages:

@@ -60,8 +60,7 @@ def ablation(
 ) -> "pd.DataFrame":
     """Compare every stage with the plain question of the same scenario.
 
-    The difference is taken within a scenario (and wording), so that scenarios with a bold
-    baseline do not pass for an effect.
+    The difference is taken within a scenario and wording, so that bold baselines are no effect.
     """
     bootstrap = Bootstrap(draws, level, seed)
     if "baseline" not in data["stage"].values:

@@ -44,18 +44,11 @@ def twin_symmetry(
 ) -> "pd.DataFrame":
     """Compare the alignment between mirrored twins, for every model and stage.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``measure``, ``model`` and ``stage``: ``position``, half the sum of the
-        twins' alignments, **positive is liberal, the reverse of polbayes' other measures**;
-        ``sway``, half their difference, positive where the model goes with the person who asks
-        and negative where it goes with who presses (only where the dataset has ``asking``);
-        ``asymmetry``, half their absolute difference, which is 0 only where both twins get the
-        same alignment in every scenario. All within [-100, 100]. ``positive`` says what a
-        positive number means; the other columns are those of
-        `polbayes.roleplay.measures.location.over_scenarios`, with scenarios where one of the
-        twins has no rating as ``n_excluded``. Pairs are formed within wordings.
+    ``position`` is half the sum of the twins' alignments, **positive is liberal, the reverse of
+    polbayes' other measures**; ``sway`` half their difference, positive where the model goes with
+    the person who asks (only where the dataset has ``asking``); ``asymmetry`` half their absolute
+    difference, 0 only where both twins get the same alignment in every scenario. Pairs are formed
+    within wordings.
     """
     bootstrap = Bootstrap(draws, level, seed)
     units = with_all_stages(unit_measures(data, judge_weights=judge_weights)["alignment"])

@@ -28,11 +28,7 @@ def wording_spread(
     level: float = 0.95,
     seed: int = 1,
 ) -> "pd.DataFrame":
-    """Compute the spread of the alignment over wordings, for every model and stage.
-
-    Each quantity is computed within a scenario and twin over all wordings that there are, and
-    averaged over scenarios.
-    """
+    """Compute the alignment's spread over wordings, within scenarios and twins, and average it."""
     import pandas as pd
 
     bootstrap = Bootstrap(draws, level, seed)

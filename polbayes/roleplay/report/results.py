@@ -29,18 +29,9 @@ UNIT_NAMES = {
 
 @dataclass(frozen=True, kw_only=True)
 class RatingsResults(Reported):
-    """Finished results of one roleplay.
+    """Finished results of one roleplay."""
 
-    Parameters
-    ----------
-    transcripts, ratings
-        See `polbayes.roleplay.transcripts` and `polbayes.roleplay.rated`; for the tables
-        `polbayes.roleplay.tables`.
-    texts
-        What was put around the scenarios, and what judges were asked.
-    """
-
-    transcripts: "xr.Dataset"
+    transcripts: "xr.Dataset"  # Of `polbayes.roleplay.transcripts` and `polbayes.roleplay.rated`.
     ratings: "xr.Dataset"
     texts: Texts
 
