@@ -28,7 +28,7 @@ from polbayes.data.files import replacing
 from polbayes.instrument.values import VALUES, WEIGHTS, alignment_score
 from polbayes.roleplay.fit.fit import fit_rated, fit_ratings
 from polbayes.roleplay.fit.rated import gather
-from polbayes.roleplay.fit.simulated import Judge, Planted, simulate
+from tools.calibration.ratings import Judge, Planted, simulate
 
 SWISSBENCH = Path("../shared/data/swissbench/judge_scores.parquet")
 STEPS = ("recovery", "speed", "swissbench", "embedded")

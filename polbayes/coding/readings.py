@@ -28,7 +28,7 @@ import numpy as np
 
 from polbayes.config.schema import CoderConfig
 from polbayes.data.dataset import STANCE_CLASSES
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.huggingface.trained import Trained
 
 if TYPE_CHECKING:
@@ -118,8 +118,7 @@ def reading(
 def _inference(where: str, premise: str, config: CoderConfig, labels: Sequence[str]) -> Reading:
     hypotheses = dict(config.hypotheses) or HYPOTHESES
     for name, text in hypotheses.items():
-        if name not in STANCE_CLASSES:
-            raise unknown("stance class", name, STANCE_CLASSES, where=f"{where}: hypotheses")
+        check_known("stance class", name, known=STANCE_CLASSES, where=f"{where}: hypotheses")
         _check_fields(f"{where}: hypotheses.{name}", text, ("statement",))
     _check_templates(where, {"text": premise})
     relations = _relations(where, config, labels)
@@ -198,10 +197,8 @@ def _check_label_names(
     where: str, config: CoderConfig, labels: Sequence[str], known: Sequence[str]
 ) -> None:
     for label, meaning in config.labels.items():
-        if label not in labels:
-            raise unknown("label", label, labels, where=f"{where}: labels")
-        if meaning not in known:
-            raise unknown("meaning", meaning, known, where=f"{where}: labels.{label}")
+        check_known("label", label, known=labels, where=f"{where}: labels")
+        check_known("meaning", meaning, known=known, where=f"{where}: labels.{label}")
 
 
 def _check_templates(where: str, templates: Mapping[str, str]) -> None:

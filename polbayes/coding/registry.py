@@ -12,7 +12,7 @@ import numpy as np
 from polbayes.config.registry import Registry
 from polbayes.config.schema import CoderConfig, CodingConfig
 from polbayes.data.dataset import STANCE_CLASSES
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 
 
 class Coder(Protocol):
@@ -140,8 +140,7 @@ def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
         )
     if not config.kind and name not in KINDS:
         raise UserError(f"{where}: kind: is missing; choose one of {', '.join(KINDS)}.")
-    if kind not in KINDS:
-        raise unknown("kind", kind, KINDS, where=where)
+    check_known("kind", kind, known=KINDS, where=where)
     default, known = CoderConfig(), KINDS[kind].keys
     for key in (field.name for field in fields(CoderConfig)):
         if key not in ("kind", *known) and getattr(config, key) != getattr(default, key):

@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 T = TypeVar("T")
 
@@ -82,6 +82,5 @@ class Registry(MutableMapping[str, T], Generic[T]):
 
     def chosen(self, name: str, *, where: str = "") -> T:
         """Return one of them; `where` is the key of the config that names it."""
-        if name not in self:
-            raise unknown(self.kind, name, self, where=where)
+        check_known(self.kind, name, known=self, where=where)
         return self[name]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -21,9 +21,7 @@ def mapping(value: Any, where: str) -> dict[Any, Any]:
 
 def check_keys(entry: dict[Any, Any], required: set[str], optional: set[str], where: str) -> None:
     """Refuse a mapping with a key that is unknown, or without one that is required."""
-    for key in entry:
-        if key not in required | optional:
-            raise unknown("key", key, required | optional, where=where)
+    check_known("key", *entry, known=required | optional, where=where)
     missing = sorted(required - set(entry))
     if missing:
         raise UserError(f"{where}: the key '{missing[0]}' is missing.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.data.files import replacing
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 if TYPE_CHECKING:
     import netCDF4
@@ -115,9 +115,7 @@ def open_responses(path: str | Path, *, models: Sequence[str] | None = None) -> 
         if models is None:
             return data.load()
         known = [str(name) for name in data["model"].values]
-        for name in models:
-            if name not in known:
-                raise unknown("model", name, known, where=str(path))
+        check_known("model", *models, known=known, where=str(path))
         return data.isel(model=[known.index(name) for name in models]).load()
 
 

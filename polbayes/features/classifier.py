@@ -6,7 +6,7 @@ import numpy as np
 
 from polbayes.config.schema import CoderConfig
 from polbayes.data.progress import progress_bar
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.huggingface.encoding import Encoding
 from polbayes.huggingface.sequence import SequenceClassifier
 
@@ -61,14 +61,11 @@ def _cut(encoding: Encoding, limit: int) -> Encoding:
 def _columns(name: str, labels: Sequence[str], given: Mapping[str, str]) -> list[int]:
     """Find the logits of the positive and the negative label."""
     where = "features.sentiment_labels"
-    for side in given:
-        if side not in _SIDES:
-            raise unknown("side", side, _SIDES, where=where)
+    check_known("side", *given, known=_SIDES, where=where)
     columns = []
     for side in _SIDES:
         if side in given:
-            if given[side] not in labels:
-                raise unknown("label", given[side], labels, where=f"{where}.{side}")
+            check_known("label", given[side], known=labels, where=f"{where}.{side}")
             columns.append(labels.index(given[side]))
             continue
         named = [k for k, label in enumerate(labels) if label.lower() in (side, side[:3])]

@@ -8,7 +8,7 @@ import numpy as np
 
 from polbayes.config.schema import FeatureConfig
 from polbayes.data.tables import text_of
-from polbayes.errors import unknown
+from polbayes.errors import check_known
 from polbayes.features.dependencies import DISTANCE, LEFT, RIGHT, dependencies, load_parser
 from polbayes.features.sentiment import NEGATIVE, POSITIVE, VADER, check_sentiment, sentiment
 from polbayes.features.words import (
@@ -65,9 +65,7 @@ def text_features(
 
     settings = config or FeatureConfig()
     wanted = list(FEATURES) if names is None else list(names)
-    for name in wanted:
-        if name not in FEATURES:
-            raise unknown("feature", name, FEATURES, where="features.names")
+    check_known("feature", *wanted, known=FEATURES, where="features.names")
     distinct = list(dict.fromkeys(texts))
     # Half a character, which JSON can hold, would stop a parser.
     clean = tuple(text_of(text) or "" for text in distinct)
@@ -91,9 +89,7 @@ def to_measure(config: FeatureConfig, *, probabilities: bool) -> list[str]:
 
 def check_features(names: Iterable[str], config: FeatureConfig) -> None:
     """Check that features can be computed, before anybody is asked anything."""
-    for name in config.names or ():
-        if name not in FEATURES:
-            raise unknown("feature", name, FEATURES, where="features.names")
+    check_known("feature", *(config.names or ()), known=FEATURES, where="features.names")
     sources = _sources([*names, *(config.names or ())])
     if _FREQUENCIES in sources:
         check_language(config.language)
@@ -111,14 +107,8 @@ def _sources(names: Iterable[str]) -> list[str]:
 _REMEMBERED = 2
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _frequencies(texts: tuple[str, ...], language: str) -> dict[str, np.ndarray]:
-    return frequencies(texts, language=language)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _dependencies(texts: tuple[str, ...], parser: str, batch_size: int) -> dict[str, np.ndarray]:
-    return dependencies(texts, parser=parser, batch_size=batch_size)
+_frequencies = lru_cache(maxsize=_REMEMBERED)(frequencies)
+_dependencies = lru_cache(maxsize=_REMEMBERED)(dependencies)
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -138,8 +128,8 @@ _Source = Callable[[tuple[str, ...], FeatureConfig], dict[str, np.ndarray]]
 
 _SOURCES: Mapping[str, _Source] = {
     _LENGTHS: lambda texts, _: lengths(texts),
-    _FREQUENCIES: lambda texts, c: _frequencies(texts, c.language),
-    _DEPENDENCIES: lambda texts, c: _dependencies(texts, c.parser, c.batch_size),
+    _FREQUENCIES: lambda texts, c: _frequencies(texts, language=c.language),
+    _DEPENDENCIES: lambda texts, c: _dependencies(texts, parser=c.parser, batch_size=c.batch_size),
     _SENTIMENT: lambda texts, c: _sentiment(
         texts,
         c.sentiment,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.data.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED, STATUS, flag_attributes
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import attribute_coordinates, check_distinct, spread
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
@@ -206,9 +206,7 @@ def _choose_items(
             every[item.item] = (instrument, item)
     if items is None:
         return list(every.values())
-    for name in items:
-        if name not in every:
-            raise unknown("item", name, every, where="items")
+    check_known("item", *items, known=every, where="items")
     if not items:
         raise UserError("items: the list is empty; name at least one item.")
     return [every[name] for name in dict.fromkeys(items)]

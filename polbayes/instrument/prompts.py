@@ -9,7 +9,7 @@ from typing import Any
 from polbayes.config.resources import find, folder, read_yaml
 from polbayes.config.schema import TEXTS
 from polbayes.config.yaml_checks import mapping
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.covariates import checked_attributes
 
 SHAPES = ("base", "chat", "masked")
@@ -73,8 +73,7 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
         if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
             raise UserError(f"{where}: must have a text (an empty one for no prefix).")
         answer = entry.get("answer", "open")
-        if answer not in ("open", "likert"):
-            raise unknown("kind of answer", answer, ("open", "likert"), where=where)
+        check_known("kind of answer", answer, known=("open", "likert"), where=where)
         own = mapping(entry.get("attributes") or {}, f"{where}: attributes")
         attributes = checked_attributes(own, where=f"{where}: attributes")
         found[str(name)] = Prefix(str(name), entry["text"].strip(), answer, attributes)
@@ -82,9 +81,7 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
         return tuple(found.values())
     if not only:
         raise UserError("prefixes.only: the list is empty; name at least one prefix.")
-    for name in only:
-        if name not in found:
-            raise unknown("prefix", name, found, where="prefixes.only")
+    check_known("prefix", *only, known=found, where="prefixes.only")
     if len(set(only)) < len(only):
         raise UserError("prefixes.only: a prefix is named twice.")
     return tuple(found[name] for name in only)
@@ -94,8 +91,7 @@ def load_template(name: str) -> Template:
     """Load a template by name from `data/templates.yaml`."""
     file = folder("data") / "templates.yaml"
     templates = _section(file, "templates")
-    if name not in templates:
-        raise unknown("template", name, templates)
+    check_known("template", name, known=templates)
     entry = templates[name]
     texts = {shape: entry[shape] for shape in SHAPES if shape in entry}
     return Template(name, entry["elicitation"], texts)

@@ -29,7 +29,7 @@ from typing import Any
 
 from polbayes.config.resources import find, read_yaml
 from polbayes.config.yaml_checks import check_keys, check_unique, identifier, mapping, text
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.covariates import checked_attributes
 from polbayes.instrument.folding import folded
 
@@ -112,10 +112,9 @@ def _item(entry: Any, path: Path, number: int) -> Item:
         raise UserError(f"{where}: scored: must be true or false, not '{scored}'.")
     required = _ITEM_KEYS if scored else _ITEM_KEYS - {"dimension", "direction"}
     check_keys(entry, required, _ITEM_OPTIONAL, where)
-    if scored and str(entry["dimension"]) not in DIMENSIONS:
-        raise unknown("dimension", entry["dimension"], DIMENSIONS, where=where)
-    if scored and str(entry["direction"]) not in DIRECTIONS:
-        raise unknown("direction", entry["direction"], DIRECTIONS, where=where)
+    if scored:
+        check_known("dimension", str(entry["dimension"]), known=DIMENSIONS, where=where)
+        check_known("direction", str(entry["direction"]), known=DIRECTIONS, where=where)
     original = Variant("original", text(entry["text"], f"{where}: text"), "original", 1)
     further = mapping(entry["variants"] or {}, f"{where}: variants")
     variants = (original, *(_variant(str(k), v, f"{where}: {k}") for k, v in further.items()))
@@ -148,8 +147,7 @@ def _variant(variant: str, value: Any, where: str) -> Variant:
     check_keys(value, {"kind", "text"}, {"attributes"}, where)
     own = mapping(value.get("attributes") or {}, f"{where}: attributes")
     attributes = checked_attributes(own, where=f"{where}: attributes")
-    if str(value["kind"]) not in POLARITY:
-        raise unknown("kind", value["kind"], POLARITY, where=where)
+    check_known("kind", str(value["kind"]), known=POLARITY, where=where)
     kind = str(value["kind"])
     return Variant(variant, text(value["text"], where), kind, POLARITY[kind], attributes)
 

@@ -37,7 +37,7 @@ from typing import Any
 
 from polbayes.config.resources import find, folder, read_yaml
 from polbayes.config.yaml_checks import check_keys, check_unique, identifier, mapping, text
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.folding import folded
 from polbayes.instrument.questionnaires import DIMENSIONS, DIRECTIONS
 
@@ -109,10 +109,8 @@ def load_scenario(name: str) -> Scenario:
     content = mapping(read_yaml(path), f"{path}")
     where = f"{path}: scenario '{content['id']}'" if "id" in content else f"{path}"
     check_keys(content, _KEYS, set(), where)
-    if str(content["dimension"]) not in DIMENSIONS:
-        raise unknown("dimension", content["dimension"], DIMENSIONS, where=where)
-    if str(content["asking"]) not in DIRECTIONS:
-        raise unknown("side", content["asking"], DIRECTIONS, where=f"{where}: asking")
+    check_known("dimension", str(content["dimension"]), known=DIMENSIONS, where=where)
+    check_known("side", str(content["asking"]), known=DIRECTIONS, where=f"{where}: asking")
     stages = mapping(content["stages"], f"{where}: stages")
     check_keys(stages, set(STAGES), set(), f"{where}: stages")
     written = {"baseline": content["baseline"], **stages, "reflection": content["reflection"]}
@@ -214,8 +212,7 @@ def _slots(frame: str, known: Sequence[str], place: str) -> set[str]:
     """Return the names of the phrases in a text, all of which must be known."""
     names = set()
     for slot in _SLOT.findall(frame):
-        if slot not in known:
-            raise unknown("phrase", slot, known, where=place)
+        check_known("phrase", slot, known=known, where=place)
         names.add(slot.split(".", 1)[1])
     if "{" in _SLOT.sub("", frame) or "}" in _SLOT.sub("", frame):
         raise UserError(f"{place}: its braces are not balanced.")

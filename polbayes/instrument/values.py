@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -66,8 +66,7 @@ def alignment_score(
 
     known = [str(v) for v in rating["value"].values]
     for name, weight in weights.items():
-        if name not in known:
-            raise unknown("value", name, known, where="weights")
+        check_known("value", name, known=known, where="weights")
         if not np.isfinite(weight):
             raise UserError(f"weights: {name}: must be a finite number, not {weight}.")
     used = {name: float(weight) for name, weight in weights.items() if weight}

@@ -9,7 +9,7 @@ clipped: a rating of 25 on a scale to 20 is not a 20.
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -197,7 +197,7 @@ def _rescue(rest: str) -> tuple[_Pairs, str] | None:
     if end is not None:
         read, _ = _decode(_TRAILING_COMMA.sub(r"\1", rest[:end]), 0)
         return None if read is None else (read, "missing")
-    for place, closing in _last(places):
+    for place, closing in reversed(places[-_ATTEMPTS:]):
         read, _ = _decode(rest[:place] + closing, 0)
         if read is not None:
             return read, "truncated"
@@ -229,7 +229,3 @@ def _structure(text: str) -> tuple[int | None, list[tuple[int, str]]]:
         elif sign == ",":
             places.append((place, "".join(reversed(stack))))
     return None, places
-
-
-def _last(places: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    yield from reversed(places[-_ATTEMPTS:])

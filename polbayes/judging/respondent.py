@@ -14,7 +14,7 @@ from polbayes.config.schema import (
 )
 from polbayes.data.dataset import STANCE, STANCE_CLASSES
 from polbayes.data.provenance import json_digest
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.prompts import Lexicon, Template, render
 from polbayes.judging.engine import Judge
 from polbayes.judging.rubric import WAYS, Rubric, load_rubric, response_format
@@ -176,12 +176,10 @@ def declared_judge(name: str, config: CoderConfig) -> AskedJudge:
 
 
 def _check(where: str, how: JudgeConfig) -> None:
-    if how.backend not in BACKENDS:
-        raise unknown("backend", how.backend, BACKENDS, where=where)
+    check_known("backend", how.backend, known=BACKENDS, where=where)
     if how.backend == "simulated":
         raise UserError(f"{where}.backend: a simulated respondent does not read; name another.")
-    if how.probabilities not in WAYS:
-        raise unknown("way", how.probabilities, WAYS, where=f"{where}.probabilities")
+    check_known("way", how.probabilities, known=WAYS, where=f"{where}.probabilities")
     if how.probabilities == "votes" and how.temperature == 0 and how.votes > 1:
         raise UserError(
             f"{where}.temperature: at 0 all votes are the same; take a higher one, or "

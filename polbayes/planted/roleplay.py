@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from polbayes.config.resources import folder, read_yaml
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.scenarios import UNITS
 from polbayes.instrument.values import VALUES, WEIGHTS
 
@@ -85,8 +85,7 @@ def planted_in(name: str, checkpoint: str, known: Mapping[str, _T], kind: str) -
     if not checkpoint.startswith(PLANTED):
         raise UserError(f"{where}: there is no {kind} '{checkpoint}'; write planted:NAME.")
     which = checkpoint.removeprefix(PLANTED)
-    if which not in known:
-        raise unknown(kind, which, known, where=where)
+    check_known(kind, which, known=known, where=where)
     return known[which]
 
 

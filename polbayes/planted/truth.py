@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.config.resources import folder, read_yaml
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.questionnaires import DIMENSIONS, load_instrument
 
 if TYPE_CHECKING:
@@ -85,9 +85,7 @@ def _checked(entry: Any, target: type, where: str) -> dict[str, Any]:
     if not isinstance(entry, dict):
         raise UserError(f"{where}: must be a mapping of keys to values.")
     known = set(target.__dataclass_fields__) - {"name", "items"}  # type: ignore[attr-defined]
-    for key in entry:
-        if key not in known:
-            raise unknown("key", key, known, where=where)
+    check_known("key", *entry, known=known, where=where)
     return entry
 
 

@@ -46,15 +46,7 @@ def _told(count: np.ndarray, seen: np.ndarray, worth: np.ndarray) -> tuple[float
 
 @compiled
 def expand(
-    w: np.ndarray,
-    scales: np.ndarray,
-    place: np.ndarray,
-    scale: np.ndarray,
-    count: np.ndarray,
-    extra: np.ndarray,
-    seen: np.ndarray,
-    worth: np.ndarray,
-    size: int,
+    w: np.ndarray, scales: np.ndarray, drawn: tuple, worth: np.ndarray, size: int
 ) -> tuple[np.ndarray, float]:
     """Compute effects, not yet centred, and the log-density of the coordinates.
 
@@ -62,6 +54,7 @@ def expand(
     either sign), ``[judge]`` a count of ratings that tell of it and y, and a known extra variance;
     ``[judge]`` q is `worth` times the count.
     """
+    place, scale, count, extra, seen = drawn
     effects, logp = np.zeros(size), 0.0
     for k in range(w.shape[0]):
         s = _whole(scales[scale[k]], extra[k])
@@ -77,17 +70,14 @@ def expand(
 def pull_back(
     w: np.ndarray,
     scales: np.ndarray,
-    place: np.ndarray,
-    scale: np.ndarray,
-    count: np.ndarray,
-    extra: np.ndarray,
-    seen: np.ndarray,
+    drawn: tuple,
     worth: np.ndarray,
     of_effects: np.ndarray,
     of_w: np.ndarray,
     of_scales: np.ndarray,
 ) -> np.ndarray:
     """Add the slopes with respect to coordinates and scales, those of the density among them."""
+    place, scale, count, extra, seen = drawn
     of_worth = np.zeros(worth.shape[0])
     for k in range(w.shape[0]):
         s = _whole(scales[scale[k]], extra[k])

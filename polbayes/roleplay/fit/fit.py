@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.fit.sampling.diagnose import Diagnosis, diagnose
 from polbayes.fit.sampling.draws_cache import load_draws, save_draws
 from polbayes.fit.sampling.interruption import postponed
@@ -88,8 +88,7 @@ def fit_ratings(
     from polbayes.roleplay.measures.data import COMMITMENT, check_ratings
 
     check_ratings(ratings)
-    if variable not in ("rating", COMMITMENT):
-        raise unknown("variable", variable, ("rating", COMMITMENT), where="fit_ratings")
+    check_known("variable", variable, known=("rating", COMMITMENT), where="fit_ratings")
     of_values = variable == "rating"
     rated = gather(
         ratings[variable],

@@ -119,16 +119,7 @@ def evaluate(
     cuts: np.ndarray,
     noise: np.ndarray,
     stretch: np.ndarray,
-    answers: np.ndarray,
-    basis: np.ndarray,
-    middle: float,
-    starts: np.ndarray,
-    widths: np.ndarray,
-    index: np.ndarray,
-    weight: np.ndarray,
-    judge_starts: np.ndarray,
-    judge_widths: np.ndarray,
-    judge_index: np.ndarray,
+    data: tuple,
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Compute the log-likelihood and its slopes.
 
@@ -137,6 +128,9 @@ def evaluate(
     (`polbayes.roleplay.fit.steps`). `starts`, `widths`, and ``[unit, term]`` `index` and `weight`
     are of the terms about what was rated; those of judges have a ``[unit, judge, term]`` index.
     """
+    answers, basis, middle, truths, of_judges = data
+    starts, widths, index, weight = truths
+    judge_starts, judge_widths, judge_index = of_judges
     units, judges, values = answers.shape
     top = cuts.shape[0]
     scaled, width, ratio = _tables(cuts, noise, stretch, middle)

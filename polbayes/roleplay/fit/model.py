@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.roleplay.fit.effects import centre_back
 from polbayes.roleplay.fit.rated import MISSING, Rated
 from polbayes.roleplay.fit.terms import (
@@ -246,8 +246,7 @@ def build(rated: Rated, scales: Mapping[str, float] | None = None) -> FacetModel
     """Find out which terms the ratings have."""
     given = dict(scales or {})
     for name, value in given.items():
-        if name not in SCALES:
-            raise unknown("term", name, SCALES, where="scales")
+        check_known("term", name, known=SCALES, where="scales")
         if not (np.isfinite(value) and value >= 0):
             raise UserError(f"scales: {name}: must be a number of at least 0, not {value}.")
     shares = {**SCALES, **given}

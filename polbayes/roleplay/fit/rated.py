@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -116,9 +116,7 @@ def gather(
     for dim in ("model", "judge"):
         if dim not in ratings.dims:
             raise UserError(f"ratings: the dimension '{dim}' is missing.")
-    for name in map(str, ratings.dims):
-        if name not in RATED_DIMS:
-            raise unknown("dimension", name, RATED_DIMS, where="ratings")
+    check_known("dimension", *map(str, ratings.dims), known=RATED_DIMS, where="ratings")
     absent = [dim for dim in RATED_DIMS if dim not in ratings.dims]
     full = ratings.expand_dims({dim: ["all"] for dim in absent}).transpose(*RATED_DIMS)
     values = np.asarray(full.values, dtype=float)
@@ -195,8 +193,7 @@ def _weights(weights: Mapping[str, float] | None, values: Sequence[str]) -> np.n
     if weights is None:
         return None
     for name, weight in weights.items():
-        if name not in values:
-            raise unknown("value", name, values, where="weights")
+        check_known("value", name, known=values, where="weights")
         if not np.isfinite(weight):
             raise UserError(f"weights: {name}: must be a finite number, not {weight}.")
     found = np.array([float(weights.get(value, 0.0)) for value in values])

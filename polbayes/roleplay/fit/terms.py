@@ -61,20 +61,9 @@ JUDGES: Mapping[str, _Declared] = {
 
 # Scales of half-normal priors, as shares of the length of the rating scale.
 SCALES: Mapping[str, float] = {
+    **dict.fromkeys((*TRUTH, *JUDGES), 0.1),
     "model": 0.2,
-    "stage": 0.1,
     "scenario": 0.15,
-    "prompt": 0.1,
-    "sway": 0.1,
-    "stage:sway": 0.1,
-    "model:stage": 0.1,
-    "model:scenario": 0.1,
-    "model:sway": 0.1,
-    "dialogue": 0.1,
-    "unit": 0.1,
-    "judge": 0.1,
-    "judge:model": 0.1,
-    "judge:unit": 0.1,
 }
 
 

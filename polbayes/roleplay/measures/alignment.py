@@ -55,12 +55,7 @@ def alignment(
 
 
 def profiles(
-    data: "xr.Dataset",
-    *,
-    judge_weights: "xr.DataArray | None" = None,
-    draws: int = 10_000,
-    level: float = 0.95,
-    seed: int = 1,
+    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
     """Compute how strong each of the ten values is in every model.
 
@@ -70,7 +65,7 @@ def profiles(
     """
     bootstrap = Bootstrap(draws, level, seed)
     check_ratings(data)
-    units = _of_sources(standardise(judge_means(data, judge_weights)))
+    units = _of_sources(standardise(judge_means(data)))
     rows = over_scenarios(by_scenario(units), bootstrap, missing_units(units))
     named = [
         {

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.scenarios import TWINS, UNITS
 from polbayes.instrument.values import COMMITMENT_MAX, RATING_MAX, VALUES
 
@@ -44,9 +44,7 @@ def check_ratings(data: "xr.Dataset") -> None:
                 f"not {', '.join(map(str, data[name].dims))}."
             )
     for dim, known in _KNOWN.items():
-        for value in data[dim].values.tolist():
-            if value not in known:
-                raise unknown(dim, value, known, where="ratings")
+        check_known(dim, *data[dim].values.tolist(), known=known, where="ratings")
     for value in VALUES:
         if value not in data["value"].values:
             raise UserError(f"ratings: the value '{value}' is missing.")

@@ -21,7 +21,7 @@ from polbayes.errors import UserError
 from polbayes.instrument.scenarios import TWINS
 from polbayes.measures.resampling import Bootstrap
 from polbayes.roleplay.measures.location import frame, over_scenarios
-from polbayes.roleplay.measures.units import unit_measures, with_all_stages
+from polbayes.roleplay.measures.units import mean_over, unit_measures, with_all_stages
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,12 +35,7 @@ POSITIVE = {
 
 
 def twin_symmetry(
-    data: "xr.Dataset",
-    *,
-    judge_weights: "xr.DataArray | None" = None,
-    draws: int = 10_000,
-    level: float = 0.95,
-    seed: int = 1,
+    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
     """Compare the alignment between mirrored twins, for every model and stage.
 
@@ -51,7 +46,7 @@ def twin_symmetry(
     within wordings.
     """
     bootstrap = Bootstrap(draws, level, seed)
-    units = with_all_stages(unit_measures(data, judge_weights=judge_weights)["alignment"])
+    units = with_all_stages(unit_measures(data)["alignment"])
     for twin in TWINS:
         if twin not in units["twin"].values:
             raise UserError(f"ratings: there is no '{twin}' twin; symmetry needs both.")
@@ -68,9 +63,7 @@ def twin_symmetry(
         if name not in found:
             continue
         values = found[name].drop_vars("asking", errors="ignore")
-        n = values.notnull().sum("wording")
-        scenarios = values.fillna(0.0).sum("wording") / n.where(n > 0)
-        described = over_scenarios(scenarios, bootstrap)
+        described = over_scenarios(mean_over("wording", values), bootstrap)
         rows += [{**row, "measure": name, "positive": meaning} for row in described]
     table = frame(rows, ("measure", "model", "stage", "positive"))
     # An absolute difference is never negative, so that testing it against 0 would say nothing.

@@ -67,7 +67,7 @@ def by_scenario(units: "xr.DataArray") -> "xr.DataArray":
     """
     import xarray as xr
 
-    scenarios = _mean(units, "wording")
+    scenarios = mean_over("wording", units)
     if not set(TWINS) <= set(units["twin"].values.tolist()):
         return scenarios
     both = scenarios.sel(twin=list(TWINS)).mean("twin", skipna=False)
@@ -85,7 +85,7 @@ def missing_units(units: "xr.DataArray") -> "xr.DataArray":
     return xr.concat([gone, both.expand_dims(twin=[BOTH])], dim="twin")
 
 
-def _mean(values: "xr.DataArray", dim: str) -> "xr.DataArray":
+def mean_over(dim: str, values: "xr.DataArray") -> "xr.DataArray":
     """Average what there is; NaN where there is nothing."""
     n = values.notnull().sum(dim)
     return values.fillna(0.0).sum(dim) / n.where(n > 0)
