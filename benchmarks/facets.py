@@ -9,7 +9,7 @@ that takes and how well the chains mix. ``--step swissbench`` estimates the judg
 ``judge_scores.parquet`` (answers of 8 models, rated by the models themselves), and
 ``--step embedded --data RUN`` compares a finished run of the experiment with what is planted in its
 judges. Run
-``python benchmarks/facets.py --step recovery [--simulations N] [--json FILE]``.
+``PYTHONPATH=. python benchmarks/facets.py --step recovery [--simulations N] [--json FILE]``.
 """
 
 import argparse

@@ -100,10 +100,7 @@ NOMINAL = 0.98
 
 
 def get_coder(
-    name: str,
-    models: Mapping[str, CoderConfig] | None = None,
-    *,
-    journal_dir: Path | None = None,
+    name: str, models: Mapping[str, CoderConfig] | None = None, *, journal_dir: Path | None = None
 ) -> Coder:
     """Return a coder by name.
 

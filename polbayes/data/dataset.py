@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 CELL_DIMS = ("model", "item", "variant", "prefix", "run")
 
-STATUS = {
-    "pending": 0,
-    "ok": 1,
-    "refused": 2,
-    "invalid": 3,
-    "error": 4,
-    "empty": 5,
-    "truncated": 6,
-}
+STATUS = {"pending": 0, "ok": 1, "refused": 2, "invalid": 3, "error": 4, "empty": 5, "truncated": 6}
 NOT_ASKED = -128
 
 # Statuses of answers that nobody could read: there is no text, it was cut off before it said
@@ -174,13 +166,7 @@ def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":
 
 
 # Other integers are `MISSING` where there is none, other texts empty, other numbers NaN.
-_FILL = {
-    "status": NOT_ASKED,
-    "keying": 0,
-    "direction": 0,
-    "truncated": 0,
-    "declined": 0,
-}
+_FILL = {"status": NOT_ASKED, "keying": 0, "direction": 0, "truncated": 0, "declined": 0}
 
 
 def _union(values: Sequence[np.ndarray]) -> np.ndarray:

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.data.dataset import (
-    COMPRESSED,
-    open_responses,
-    opened,
-    responses_path,
-    write_dataset,
-)
+from polbayes.data.dataset import COMPRESSED, open_responses, opened, responses_path, write_dataset
 
 if TYPE_CHECKING:
     import netCDF4
@@ -61,11 +55,7 @@ def reduce_by_model(
 
 
 def write_by_model(
-    whole: "xr.Dataset",
-    parts: "Iterable[xr.Dataset]",
-    path: Path,
-    *,
-    text_bytes: Mapping[str, int],
+    whole: "xr.Dataset", parts: "Iterable[xr.Dataset]", path: Path, *, text_bytes: Mapping[str, int]
 ) -> None:
     """Write a response dataset that comes in parts, whole or not at all.
 

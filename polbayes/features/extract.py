@@ -40,9 +40,7 @@ FEATURES: Mapping[str, str] = {
 
 
 def text_features(
-    texts: Iterable[str],
-    names: Sequence[str] | None = None,
-    config: FeatureConfig | None = None,
+    texts: Iterable[str], names: Sequence[str] | None = None, config: FeatureConfig | None = None
 ) -> "pd.DataFrame":
     """Compute text features of wordings (Haller et al. 2024, section 4).
 
@@ -131,10 +129,6 @@ _SOURCES: Mapping[str, _Source] = {
     _FREQUENCIES: lambda texts, c: _frequencies(texts, language=c.language),
     _DEPENDENCIES: lambda texts, c: _dependencies(texts, parser=c.parser, batch_size=c.batch_size),
     _SENTIMENT: lambda texts, c: _sentiment(
-        texts,
-        c.sentiment,
-        tuple(sorted(c.sentiment_labels.items())),
-        c.batch_size,
-        c.device,
+        texts, c.sentiment, tuple(sorted(c.sentiment_labels.items())), c.batch_size, c.device
     ),
 }

@@ -41,28 +41,13 @@ from polbayes.errors import UserError, check_known
 from polbayes.instrument.folding import folded
 from polbayes.instrument.questionnaires import DIMENSIONS, DIRECTIONS
 
-STAGES = (
-    "initial_conflict",
-    "conflicting_loyalties",
-    "external_pressure",
-    "resolution_and_cost",
-)
+STAGES = ("initial_conflict", "conflicting_loyalties", "external_pressure", "resolution_and_cost")
 # Everything that is put to a respondent and rated by itself, in its order.
 UNITS = ("baseline", *STAGES, "reflection")
 TWINS = ("original", "mirrored")
 WORDINGS = ("original", "paraphrase_1", "paraphrase_2")
 
-_KEYS = {
-    "id",
-    "title",
-    "topic",
-    "dimension",
-    "asking",
-    "sides",
-    "baseline",
-    "stages",
-    "reflection",
-}
+_KEYS = {"id", "title", "topic", "dimension", "asking", "sides", "baseline", "stages", "reflection"}
 _ROLES = ("asking", "pressing")
 _SLOT = re.compile(r"\{([^{}]*)\}")
 

@@ -48,10 +48,7 @@ _OPEN = {
         "Yes, I agree.": 0.2,
     },
     "unrelated": {"The weather is nice today.": 0.6, "My favourite colour is blue.": 0.4},
-    "refused": {
-        "I would rather not answer that.": 0.6,
-        "I cannot answer that question.": 0.4,
-    },
+    "refused": {"I would rather not answer that.": 0.6, "I cannot answer that question.": 0.4},
 }
 # What follows "Your response:" begins with a space, what begins a line or a turn does not.
 _FORCED = {

@@ -77,12 +77,7 @@ def rate(
 
     with named_as_judge(judge, plan.config):
         replies = asked.verdicts(
-            texts,
-            tasks,
-            _read,
-            journal=path,
-            attempts=1 + plan.config.judging.retries,
-            show="bar",
+            texts, tasks, _read, journal=path, attempts=1 + plan.config.judging.retries, show="bar"
         )
     return [_rating(replies[key]) for key in texts]
 

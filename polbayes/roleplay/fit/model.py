@@ -179,12 +179,7 @@ class FacetModel:
         extra = np.concatenate(known)
         for column in self.turned[0]:
             extra[np.searchsorted(place, column)] = self.turned[2]
-        return (
-            place,
-            np.concatenate(scales).astype(np.int64),
-            np.concatenate(counts),
-            extra,
-        )
+        return (place, np.concatenate(scales).astype(np.int64), np.concatenate(counts), extra)
 
     @cached_property
     def constraints(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.errors import UserError, check_known
-from polbayes.instrument.values import (
-    RATING_CENTRE,
-    VALUES,
-    WEIGHTS,
-    alignment_score,
-    standardise,
-)
+from polbayes.instrument.values import RATING_CENTRE, VALUES, WEIGHTS, alignment_score, standardise
 from polbayes.measures.resampling import generator
 from polbayes.roleplay.measures.data import check_ratings, judge_means
 from polbayes.roleplay.measures.units import by_scenario, mean_over, with_all_stages

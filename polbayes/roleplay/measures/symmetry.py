@@ -52,10 +52,7 @@ def twin_symmetry(
             raise UserError(f"ratings: there is no '{twin}' twin; symmetry needs both.")
     original, mirrored = (units.sel(twin=twin, drop=True) for twin in TWINS)
     half = (original - mirrored) / 2
-    found: dict[str, xr.DataArray] = {
-        "position": (original + mirrored) / 2,
-        "asymmetry": abs(half),
-    }
+    found: dict[str, xr.DataArray] = {"position": (original + mirrored) / 2, "asymmetry": abs(half)}
     if "asking" in data.coords:
         found["sway"] = -data["asking"] * half
     rows = []
