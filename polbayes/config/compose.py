@@ -195,7 +195,7 @@ def _check_lists(section: Any, where: str = "") -> None:
         key, value = f"{where}{field}", getattr(section, field)
         if is_dataclass(value):
             _check_lists(value, f"{key}.")
-        elif list[str] in (hint, *get_args(hint)):
+        elif hint in (list[str], list[str] | None):
             for name in value or ():
                 if not isinstance(name, str):
                     raise UserError(f"{key}: '{name}' is not a name; write {key}=[NAME,NAME].")
