@@ -66,7 +66,7 @@ def benchmarks(session: nox.Session) -> None:
     """Run the benchmarks and print their tables."""
     session.install(*CONSTRAINTS, "-e", ".[test]")
     for script in session.posargs or sorted(str(p) for p in (ROOT / "benchmarks").glob("*.py")):
-        session.run("python", script)
+        session.run("python", script, env={"PYTHONPATH": str(ROOT)})
 
 
 @nox.session(python="3.11")

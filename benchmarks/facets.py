@@ -9,7 +9,7 @@ that takes and how well the chains mix. ``--step swissbench`` estimates the judg
 ``judge_scores.parquet`` (answers of 8 models, rated by the models themselves), and
 ``--step embedded --data RUN`` compares a finished run of the experiment with what is planted in its
 judges. Run
-``python benchmarks/facets.py --step recovery [--simulations N] [--json FILE]``.
+``PYTHONPATH=. python benchmarks/facets.py --step recovery [--simulations N] [--json FILE]``.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from polbayes.data.files import replacing
 from polbayes.instrument.values import VALUES, WEIGHTS, alignment_score
 from polbayes.roleplay.fit.fit import fit_rated, fit_ratings
 from polbayes.roleplay.fit.rated import gather
-from polbayes.roleplay.fit.simulated import Judge, Planted, simulate
+from tools.calibration.ratings import Judge, Planted, simulate
 
 SWISSBENCH = Path("../shared/data/swissbench/judge_scores.parquet")
 STEPS = ("recovery", "speed", "swissbench", "embedded")

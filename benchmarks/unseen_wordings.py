@@ -2,9 +2,9 @@
 
 Trains each respondent as `python -m tools.embedded` does, but without some wordings of one
 instrument, which stay out of the tokenizer, too; then compares its answers to these with the
-planted ones, beside the wordings it was trained on. Run with
-``python benchmarks/unseen_wordings.py [--respondents NAME ...] [--json FILE]``; it takes some
-minutes for each respondent.
+planted ones, beside the wordings it was trained on, which takes some minutes for each respondent.
+Run with
+``PYTHONPATH=. python benchmarks/unseen_wordings.py [--respondents NAME ...] [--json FILE]``.
 """
 
 import argparse

@@ -5,8 +5,9 @@ would be right. The command line prints that sentence and exits with status 2;
 everything else that is raised is a defect of polbayes and keeps its traceback.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from typing import Any
 
 # More names than these are no help.
 _MOST_LISTED = 100
@@ -22,6 +23,13 @@ class OverBudgetError(UserError):
 
 class NothingWorksError(UserError):
     """A respondent answered none of the last questions."""
+
+
+def check_known(what: str, *names: object, known: Collection[Any], where: str = "") -> None:
+    """Refuse the first of some names that is not one of the known ones; see `unknown`."""
+    for name in names:
+        if name not in known:
+            raise unknown(what, name, known, where=where)
 
 
 def unknown(what: str, given: object, known: Iterable[str], *, where: str = "") -> UserError:

@@ -1,4 +1,6 @@
-from polbayes.errors import UserError, unknown
+import pytest
+
+from polbayes.errors import UserError, check_known, unknown
 
 
 def test_a_close_name_is_suggested():
@@ -21,3 +23,10 @@ def test_nothing_known_is_said():
 
 def test_what_is_no_text_is_shown_too():
     assert str(unknown("run", 3, [1, 2])) == "unknown run '3'; known: 1, 2."
+
+
+def test_the_first_name_that_is_not_known_is_refused():
+    check_known("model", known=["left"])
+    check_known("model", "left", "right", known={"left": 1, "right": 2}, where="models")
+    with pytest.raises(UserError, match=r"^models: unknown model 'lift'; did you mean 'left'\?"):
+        check_known("model", "right", "lift", "zzz", known=("left", "right"), where="models")

@@ -37,21 +37,7 @@ def open_checkpoint_coder(
 
 
 class CheckpointCoder:
-    """A checkpoint that reads stances.
-
-    Parameters
-    ----------
-    name
-        Of the coder, for its progress bar.
-    classifier
-        The checkpoint.
-    how
-        What it is given, and what its output means.
-    config
-        Its threshold and size of batches count.
-    journal_dir
-        Where it keeps what it reads; None to keep nothing.
-    """
+    """A checkpoint that reads stances, and keeps what it read in a folder if there is one."""
 
     def __init__(
         self,
@@ -112,10 +98,9 @@ class CheckpointCoder:
         return known
 
     def _batches(self, pairs: Sequence[Pair]) -> Iterator[list[Record]]:
-        """Yield what was read, a batch at a time, the longest answers first.
+        """Yield what was read, a batch at a time, the longest answers (by characters) first.
 
         What does not fit into memory fails at once, and the time left is not underestimated.
-        Characters stand for tokens, which are not counted before it is their turn.
         """
         encoder = self._classifier.encoder()
         batch: list[tuple[Pair, list[Encoding]]] = []

@@ -37,14 +37,8 @@ def open_ensemble(
 class Ensemble:
     """The weighted mean of coders' probabilities.
 
-    Parameters
-    ----------
-    members
-        The coders.
-    weights
-        Positive, one for each; only their ratios count.
-    threshold
-        An answer whose likeliest class has a smaller mean is passed on.
+    Weights are positive, and only their ratios count; an answer whose likeliest class has a mean
+    below the threshold is passed on.
     """
 
     def __init__(

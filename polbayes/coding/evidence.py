@@ -19,23 +19,13 @@ Strength = Literal["clear", "partial", "conceded", "hedged"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """One sign of a stance.
+    """One sign of a stance."""
 
-    Parameters
-    ----------
-    kind
-        The stance, or ``mixed`` where a sentence takes both sides.
-    strength
-        ``clear``; ``partial`` for agreement in part or to some extent; ``conceded`` where it
-        is granted before the main point ("while I agree ..., "); ``hedged`` where it only
-        leans that way ("I do not fully agree").
-    at
-        Position in the answer: sentence number and word number.
-    """
-
-    kind: Kind
+    kind: Kind  # ``mixed`` where a sentence takes both sides
+    # ``partial`` is agreement to some extent, ``conceded`` granted before the main point ("while I
+    # agree ..., "), ``hedged`` only leaning that way ("I do not fully agree").
     strength: Strength
-    at: tuple[int, int]
+    at: tuple[int, int]  # sentence number and word number
 
 
 _OTHER: dict[Kind, Kind] = {"agree": "disagree", "disagree": "agree"}

@@ -16,7 +16,7 @@ from polbayes.coding.options import Options, declare
 from polbayes.config.schema import ImportConfig
 from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE, STATUS, flag_attributes
 from polbayes.data.tables import read_table
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import (
     OWN_KEYS,
     attribute_coordinates,
@@ -67,9 +67,7 @@ def import_table(
 
 def _check_keys(config: ImportConfig) -> None:
     for where, keys in (("columns", config.columns), ("constants", config.constants)):
-        for key in keys:
-            if key not in MAPPABLE:
-                raise unknown("key", key, MAPPABLE, where=f"imported.{where}")
+        check_known("key", *keys, known=MAPPABLE, where=f"imported.{where}")
     for where, _, given in _attribute_columns(config):
         checked_attributes(given, where=f"imported.{where}")
     if config.administration_attributes and _ADMINISTRATION not in config.columns:
@@ -113,9 +111,7 @@ def _scale(config: ImportConfig) -> tuple[Options, tuple[int, ...]] | None:
             f"{', '.join(options.points)}; give each 'disagree', 'neutral' or 'agree'."
         )
     known = ("disagree", "neutral", "agree")
-    for stance in stances:
-        if stance not in known:
-            raise unknown("stance", stance, known, where="imported.stances")
+    check_known("stance", *stances, known=known, where="imported.stances")
     return options, tuple(STANCE[stance] for stance in stances)
 
 
@@ -124,8 +120,7 @@ def _rows(table: "pd.DataFrame", config: ImportConfig, name: str) -> "pd.DataFra
     import pandas as pd
 
     for key, column in config.columns.items():
-        if column not in table.columns:
-            raise unknown("column", column, table.columns, where=f"{name}: imported.columns.{key}")
+        check_known("column", column, known=table.columns, where=f"{name}: imported.columns.{key}")
     mapped = {*config.columns.values(), *config.ignore}
     for where, _, given in _attribute_columns(config):
         for key, column in given.items():
@@ -165,8 +160,7 @@ def _check_wordings(rows: "pd.DataFrame", instruments: Sequence[Instrument], nam
         if item not in known:
             close = unknown("item", item, known, where=where)
             raise UserError(_shortened(str(close)))
-        if variant not in known[item]:
-            raise unknown(f"variant of item '{item}'", variant, known[item], where=where)
+        check_known(f"variant of item '{item}'", variant, known=known[item], where=where)
     for run, group in rows.groupby("run", sort=False):
         if not str(run).isdigit() or int(run) > np.iinfo(np.int16).max:
             raise UserError(
@@ -301,10 +295,7 @@ def _along(
 def _attributes(
     rows: "pd.DataFrame", before: str, labels: "pd.Series", dim: str, name: str
 ) -> dict[str, dict[str, Any]]:
-    """Read the columns of one kind of attributes, by label; those that have no value are left out.
-
-    Nothing where there is no such column.
-    """
+    """Read the columns of one kind of attributes, by label; those without a value are left out."""
     known: dict[str, dict[str, Any]] = {}
     for column in (c for c in rows.columns if str(c).startswith(before)):
         texts = _one_each(rows.assign(**{dim: labels}), dim, column, name)

@@ -42,28 +42,9 @@ _NUMBER = re.compile(r"\W*([1-5])\W*")
 
 
 def four_levels(data: "xr.Dataset", *, strong: float = STRONG) -> "xr.DataArray":
-    """Give every coded answer its level on the four-level scale.
+    """Give every answer of a coded dataset its level: a position in `LEVELS` (int8), or `MISSING`.
 
-    Parameters
-    ----------
-    data
-        A coded response dataset.
-    strong
-        How far agreeing and disagreeing must lie apart for a strong answer, in [0, 1].
-
-    Returns
-    -------
-    xarray.DataArray
-        int8 over the dimensions of `stance`: the position in `polbayes.data.dataset.LEVELS`, or
-        `MISSING` where the answer has none.
-
-    Raises
-    ------
-    UserError
-        If the dataset is not coded or `strong` is out of range.
-
-    Notes
-    -----
+    An answer is strong where agreeing and disagreeing lie further apart than `strong`, in [0, 1].
     Lunardi et al. read the ten likeliest tokens at the mask; masses here are over the whole
     lexicon, which is what their rule approximates.
     """

@@ -16,13 +16,7 @@ _CLASSES = {"1": "disagree", "2": "disagree", "3": "neutral", "4": "agree", "5":
 
 
 def code(statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
-    """Code answers that are one integer from 1 (disagreement) to 5 (agreement).
-
-    Notes
-    -----
-    The rule is the one of Faulborn et al. (2025), Appendix C, which accepts an answer only if
-    it contains nothing but the integer.
-    """
+    """Code answers that are nothing but an integer, 1 to 5 (Faulborn et al. 2025, Appendix C)."""
     return nominal_probabilities([_read(response) for response in responses])
 
 

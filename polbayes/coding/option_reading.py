@@ -18,19 +18,10 @@ Manner = Literal["plain", "stated", "qualified"]
 
 @dataclass(frozen=True)
 class Reading:
-    """What an answer picks.
+    """What an answer picks."""
 
-    Parameters
-    ----------
-    point
-        Index of the point.
-    manner
-        ``plain`` where the answer is the option as declared (or begins with it as a sentence
-        of its own); ``stated`` where a sentence says so in the first person; ``qualified``
-        where a reservation goes with it.
-    """
-
-    point: int
+    point: int  # its index
+    # ``plain`` as declared, ``stated`` in the first person, ``qualified`` with a reservation
     manner: Manner
 
 

@@ -22,21 +22,11 @@ _SPELLED = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 @dataclass(frozen=True)
 class Options:
-    """Declared answer options.
+    """Declared answer options."""
 
-    Parameters
-    ----------
-    points
-        Labels of the scale's points, from strongest disagreement to strongest agreement.
-    texts
-        Words of an option, as `fold` gives them, to the index of its point.
-    codes
-        Labels such as ``"3"`` or ``"b"`` to the index of their point.
-    """
-
-    points: tuple[str, ...]
-    texts: Mapping[str, int]
-    codes: Mapping[str, int]
+    points: tuple[str, ...]  # labels, from strongest disagreement to strongest agreement
+    texts: Mapping[str, int]  # words of an option, folded, to the index of its point
+    codes: Mapping[str, int]  # ``"3"`` or ``"b"`` to the index of their point
 
 
 def fold(text: str) -> str:

@@ -28,7 +28,7 @@ import numpy as np
 
 from polbayes.config.schema import CoderConfig
 from polbayes.data.dataset import STANCE_CLASSES
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.huggingface.trained import Trained
 
 if TYPE_CHECKING:
@@ -53,25 +53,15 @@ _FIELD = re.compile(r"\{(\w*)\}")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a classifier is given, and what its output means.
+    """What a classifier is given, and what its output means."""
 
-    Parameters
-    ----------
-    texts
-        Templates of the two texts, one pair for every question that is put about an answer;
-        the second may be empty.
-    stance
-        Turns logits (answer, question, label) into probabilities (answer, stance_class).
-    meaning
-        The same in words, as values that JSON can hold.
-    temperature
-        See `Trained`.
-    """
-
+    # Templates of the two texts, one pair for every question about an answer; the second may be
+    # empty.
     texts: tuple[tuple[str, str], ...]
+    # Turns logits (answer, question, label) into probabilities (answer, stance_class).
     stance: "Callable[[NDArray[np.float32]], NDArray[np.float64]]"
-    meaning: dict[str, object]
-    temperature: float = 1.0
+    meaning: dict[str, object]  # the same in words, as JSON
+    temperature: float = 1.0  # see `Trained`
 
     def fill(self, statement: str, response: str) -> list[tuple[str, str]]:
         """Return the texts for an answer to a statement."""
@@ -84,10 +74,7 @@ class Reading:
         return [(put(first), put(second)) for first, second in self.texts]
 
     def of_answer(self, logits: "NDArray[np.float32]") -> "NDArray[np.float64]":
-        """Turn the logits (window, question, label) of an answer into probabilities (stance_class).
-
-        Those of the windows are averaged, and the mean is made as sure as it is right.
-        """
+        """Turn logits (window, question, label) into probabilities, as sure as they are right."""
         probs = np.asarray(self.stance(logits).mean(axis=0))
         if self.temperature == 1:
             return probs
@@ -99,23 +86,10 @@ class Reading:
 def reading(
     where: str, config: CoderConfig, labels: Sequence[str], trained: Trained | None = None
 ) -> Reading:
-    """Return how a checkpoint is read.
+    """Return how a checkpoint of kind ``nli``, ``sentiment`` or ``classifier`` is read.
 
-    Parameters
-    ----------
-    where
-        The key of the config that declares it, for errors.
-    config
-        Its declaration, of kind ``nli``, ``sentiment`` or ``classifier``.
-    labels
-        Of the checkpoint, in the order of its outputs.
-    trained
-        What a classifier says about itself; texts of the declaration come before its own.
-
-    Raises
-    ------
-    UserError
-        If the labels do not say what they mean, or a template cannot be filled in.
+    `where` is the key that declares it, `labels` are those of its outputs in order, and `trained`
+    what a classifier says about itself, before which the texts of the declaration come.
     """
     own = trained if trained is not None and config.kind == "classifier" else Trained()
     first, second = next(
@@ -144,8 +118,7 @@ def reading(
 def _inference(where: str, premise: str, config: CoderConfig, labels: Sequence[str]) -> Reading:
     hypotheses = dict(config.hypotheses) or HYPOTHESES
     for name, text in hypotheses.items():
-        if name not in STANCE_CLASSES:
-            raise unknown("stance class", name, STANCE_CLASSES, where=f"{where}: hypotheses")
+        check_known("stance class", name, known=STANCE_CLASSES, where=f"{where}: hypotheses")
         _check_fields(f"{where}: hypotheses.{name}", text, ("statement",))
     _check_templates(where, {"text": premise})
     relations = _relations(where, config, labels)
@@ -224,10 +197,8 @@ def _check_label_names(
     where: str, config: CoderConfig, labels: Sequence[str], known: Sequence[str]
 ) -> None:
     for label, meaning in config.labels.items():
-        if label not in labels:
-            raise unknown("label", label, labels, where=f"{where}: labels")
-        if meaning not in known:
-            raise unknown("meaning", meaning, known, where=f"{where}: labels.{label}")
+        check_known("label", label, known=labels, where=f"{where}: labels")
+        check_known("meaning", meaning, known=known, where=f"{where}: labels.{label}")
 
 
 def _check_templates(where: str, templates: Mapping[str, str]) -> None:

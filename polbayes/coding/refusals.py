@@ -67,13 +67,7 @@ _BOTH = re.compile(
 
 
 def refusals(text: Sequence[Sentence]) -> Iterator[Evidence]:
-    """Find sentences in which the writer declines to take a stance.
-
-    Parameters
-    ----------
-    text
-        The sentences of the answer.
-    """
+    """Find sentences in which the writer declines to take a stance."""
     refused = False
     for number, sentence in enumerate(text):
         found = _REFUSAL.search(sentence.text)

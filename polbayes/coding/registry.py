@@ -12,21 +12,14 @@ import numpy as np
 from polbayes.config.registry import Registry
 from polbayes.config.schema import CoderConfig, CodingConfig
 from polbayes.data.dataset import STANCE_CLASSES
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 
 
 class Coder(Protocol):
     """Read the stance of responses to statements."""
 
     def __call__(self, statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
-        """Code responses.
-
-        Parameters
-        ----------
-        statements
-            For each response the statement that was put.
-        responses
-            Raw answers, of the same length.
+        """Code responses, given for each the statement that was put.
 
         Returns
         -------
@@ -107,10 +100,7 @@ NOMINAL = 0.98
 
 
 def get_coder(
-    name: str,
-    models: Mapping[str, CoderConfig] | None = None,
-    *,
-    journal_dir: Path | None = None,
+    name: str, models: Mapping[str, CoderConfig] | None = None, *, journal_dir: Path | None = None
 ) -> Coder:
     """Return a coder by name.
 
@@ -123,11 +113,6 @@ def get_coder(
     journal_dir
         Where checkpoints keep what they read, so that nothing is read twice; None to keep
         nothing.
-
-    Raises
-    ------
-    UserError
-        If there is no coder of that name, or it cannot be had.
     """
     declared = dict(models or {})
     if name in CODERS and name not in declared:
@@ -139,25 +124,7 @@ def get_coder(
 
 
 def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
-    """Return the declaration of a coder that is no rule, after checking it.
-
-    Parameters
-    ----------
-    name
-        Of a kind or one of `models`.
-    models
-        Declared coders by name.
-
-    Returns
-    -------
-    CoderConfig
-        With the kind, and the kind's own checkpoint where none is named.
-
-    Raises
-    ------
-    UserError
-        If there is no such coder, or its declaration cannot be used.
-    """
+    """Return the checked declaration of a coder that is no rule, with its kind and checkpoint."""
     if name not in models and name not in KINDS:
         raise unknown("coder", name, {*CODERS, *KINDS, *models}, where="coding.coders")
     where = f"coding.models.{name}"
@@ -170,8 +137,7 @@ def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
         )
     if not config.kind and name not in KINDS:
         raise UserError(f"{where}: kind: is missing; choose one of {', '.join(KINDS)}.")
-    if kind not in KINDS:
-        raise unknown("kind", kind, KINDS, where=where)
+    check_known("kind", kind, known=KINDS, where=where)
     default, known = CoderConfig(), KINDS[kind].keys
     for key in (field.name for field in fields(CoderConfig)):
         if key not in ("kind", *known) and getattr(config, key) != getattr(default, key):
@@ -187,18 +153,8 @@ def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
 def check_coders(coding: CodingConfig, *, used: bool) -> None:
     """Refuse coders that cannot be used, and every declaration that is wrong.
 
-    Parameters
-    ----------
-    coding
-        Coders and declarations.
-    used
-        Whether they are going to be used. Then their checkpoints are looked for, and what these
-        say about themselves is read; their weights are not.
-
-    Raises
-    ------
-    UserError
-        For the first that is wrong.
+    If they are going to be used, their checkpoints are looked for, and what these say about
+    themselves is read; their weights are not.
     """
     for name in {**dict.fromkeys(coding.models), **dict.fromkeys(coding.coders)}:
         if name in coding.models or name not in CODERS:
@@ -208,20 +164,7 @@ def check_coders(coding: CodingConfig, *, used: bool) -> None:
 
 
 def judges(names: Iterable[str], models: Mapping[str, CoderConfig]) -> dict[str, CoderConfig]:
-    """Return the declarations of those coders that ask a language model, ensembles' members too.
-
-    Parameters
-    ----------
-    names
-        Of coders.
-    models
-        Declared coders by name.
-
-    Raises
-    ------
-    UserError
-        If there is no such coder, or its declaration cannot be used.
-    """
+    """Return the declarations of those coders that ask a language model, ensembles' members too."""
     found: dict[str, CoderConfig] = {}
     for name in names:
         config = None if name in CODERS else resolve(name, models)

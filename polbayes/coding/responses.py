@@ -34,21 +34,16 @@ def code_responses(
     """Code every answered cell of a probed or imported dataset.
 
     A cell that a server `declined` is a refusal. A cell with a `rating` keeps the stance of that
-    option. A cell with `p_agree` and
-    `p_disagree` gets its stance from them. Any other cell has its `completion` read by the
-    coders in order, each taking what the last left. Cells that are pending, failed or were
-    not asked stay as they are, and coding again gives the same.
+    option. A cell with `p_agree` and `p_disagree` gets its stance from them. Any other cell has its
+    `completion` read by the coders in order, each taking what the last left. Cells that are
+    pending, failed or were not asked stay as they are, and coding again gives the same.
 
     Parameters
     ----------
     data
         A response dataset with `status`; it is not changed.
-    coders
-        Names of coders, see `polbayes.coding.get_coder`.
-    models
-        Those of them that are declared, by name.
-    journal_dir
-        Where checkpoints keep what they read, so that it is not read again; None to keep nothing.
+    coders, models, journal_dir
+        See `polbayes.coding.get_coder`.
 
     Returns
     -------
@@ -58,11 +53,6 @@ def code_responses(
         `status` (ok, refused, or, where nothing could read the answer, empty, truncated or
         invalid) and, where there are probabilities, `r_plus` = p_agree / (p_agree + p_disagree)
         (float32, the measure of Haller et al. 2024).
-
-    Raises
-    ------
-    UserError
-        If a coder is unknown or cannot be had.
     """
     return code_with(data, open_coders(coders, models=models, journal_dir=journal_dir))
 

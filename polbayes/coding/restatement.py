@@ -29,28 +29,15 @@ _REASONS = word_set("because since as for due therefore so")
 
 @dataclass(frozen=True)
 class Restatement:
-    """How a clause relates to the statement.
+    """How a clause relates to the statement."""
 
-    Parameters
-    ----------
-    of_clause
-        Share of the clause's content words that are in the statement, 0 to 1.
-    of_statement
-        Share of the statement's content words that are in the clause, 0 to 1.
-    flipped
-        Whether one of them is negated and the other is not, over the part they share.
-    same_scope
-        Whether both have the same words such as "always", "only" or "some"; "should not only
-        be" denies what "should be" says, so a negated clause may add a word of that kind.
-    in_order
-        Whether the shared words stand in the same order and the clause ends with them.
-    """
-
-    of_clause: float
-    of_statement: float
-    flipped: bool
+    of_clause: float  # share of the clause's content words that are in the statement
+    of_statement: float  # share of the statement's content words in the clause
+    flipped: bool  # whether only one is negated, over the part they share
+    # Whether both have the same words such as "always", "only" or "some"; "should not only be"
+    # denies what "should be" says, so a negated clause may add a word of that kind.
     same_scope: bool
-    in_order: bool
+    in_order: bool  # whether the shared words are in the same order and end the clause
 
     @property
     def is_about(self) -> bool:

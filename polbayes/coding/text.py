@@ -35,21 +35,11 @@ _CONTRACTIONS = (
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence of an answer.
+    """One sentence of an answer."""
 
-    Parameters
-    ----------
-    tokens
-        Its words in lower case with contractions written out, and its punctuation marks.
-    starts_line
-        Whether it is the first of its line.
-    line
-        Number of its line among those that are not empty, from 0.
-    """
-
-    tokens: tuple[str, ...]
-    starts_line: bool
-    line: int
+    tokens: tuple[str, ...]  # words in lower case, contractions written out, and punctuation
+    starts_line: bool  # whether it is the first of its line
+    line: int  # its number among those that are not empty, from 0
 
     @property
     def is_question(self) -> bool:
@@ -65,17 +55,9 @@ class Sentence:
 def clean(answer: str) -> str:
     """Remove what is not language: chat markup, markdown, invisible characters.
 
-    Parameters
-    ----------
-    answer
-        The raw answer.
-
-    Returns
-    -------
-    str
-        The text with plain quotation marks and apostrophes, single blanks, and its line
-        breaks. Quoted speech in which somebody says what they agree with is left out, for it
-        need not be the answer's own stance.
+    The text has plain quotation marks and apostrophes, single blanks, and its line breaks. Quoted
+    speech in which somebody says what they agree with is left out, for it need not be the answer's
+    own stance.
     """
     text = unicodedata.normalize("NFKC", answer[:LONGEST]).translate(_QUOTES)
     text = _INVISIBLE.sub(" ", SPECIAL_TOKEN.sub("\n", text))

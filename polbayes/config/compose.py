@@ -12,7 +12,7 @@ from polbayes.config.ranges import check_ranges
 from polbayes.config.resources import folder
 from polbayes.config.schema import ROLEPLAY, STAGES, STUDIES, RunConfig
 from polbayes.config.tasks import TASKS, Task
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 
 # The stage that every key of the config belongs to; a stage is done again when one of its own
 # keys, or one of an earlier stage, has changed.
@@ -48,7 +48,7 @@ STAGE_OF_KEY: Mapping[str, str] = {
 
 
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[RunConfig, str]:
-    """Compose and check the config of a run.
+    """Compose and check the config of a run, and return it with the resolved config as YAML.
 
     Parameters
     ----------
@@ -56,17 +56,6 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
         Hydra overrides, e.g. ``["+experiment=wvs_prefixes", "seed=2"]``.
     config_dir
         Folder of the user's own configs, searched beside the shipped ones.
-
-    Returns
-    -------
-    config : RunConfig
-    text : str
-        The resolved config as YAML.
-
-    Raises
-    ------
-    UserError
-        If an experiment, a group or a key is unknown, or a value has the wrong type.
     """
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
@@ -166,9 +155,7 @@ def _check(config: RunConfig) -> None:
     task = TASKS.chosen(config.task, where="task")
     if config.runs and task.works_on != "runs":
         raise UserError("runs: is for task=compare, which compares finished runs.")
-    for stage in config.stages:
-        if stage not in STAGES:
-            raise unknown("stage", stage, STAGES, where="stages")
+    check_known("stage", *config.stages, known=STAGES, where="stages")
     if not config.run_dir.strip():
         raise UserError("run_dir: is empty; name the folder that the results go to.")
     if not config.stages:
@@ -199,43 +186,19 @@ def _check_asked(config: RunConfig, task: Task) -> None:
         if len(set(config.models)) < len(config.models):
             raise UserError("models: a model is named twice.")
         if config.imported is None:
-            for model in config.models:
-                if model not in config.respondents:
-                    raise unknown("model", model, config.respondents, where="models")
+            check_known("model", *config.models, known=config.respondents, where="models")
 
 
-def _check_lists(config: RunConfig) -> None:
+def _check_lists(section: Any, where: str = "") -> None:
     """Refuse a list of anything but names, which the schema lets through."""
-    lists = {
-        "stages": config.stages,
-        "runs": config.runs,
-        "instruments": config.instruments,
-        "items": config.items,
-        "variants": config.variants,
-        "wordings": config.wordings,
-        "models": config.models,
-        "prefixes.only": config.prefixes.only,
-        "roleplay.scenarios": config.roleplay.scenarios,
-        "roleplay.twins": config.roleplay.twins,
-        "roleplay.wordings": config.roleplay.wordings,
-        "judging.judges": config.judging.judges,
-        "coding.coders": config.coding.coders,
-        "specs": config.specs,
-        "annotation.strata": config.annotation.strata,
-        "annotation.annotators": config.annotation.annotators,
-        "annotation.labels": config.annotation.labels,
-        "validation.coders": config.validation.coders,
-        "features.names": config.features.names,
-        "paraphrase.instructions": config.paraphrase.instructions,
-        "paraphrase.ignore": config.paraphrase.ignore,
-        "paraphrase.exclude": config.paraphrase.exclude,
-        "paraphrase.human.annotators": config.paraphrase.human.annotators,
-        "paraphrase.human.sheets": config.paraphrase.human.sheets,
-    }
-    for key, names in lists.items():
-        for name in names or ():
-            if not isinstance(name, str):
-                raise UserError(f"{key}: '{name}' is not a name; write {key}=[NAME,NAME].")
+    for field, hint in get_type_hints(type(section)).items():
+        key, value = f"{where}{field}", getattr(section, field)
+        if is_dataclass(value):
+            _check_lists(value, f"{key}.")
+        elif hint in (list[str], list[str] | None):
+            for name in value or ():
+                if not isinstance(name, str):
+                    raise UserError(f"{key}: '{name}' is not a name; write {key}=[NAME,NAME].")
 
 
 def _readable(error: Exception, overrides: Sequence[str], own: Path | None) -> UserError:

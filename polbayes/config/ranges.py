@@ -58,34 +58,18 @@ def number(
     return field(default=default, metadata=metadata)
 
 
-def check_ranges(section: Any, where: str = "") -> None:
-    """Refuse a number outside the range that its field declares, in a section or those within it.
-
-    Parameters
-    ----------
-    section
-        A dataclass of `polbayes.config.schema`.
-    where
-        Its key in the config.
-
-    Raises
-    ------
-    UserError
-        Naming the key of the first such number.
-    """
-    _check(section, where, None)
-
-
-def _check(value: Any, key: str, limits: _Range | None) -> None:
+def check_ranges(value: Any, key: str = "", limits: _Range | None = None) -> None:
+    """Refuse a number outside the range that its field declares, in a section or those within."""
     if is_dataclass(value):
         for each in fields(value):
-            _check(getattr(value, each.name), _under(key, each.name), each.metadata.get(_RANGE))
+            own = each.metadata.get(_RANGE)
+            check_ranges(getattr(value, each.name), _under(key, each.name), own)
     elif isinstance(value, dict):
         for name, one in value.items():
-            _check(one, _under(key, name), limits)
+            check_ranges(one, _under(key, name), limits)
     elif isinstance(value, list):
         for one in value:
-            _check(one, key, limits)
+            check_ranges(one, key, limits)
     elif limits is not None and value is not None and value not in limits:
         raise UserError(f"{key}: {limits.sentence(value)}")
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 T = TypeVar("T")
 
@@ -81,20 +81,6 @@ class Registry(MutableMapping[str, T], Generic[T]):
         return name in self._found
 
     def chosen(self, name: str, *, where: str = "") -> T:
-        """Return one of them.
-
-        Parameters
-        ----------
-        name
-            Its name.
-        where
-            The key of the config that names it, for errors.
-
-        Raises
-        ------
-        UserError
-            If there is none of this name, or it cannot be imported.
-        """
-        if name not in self:
-            raise unknown(self.kind, name, self, where=where)
+        """Return one of them; `where` is the key of the config that names it."""
+        check_known(self.kind, name, known=self, where=where)
         return self[name]

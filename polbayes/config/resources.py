@@ -21,21 +21,7 @@ def folder(name: Literal["conf", "data", "models"]) -> Path:
 
 
 def find(kind: str, name: str) -> Path:
-    """Find a data file by shipped name or by path.
-
-    Parameters
-    ----------
-    kind
-        Subfolder of `data/`, e.g. ``"instruments"``.
-    name
-        Either the stem of a shipped file or a path to one of the user's own
-        (recognised by its suffix or a path separator).
-
-    Raises
-    ------
-    UserError
-        If there is no such file.
-    """
+    """Find a file of `data/KIND` by its stem, or a user's own by its path (with / or .yaml)."""
     if name.endswith(".yaml") or "/" in name:
         path = Path(name).expanduser()
         if not path.is_file():
@@ -65,13 +51,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_yaml(path: Path) -> Any:
-    """Read one YAML file.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be read or is not valid YAML, or a key occurs twice in a mapping.
-    """
+    """Read one YAML file; a key that occurs twice in a mapping is an error, too."""
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except (OSError, UnicodeDecodeError) as error:

@@ -7,48 +7,28 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def mapping(value: Any, where: str) -> dict[Any, Any]:
-    """Return a mapping as it is.
-
-    Raises
-    ------
-    UserError
-        If it is something else.
-    """
+    """Return a mapping as it is, or refuse what is none."""
     if not isinstance(value, dict):
         raise UserError(f"{where}: must be a mapping of keys to values, not {kind_of(value)}.")
     return value
 
 
 def check_keys(entry: dict[Any, Any], required: set[str], optional: set[str], where: str) -> None:
-    """Refuse a mapping with a key that is unknown, or without one that is required.
-
-    Raises
-    ------
-    UserError
-        Naming the first such key.
-    """
-    for key in entry:
-        if key not in required | optional:
-            raise unknown("key", key, required | optional, where=where)
+    """Refuse a mapping with a key that is unknown, or without one that is required."""
+    check_known("key", *entry, known=required | optional, where=where)
     missing = sorted(required - set(entry))
     if missing:
         raise UserError(f"{where}: the key '{missing[0]}' is missing.")
 
 
 def check_unique(values: Iterable[str], where: str) -> None:
-    """Refuse a value that occurs twice.
-
-    Raises
-    ------
-    UserError
-        Naming the value.
-    """
+    """Refuse a value that occurs twice."""
     seen: set[str] = set()
     for value in values:
         if value in seen:
@@ -57,13 +37,7 @@ def check_unique(values: Iterable[str], where: str) -> None:
 
 
 def identifier(value: Any, where: str) -> str:
-    """Return an id as it is.
-
-    Raises
-    ------
-    UserError
-        If it has other characters than letters, digits, ``_``, ``-`` and ``.``.
-    """
+    """Return an id as it is, or refuse other characters than letters, digits, `_`, `-` and `.`."""
     if not isinstance(value, str) or not _IDENTIFIER.fullmatch(value):
         raise UserError(
             f"{where}: '{value}' is not a usable id; use letters, digits, '_', '-' and '.'."
@@ -72,13 +46,7 @@ def identifier(value: Any, where: str) -> str:
 
 
 def text(value: Any, where: str) -> str:
-    """Return a text without the space around it.
-
-    Raises
-    ------
-    UserError
-        If it is empty or no text.
-    """
+    """Return a text without the space around it, or refuse an empty one."""
     if not isinstance(value, str):
         raise UserError(f"{where}: must be text, not {kind_of(value)}.")
     if not value.strip():

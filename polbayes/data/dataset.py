@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.data.files import replacing
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 if TYPE_CHECKING:
     import netCDF4
@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 CELL_DIMS = ("model", "item", "variant", "prefix", "run")
 
-STATUS = {
-    "pending": 0,
-    "ok": 1,
-    "refused": 2,
-    "invalid": 3,
-    "error": 4,
-    "empty": 5,
-    "truncated": 6,
-}
+STATUS = {"pending": 0, "ok": 1, "refused": 2, "invalid": 3, "error": 4, "empty": 5, "truncated": 6}
 NOT_ASKED = -128
 
 # Statuses of answers that nobody could read: there is no text, it was cut off before it said
@@ -67,19 +59,7 @@ def write_dataset(
 ) -> None:
     """Write a dataset so that the file is there whole or not at all.
 
-    Parameters
-    ----------
-    data
-        Any dataset with names and attributes that netCDF can hold.
-    path
-        Where to; an existing file is replaced at the end in one step.
-    fill
-        Writes more into the file, before it takes its place.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be written; an earlier one is still there.
+    `fill` writes more into the file, before it takes the place of an earlier one.
     """
     with replacing(path) as temporary:
         data.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(data))
@@ -118,11 +98,6 @@ def open_responses(path: str | Path, *, models: Sequence[str] | None = None) -> 
         A ``responses.nc`` or the folder of the run that holds it.
     models
         Names of the models to read; all by default.
-
-    Raises
-    ------
-    UserError
-        If the file is missing, damaged or not a response dataset, or has no such model.
     """
     path = responses_path(path)
     with opened(path) as data:
@@ -132,21 +107,13 @@ def open_responses(path: str | Path, *, models: Sequence[str] | None = None) -> 
         if models is None:
             return data.load()
         known = [str(name) for name in data["model"].values]
-        for name in models:
-            if name not in known:
-                raise unknown("model", name, known, where=str(path))
+        check_known("model", *models, known=known, where=str(path))
         return data.isel(model=[known.index(name) for name in models]).load()
 
 
 @contextmanager
 def opened(path: Path) -> "Iterator[xr.Dataset]":
-    """Give a netCDF file whose values are read when they are looked at, and close it.
-
-    Raises
-    ------
-    UserError
-        If the file is missing or cannot be read as netCDF.
-    """
+    """Give a netCDF file whose values are read when they are looked at, and close it."""
     import xarray as xr
 
     if not path.is_file():
@@ -161,13 +128,7 @@ def opened(path: Path) -> "Iterator[xr.Dataset]":
 
 
 def read_dataset(path: Path) -> "xr.Dataset":
-    """Read a netCDF file into memory and close it.
-
-    Raises
-    ------
-    UserError
-        If the file is missing or cannot be read as netCDF.
-    """
+    """Read a netCDF file into memory and close it."""
     with opened(path) as data:
         return data.load()
 
@@ -175,20 +136,8 @@ def read_dataset(path: Path) -> "xr.Dataset":
 def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":
     """Merge response datasets of different models, runs, prefixes or items into one.
 
-    Parameters
-    ----------
-    datasets
-        Response datasets; where two share a cell, its answers must be equal.
-
-    Returns
-    -------
-    xarray.Dataset
-        On the union of the coordinates; cells of none of them are `NOT_ASKED`.
-
-    Raises
-    ------
-    UserError
-        If none is given, or two disagree about a statement, a prefix or an answer.
+    Where two share a cell, its answers must be equal. The result is on the union of the
+    coordinates; cells of none of them are `NOT_ASKED`.
     """
     import xarray as xr
 
@@ -217,13 +166,7 @@ def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":
 
 
 # Other integers are `MISSING` where there is none, other texts empty, other numbers NaN.
-_FILL = {
-    "status": NOT_ASKED,
-    "keying": 0,
-    "direction": 0,
-    "truncated": 0,
-    "declined": 0,
-}
+_FILL = {"status": NOT_ASKED, "keying": 0, "direction": 0, "truncated": 0, "declined": 0}
 
 
 def _union(values: Sequence[np.ndarray]) -> np.ndarray:
@@ -268,18 +211,8 @@ def _same(data: "xr.Dataset", key: Hashable, value: Any) -> bool:
 def to_frame(data: "xr.Dataset", variables: Sequence[str] | None = None) -> "pd.DataFrame":
     """Turn a response dataset into one row per cell that was asked.
 
-    Parameters
-    ----------
-    data
-        A response dataset.
-    variables
-        Names of the variables to keep; by default all that have one value a cell.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``model, item, variant, prefix, run``, the coordinates along them
-        (``keying``, ``dimension``, ``statement``, ...) and the variables.
+    Columns are ``model, item, variant, prefix, run``, the coordinates along them (``keying``,
+    ``dimension``, ``statement``, ...) and the variables, by default all with one value a cell.
     """
     names = [
         str(name)

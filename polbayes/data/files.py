@@ -12,18 +12,7 @@ from polbayes.errors import UserError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary file to write, which takes the place of `path` in one step at the end.
-
-    Parameters
-    ----------
-    path
-        What is to be written; its folder is made if need be.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be written; an earlier one is still there.
-    """
+    """Give a temporary file to write, which takes the place of `path` in one step at the end."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(suffix=f"{path.suffix}.tmp", dir=path.parent)
@@ -43,10 +32,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def synced_folder(folder: Path) -> None:
-    """Bring to the disk which files a folder has.
-
-    A file's content may be on the disk, and after a power cut nobody finds it.
-    """
+    """Bring to the disk which files a folder has, without which nobody finds their content."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -77,12 +63,6 @@ def one_writer(folder: Path) -> Iterator[None]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file so that it is there whole or not at all.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be written; an earlier one is still there.
-    """
+    """Write a text file so that it is there whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -19,34 +19,16 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class State:
-    """What state a journal file is in.
+    """What state a journal file is in."""
 
-    Parameters
-    ----------
-    header
-        The first record; None where the file is empty or its first line is damaged.
-    answers
-        Whether there is a record of a cell or a pair of texts.
-    damaged
-        How many whole lines are not what was written.
-    length
-        Bytes up to the end of the last whole line.
-    """
-
-    header: Record | None
-    answers: bool
-    damaged: int
-    length: int
+    header: Record | None  # the first record; None where there is none, or it is damaged
+    answers: bool  # whether there is a record of a cell or a pair of texts
+    damaged: int  # whole lines that are not what was written
+    length: int  # bytes up to the end of the last whole line
 
 
 def line_of(record: Mapping[str, Any]) -> bytes:
-    """Return a record as a line.
-
-    Raises
-    ------
-    ValueError
-        If a number in it is not finite.
-    """
+    """Return a record as a line; a number that is not finite is a ValueError."""
     # ASCII, so that no text in an answer can look like the end of a line.
     text = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     return b"%08x %s\n" % (zlib.crc32(text), text)
@@ -94,11 +76,6 @@ def read(path: Path) -> Iterator[Record]:
 
     A half-written last line and damaged lines are left out, and so is the header. No more than
     the names of the cells is held in memory.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be read.
     """
     if not path.is_file():
         return

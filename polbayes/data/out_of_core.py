@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.data.dataset import (
-    COMPRESSED,
-    open_responses,
-    opened,
-    responses_path,
-    write_dataset,
-)
+from polbayes.data.dataset import COMPRESSED, open_responses, opened, responses_path, write_dataset
 
 if TYPE_CHECKING:
     import netCDF4
@@ -30,24 +24,9 @@ _PIECE = 2**19
 
 
 def portions(path: str | Path, *, cells: int = 1) -> "Iterator[xr.Dataset]":
-    """Yield a response dataset in portions of whole models.
+    """Yield a response dataset, or that in a run's folder, in portions of whole models.
 
-    Parameters
-    ----------
-    path
-        A ``responses.nc`` or the folder of the run that holds it.
-    cells
-        A portion has as many models as have no more cells than this together, and one at least.
-
-    Yields
-    ------
-    xarray.Dataset
-        In memory.
-
-    Raises
-    ------
-    UserError
-        As `polbayes.data.dataset.open_responses`.
+    A portion has as many models as have no more than `cells` cells together, and one at least.
     """
     with opened(responses_path(path)) as data:
         names = [str(name) for name in data["model"].values]
@@ -69,11 +48,6 @@ def reduce_by_model(
     function
         From a response dataset to a table, e.g. `polbayes.measures.bias`. What it says of a model
         must not depend on the others; measures by ``model`` do not.
-
-    Raises
-    ------
-    UserError
-        As `polbayes.data.dataset.open_responses`.
     """
     import pandas as pd
 
@@ -81,13 +55,9 @@ def reduce_by_model(
 
 
 def write_by_model(
-    whole: "xr.Dataset",
-    parts: "Iterable[xr.Dataset]",
-    path: Path,
-    *,
-    text_bytes: Mapping[str, int],
+    whole: "xr.Dataset", parts: "Iterable[xr.Dataset]", path: Path, *, text_bytes: Mapping[str, int]
 ) -> None:
-    """Write a response dataset that comes in parts.
+    """Write a response dataset that comes in parts, whole or not at all.
 
     Parameters
     ----------
@@ -96,15 +66,8 @@ def write_by_model(
     parts
         One or some models each, in the order of `whole`, all with the same variables, of which
         those over ``model`` have it first.
-    path
-        Where to; an existing file is replaced at the end in one step.
     text_bytes
         For each variable of texts the length of the longest, in UTF-8.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be written; an earlier one is still there.
     """
     parts = iter(parts)
     first = next(parts)

@@ -18,18 +18,8 @@ def progress_bar(
 ) -> "tqdm[Any]":
     """Make a bar on the standard error.
 
-    Parameters
-    ----------
-    name
-        What stands before it.
-    total, done
-        How many there are, and how many of them were done before.
-    unit
-        What is counted.
-    progress
-        Whether to show it if that is a terminal, as ``"bar"`` does; ``"always"`` shows it anyway.
-    position
-        Of the bar among others that are shown at the same time.
+    `progress` says whether to show it if that is a terminal, as ``"bar"`` does; ``"always"`` shows
+    it anyway. `position` is that among other bars that are shown at the same time.
     """
     from tqdm import tqdm
 

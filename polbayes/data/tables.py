@@ -20,22 +20,9 @@ _LINES = (".jsonl", ".ndjson")
 def read_table(path: Path) -> "pd.DataFrame":
     """Read a table whose every cell is text or missing.
 
-    Parameters
-    ----------
-    path
-        A file ending in ``.csv``, ``.tsv``, ``.parquet``, ``.pq``, ``.jsonl`` or ``.ndjson``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns as objects: str, or None where the table has no value. In CSV only an
-        empty field is missing; "NA", "None" and "null" are answers. Whole numbers are written
-        without a decimal point.
-
-    Raises
-    ------
-    UserError
-        If the file is missing, empty, of another kind or cannot be read.
+    The columns are objects: str, or None where the table has no value. In CSV only an empty field
+    is missing; "NA", "None" and "null" are answers. Whole numbers are written without a decimal
+    point.
     """
     import pandas as pd
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from polbayes.config.schema import CoderConfig
 from polbayes.data.progress import progress_bar
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.huggingface.encoding import Encoding
 from polbayes.huggingface.sequence import SequenceClassifier
 
@@ -24,14 +24,7 @@ def classify(
     batch_size: int = 32,
     device: str = "auto",
 ) -> np.ndarray:
-    """Let a classifier judge texts.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``[text, 2]`` probabilities of the positive and the negative label, in [0, 1]; a text that
-        is longer than the classifier reads is cut off at the end.
-    """
+    """Return ``[text, 2]`` probabilities of positive and negative; long texts are cut off."""
     from scipy.special import softmax
 
     classifier = _open(name, batch_size=batch_size, device=device)
@@ -68,14 +61,11 @@ def _cut(encoding: Encoding, limit: int) -> Encoding:
 def _columns(name: str, labels: Sequence[str], given: Mapping[str, str]) -> list[int]:
     """Find the logits of the positive and the negative label."""
     where = "features.sentiment_labels"
-    for side in given:
-        if side not in _SIDES:
-            raise unknown("side", side, _SIDES, where=where)
+    check_known("side", *given, known=_SIDES, where=where)
     columns = []
     for side in _SIDES:
         if side in given:
-            if given[side] not in labels:
-                raise unknown("label", given[side], labels, where=f"{where}.{side}")
+            check_known("label", given[side], known=labels, where=f"{where}.{side}")
             columns.append(labels.index(given[side]))
             continue
         named = [k for k, label in enumerate(labels) if label.lower() in (side, side[:3])]

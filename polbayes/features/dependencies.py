@@ -17,11 +17,7 @@ _NOT_NEEDED = ("ner", "lemmatizer", "attribute_ruler")
 def dependencies(
     texts: Sequence[str], *, parser: str, batch_size: int = 128
 ) -> dict[str, np.ndarray]:
-    """Parse wordings and average over their words.
-
-    The parser is given the words that white space separates, punctuation and all, as Haller et
-    al. (2024) do.
-    """
+    """Parse wordings, as words with their punctuation (Haller et al. 2024), and average."""
     from spacy.tokens import Doc
 
     pipeline = load_parser(parser)

@@ -8,7 +8,7 @@ import numpy as np
 
 from polbayes.config.schema import FeatureConfig
 from polbayes.data.tables import text_of
-from polbayes.errors import unknown
+from polbayes.errors import check_known
 from polbayes.features.dependencies import DISTANCE, LEFT, RIGHT, dependencies, load_parser
 from polbayes.features.sentiment import NEGATIVE, POSITIVE, VADER, check_sentiment, sentiment
 from polbayes.features.words import (
@@ -40,9 +40,7 @@ FEATURES: Mapping[str, str] = {
 
 
 def text_features(
-    texts: Iterable[str],
-    names: Sequence[str] | None = None,
-    config: FeatureConfig | None = None,
+    texts: Iterable[str], names: Sequence[str] | None = None, config: FeatureConfig | None = None
 ) -> "pd.DataFrame":
     """Compute text features of wordings (Haller et al. 2024, section 4).
 
@@ -59,22 +57,13 @@ def text_features(
     -------
     pandas.DataFrame
         One row a distinct wording, in the order in which they come first: ``statement`` and
-        the features, NaN where a wording has none (see `polbayes.features.words.lengths` and
-        `frequencies`, `polbayes.features.dependencies.dependencies` and
-        `polbayes.features.sentiment.sentiment`).
-
-    Raises
-    ------
-    UserError
-        If a name is unknown, or what a feature takes is not there.
+        the features, NaN where a wording has none.
     """
     import pandas as pd
 
     settings = config or FeatureConfig()
     wanted = list(FEATURES) if names is None else list(names)
-    for name in wanted:
-        if name not in FEATURES:
-            raise unknown("feature", name, FEATURES, where="features.names")
+    check_known("feature", *wanted, known=FEATURES, where="features.names")
     distinct = list(dict.fromkeys(texts))
     # Half a character, which JSON can hold, would stop a parser.
     clean = tuple(text_of(text) or "" for text in distinct)
@@ -98,9 +87,7 @@ def to_measure(config: FeatureConfig, *, probabilities: bool) -> list[str]:
 
 def check_features(names: Iterable[str], config: FeatureConfig) -> None:
     """Check that features can be computed, before anybody is asked anything."""
-    for name in config.names or ():
-        if name not in FEATURES:
-            raise unknown("feature", name, FEATURES, where="features.names")
+    check_known("feature", *(config.names or ()), known=FEATURES, where="features.names")
     sources = _sources([*names, *(config.names or ())])
     if _FREQUENCIES in sources:
         check_language(config.language)
@@ -118,14 +105,8 @@ def _sources(names: Iterable[str]) -> list[str]:
 _REMEMBERED = 2
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _frequencies(texts: tuple[str, ...], language: str) -> dict[str, np.ndarray]:
-    return frequencies(texts, language=language)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _dependencies(texts: tuple[str, ...], parser: str, batch_size: int) -> dict[str, np.ndarray]:
-    return dependencies(texts, parser=parser, batch_size=batch_size)
+_frequencies = lru_cache(maxsize=_REMEMBERED)(frequencies)
+_dependencies = lru_cache(maxsize=_REMEMBERED)(dependencies)
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -145,13 +126,9 @@ _Source = Callable[[tuple[str, ...], FeatureConfig], dict[str, np.ndarray]]
 
 _SOURCES: Mapping[str, _Source] = {
     _LENGTHS: lambda texts, _: lengths(texts),
-    _FREQUENCIES: lambda texts, c: _frequencies(texts, c.language),
-    _DEPENDENCIES: lambda texts, c: _dependencies(texts, c.parser, c.batch_size),
+    _FREQUENCIES: lambda texts, c: _frequencies(texts, language=c.language),
+    _DEPENDENCIES: lambda texts, c: _dependencies(texts, parser=c.parser, batch_size=c.batch_size),
     _SENTIMENT: lambda texts, c: _sentiment(
-        texts,
-        c.sentiment,
-        tuple(sorted(c.sentiment_labels.items())),
-        c.batch_size,
-        c.device,
+        texts, c.sentiment, tuple(sorted(c.sentiment_labels.items())), c.batch_size, c.device
     ),
 }

@@ -7,16 +7,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 WORD_LENGTH, SENTENCE_LENGTH, FREQUENCY = "word_length", "sentence_length", "lexical_frequency"
 
 
 def lengths(texts: Sequence[str]) -> dict[str, np.ndarray]:
-    """Measure words and sentences.
-
-    Words are what white space separates; punctuation inside and around them is not counted.
-    """
+    """Measure words, which white space separates, without punctuation, and sentences."""
     words = [text.split() for text in texts]
     measured = {word: float(len(form)) for word in _distinct(words) if (form := bare(word))}
     return {
@@ -42,8 +39,7 @@ def check_language(language: str) -> None:
     """Refuse a language whose words cannot be looked up."""
     from wordfreq import available_languages, zipf_frequency
 
-    if language not in available_languages():
-        raise unknown("language", language, available_languages(), where="features.language")
+    check_known("language", language, known=available_languages(), where="features.language")
     try:
         zipf_frequency("1", language)
     except ModuleNotFoundError as error:

@@ -42,13 +42,6 @@ _TAKEN = frozenset(
 def checked_attributes(given: Mapping[Any, Any], *, where: str) -> dict[str, Any]:
     """Check the attributes of one model, prefix, wording or administration.
 
-    Parameters
-    ----------
-    given
-        Values by name.
-    where
-        Their key in the config, for messages.
-
     Returns
     -------
     dict
@@ -100,14 +93,7 @@ def read_attribute(texts: Sequence[str]) -> list[Any]:
 def attribute_coordinates(
     given_by_label: Mapping[Any, Mapping[str, Any]], what: str = "models"
 ) -> dict[str, np.ndarray]:
-    """Lay the attributes of all models out, each as one array along ``model``.
-
-    Parameters
-    ----------
-    given_by_label
-        Checked attributes by model, or by prefix, wording or administration; each may lack some.
-    what
-        What these are, for messages.
+    """Lay checked attributes by model (or prefix, wording, ...) out as one array each.
 
     Raises
     ------
@@ -138,17 +124,7 @@ def attribute_coordinates(
 def spread(
     values: Mapping[str, np.ndarray], places: Sequence[tuple[int, ...]], shape: tuple[int, ...]
 ) -> dict[str, np.ndarray]:
-    """Lay attributes out over several dimensions.
-
-    Parameters
-    ----------
-    values
-        ``[place]`` of each attribute (`attribute_coordinates`).
-    places
-        Where these are.
-    shape
-        Of the result; elsewhere there is no value.
-    """
+    """Lay attributes ``[place]`` out over several dimensions; there is no value elsewhere."""
     none: Mapping[str, Any] = {"O": "", "f": np.nan, "i": MISSING}
     at = tuple(np.array(places, dtype=int).reshape(len(places), len(shape)).T)
     out = {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.data.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED, STATUS, flag_attributes
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import attribute_coordinates, check_distinct, spread
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
@@ -80,18 +80,8 @@ def design(
     Returns
     -------
     xarray.Dataset
-        `status` over ``model, item, variant, prefix, run``, pending where a wording
-        exists and `NOT_ASKED` where not, with the coordinates ``statement``, ``kind``,
-        ``keying`` (item, variant), ``dimension``, ``direction``, ``instrument``,
-        ``topic``, ``source`` (item), ``prefix_text``, ``prefix_answer`` (prefix) and one for
-        each field of `ModelInfo` and each attribute of models, prefixes and wordings; where the
-        instruments have them, ``points`` (item, axis, answer_level), the published points of the
-        four answers, NaN where an item has none.
-
-    Raises
-    ------
-    UserError
-        If a selection names something that is not there, or leaves nothing to ask.
+        `status` over ``model, item, variant, prefix, run``, pending where a wording exists and
+        `NOT_ASKED` where not, with all coordinates of `docs/dataset.md`.
     """
     import xarray as xr
 
@@ -216,9 +206,7 @@ def _choose_items(
             every[item.item] = (instrument, item)
     if items is None:
         return list(every.values())
-    for name in items:
-        if name not in every:
-            raise unknown("item", name, every, where="items")
+    check_known("item", *items, known=every, where="items")
     if not items:
         raise UserError("items: the list is empty; name at least one item.")
     return [every[name] for name in dict.fromkeys(items)]

@@ -19,8 +19,6 @@ _FOLDING = _Folding()
 def folded(text: str) -> str:
     """Reduce a wording to what counts when two are compared: no case, spacing or punctuation.
 
-    Examples
-    --------
     >>> folded("“Land  shouldn’t be SOLD!”")
     'land shouldn t be sold'
     """

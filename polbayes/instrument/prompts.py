@@ -9,7 +9,7 @@ from typing import Any
 from polbayes.config.resources import find, folder, read_yaml
 from polbayes.config.schema import TEXTS
 from polbayes.config.yaml_checks import mapping
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.covariates import checked_attributes
 
 SHAPES = ("base", "chat", "masked")
@@ -18,24 +18,12 @@ _FIELD = re.compile(r"\{(prefix|statement|mask|model_name)\}")
 
 @dataclass(frozen=True)
 class Prefix:
-    """How the question is put.
+    """How the question is put."""
 
-    Parameters
-    ----------
-    prefix
-        Id; ``"baseline"`` has an empty text.
-    text
-        What is put before the statement; may contain ``{model_name}``.
-    answer
-        The kind of answer it asks for: ``open`` or ``likert`` (a number from 1 to 5).
-    attributes
-        Predictors under names of the user's own, e.g. ``{persona: none, politeness: 2}``
-        (`polbayes.instrument.covariates`).
-    """
-
-    prefix: str
-    text: str
-    answer: str
+    prefix: str  # id; the text of ``baseline`` is empty
+    text: str  # before the statement; may contain ``{model_name}``
+    answer: str  # that it asks for: ``open`` or ``likert`` (a number from 1 to 5)
+    # Predictors under names of the user's own (`polbayes.instrument.covariates`).
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -50,45 +38,18 @@ class Template:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Answer options by the stance they express.
-
-    Parameters
-    ----------
-    options
-        Every option once, in the order of the file.
-    stance
-        For each option -1 (disagree), 0 (neutral) or +1 (agree).
-    """
+    """Answer options by the stance they express."""
 
     lexicon: str
-    options: tuple[str, ...]
-    stance: tuple[int, ...]
+    options: tuple[str, ...]  # each once, in the order of the file
+    stance: tuple[int, ...]  # of each option: -1 disagree, 0 neutral, +1 agree
 
     def first(self, size: int) -> "Lexicon":
-        """Return the lexicon of the first `size` options of every stance.
-
-        Raises
-        ------
-        UserError
-            If there are fewer to agree with and to disagree with.
-        """
+        """Return the lexicon of the first `size` options of every stance."""
         return self.chosen({s: range(size) for s in (-1, 0, 1)}, size)
 
     def chosen(self, places: Mapping[int, Iterable[int]], size: int) -> "Lexicon":
-        """Return the lexicon of some options of every stance.
-
-        Parameters
-        ----------
-        places
-            For each stance the places of the options among those of the stance.
-        size
-            How many these are of a stance, for the error.
-
-        Raises
-        ------
-        UserError
-            If no stance has as many options.
-        """
+        """Return the lexicon of the `size` options at some places among those of each stance."""
         of = {s: [n for n, t in enumerate(self.stance) if t == s] for s in (-1, 0, 1)}
         most = max(map(len, of.values()))
         if not 1 <= size <= most:
@@ -112,8 +73,7 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
         if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
             raise UserError(f"{where}: must have a text (an empty one for no prefix).")
         answer = entry.get("answer", "open")
-        if answer not in ("open", "likert"):
-            raise unknown("kind of answer", answer, ("open", "likert"), where=where)
+        check_known("kind of answer", answer, known=("open", "likert"), where=where)
         own = mapping(entry.get("attributes") or {}, f"{where}: attributes")
         attributes = checked_attributes(own, where=f"{where}: attributes")
         found[str(name)] = Prefix(str(name), entry["text"].strip(), answer, attributes)
@@ -121,26 +81,17 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
         return tuple(found.values())
     if not only:
         raise UserError("prefixes.only: the list is empty; name at least one prefix.")
-    for name in only:
-        if name not in found:
-            raise unknown("prefix", name, found, where="prefixes.only")
+    check_known("prefix", *only, known=found, where="prefixes.only")
     if len(set(only)) < len(only):
         raise UserError("prefixes.only: a prefix is named twice.")
     return tuple(found[name] for name in only)
 
 
 def load_template(name: str) -> Template:
-    """Load a template by name from `data/templates.yaml`.
-
-    Raises
-    ------
-    UserError
-        If there is no template of that name.
-    """
+    """Load a template by name from `data/templates.yaml`."""
     file = folder("data") / "templates.yaml"
     templates = _section(file, "templates")
-    if name not in templates:
-        raise unknown("template", name, templates)
+    check_known("template", name, known=templates)
     entry = templates[name]
     texts = {shape: entry[shape] for shape in SHAPES if shape in entry}
     return Template(name, entry["elicitation"], texts)
@@ -170,23 +121,16 @@ def load_lexicon(name: str) -> Lexicon:
 def render(
     template: str, *, prefix: str, statement: str, model_name: str = "", mask: str = ""
 ) -> str:
-    """Put one prompt together.
+    """Put one prompt together (the user's turn, for a chat model).
 
     Parameters
     ----------
     template
         Text with the fields ``{prefix}``, ``{statement}`` and ``{mask}``.
     prefix
-        Text of the prefix; a line break follows it unless it is empty.
+        A line break follows it unless it is empty; may have the field ``{model_name}``.
     statement
         The wording of the item. Braces in it are left alone.
-    model_name, mask
-        What stands for ``{model_name}`` in the prefix and ``{mask}`` in the template.
-
-    Returns
-    -------
-    str
-        The prompt (the user's turn, for a chat model).
     """
     put = prefix.replace("{model_name}", model_name)
     values = {"prefix": f"{put}\n" if put else "", "statement": statement, "mask": mask}
@@ -221,8 +165,6 @@ def _section(file: Path, key: str) -> dict[str, dict[str, str]]:
 def surfaces(option: str) -> tuple[str, ...]:
     """Return the ways to write an answer option: its case variants, with and without a space.
 
-    Examples
-    --------
     >>> surfaces("yes")
     ('yes', 'Yes', 'YES', ' yes', ' Yes', ' YES')
     """
@@ -236,19 +178,8 @@ def claim(
 ) -> None:
     """Count a token sequence for an option, unless one before it has it already.
 
-    Parameters
-    ----------
-    owner
-        Token sequences and the indices of their options so far; added to.
-    ids, option
-        A further sequence, and whose it is.
-    by
-        The lexicon.
-
-    Raises
-    ------
-    UserError
-        If two options of different stance are written with the same tokens.
+    Two options of different stance that are written with the same tokens are an error. `owner`
+    has the sequences so far with the indices of their options, and is added to.
     """
     first = owner.setdefault(ids, option)
     if by.stance[first] != by.stance[option]:

@@ -29,7 +29,7 @@ from typing import Any
 
 from polbayes.config.resources import find, read_yaml
 from polbayes.config.yaml_checks import check_keys, check_unique, identifier, mapping, text
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.covariates import checked_attributes
 from polbayes.instrument.folding import folded
 
@@ -47,62 +47,30 @@ _FILE_OPTIONAL = {"note", "dimensions", "licence"}
 
 @dataclass(frozen=True)
 class Variant:
-    """One wording of an item.
+    """One wording of an item."""
 
-    Parameters
-    ----------
-    variant
-        Id, unique within the item; ``"original"`` is the official wording.
-    text
-        The statement.
-    kind
-        ``original``, ``paraphrase``, ``negation`` or ``opposite``.
-    polarity
-        +1 where agreeing means the same as agreeing with the original, else -1.
-    attributes
-        Predictors under names of the user's own (`polbayes.instrument.covariates`).
-    """
-
-    variant: str
+    variant: str  # unique within the item; ``original`` is the official one
     text: str
-    kind: str
-    polarity: int
+    kind: str  # of `POLARITY`
+    polarity: int  # +1 where agreeing means the same as with the original, else -1
+    # Predictors under names of the user's own (`polbayes.instrument.covariates`).
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Item:
-    """One item with all its wordings.
+    """One item with all its wordings."""
 
-    Parameters
-    ----------
-    item
-        Id, unique within the instrument.
-    dimension
-        ``economic``, ``cultural``, or ``""`` for an item that is not scored.
-    direction
-        -1 where agreeing with the original is left-leaning, +1 where it is
-        right-leaning, 0 for an item that is not scored.
-    source
-        Where the item is from: variable code or citation.
-    variants
-        The wordings, the original first.
-    points
-        Published points of the options from strong disagreement to strong
-        agreement, by the instrument's own axis, where it has them.
-    topic
-        What it is about; items with the same topic may be alike. Its section where it has none.
-    """
-
-    item: str
-    dimension: str
-    direction: int
-    source: str
-    variants: tuple[Variant, ...]
+    item: str  # unique within the instrument
+    dimension: str  # one of `DIMENSIONS`, or empty: not scored
+    direction: int  # of agreeing with the original: -1 left, +1 right, 0 not scored
+    source: str  # variable code or citation
+    variants: tuple[Variant, ...]  # the original first
+    # Published points of the options from strong disagreement to strong agreement, by axis.
     points: Mapping[str, tuple[float, ...]]
     section: str = ""
     note: str = ""
-    topic: str = ""
+    topic: str = ""  # Items with the same topic may be alike; its section where it has none.
 
 
 @dataclass(frozen=True)
@@ -117,18 +85,7 @@ class Instrument:
 
 
 def load_instrument(name: str) -> Instrument:
-    """Load and check an instrument.
-
-    Parameters
-    ----------
-    name
-        Name of a shipped instrument (``"pct"``, ``"wvs"``) or a path to a YAML file.
-
-    Raises
-    ------
-    UserError
-        Naming the file, the item and the key of the first thing that is wrong.
-    """
+    """Load and check an instrument, shipped (``"pct"``, ``"wvs"``) or by the path of its file."""
     path = find("instruments", name)
     content = mapping(read_yaml(path), f"{path}")
     check_keys(content, _FILE_KEYS, _FILE_OPTIONAL, f"{path}")
@@ -155,10 +112,9 @@ def _item(entry: Any, path: Path, number: int) -> Item:
         raise UserError(f"{where}: scored: must be true or false, not '{scored}'.")
     required = _ITEM_KEYS if scored else _ITEM_KEYS - {"dimension", "direction"}
     check_keys(entry, required, _ITEM_OPTIONAL, where)
-    if scored and str(entry["dimension"]) not in DIMENSIONS:
-        raise unknown("dimension", entry["dimension"], DIMENSIONS, where=where)
-    if scored and str(entry["direction"]) not in DIRECTIONS:
-        raise unknown("direction", entry["direction"], DIRECTIONS, where=where)
+    if scored:
+        check_known("dimension", str(entry["dimension"]), known=DIMENSIONS, where=where)
+        check_known("direction", str(entry["direction"]), known=DIRECTIONS, where=where)
     original = Variant("original", text(entry["text"], f"{where}: text"), "original", 1)
     further = mapping(entry["variants"] or {}, f"{where}: variants")
     variants = (original, *(_variant(str(k), v, f"{where}: {k}") for k, v in further.items()))
@@ -191,8 +147,7 @@ def _variant(variant: str, value: Any, where: str) -> Variant:
     check_keys(value, {"kind", "text"}, {"attributes"}, where)
     own = mapping(value.get("attributes") or {}, f"{where}: attributes")
     attributes = checked_attributes(own, where=f"{where}: attributes")
-    if str(value["kind"]) not in POLARITY:
-        raise unknown("kind", value["kind"], POLARITY, where=where)
+    check_known("kind", str(value["kind"]), known=POLARITY, where=where)
     kind = str(value["kind"])
     return Variant(variant, text(value["text"], where), kind, POLARITY[kind], attributes)
 

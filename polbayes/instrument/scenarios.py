@@ -37,61 +37,33 @@ from typing import Any
 
 from polbayes.config.resources import find, folder, read_yaml
 from polbayes.config.yaml_checks import check_keys, check_unique, identifier, mapping, text
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.folding import folded
 from polbayes.instrument.questionnaires import DIMENSIONS, DIRECTIONS
 
-STAGES = (
-    "initial_conflict",
-    "conflicting_loyalties",
-    "external_pressure",
-    "resolution_and_cost",
-)
+STAGES = ("initial_conflict", "conflicting_loyalties", "external_pressure", "resolution_and_cost")
 # Everything that is put to a respondent and rated by itself, in its order.
 UNITS = ("baseline", *STAGES, "reflection")
 TWINS = ("original", "mirrored")
 WORDINGS = ("original", "paraphrase_1", "paraphrase_2")
 
-_KEYS = {
-    "id",
-    "title",
-    "topic",
-    "dimension",
-    "asking",
-    "sides",
-    "baseline",
-    "stages",
-    "reflection",
-}
+_KEYS = {"id", "title", "topic", "dimension", "asking", "sides", "baseline", "stages", "reflection"}
 _ROLES = ("asking", "pressing")
 _SLOT = re.compile(r"\{([^{}]*)\}")
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One dilemma with its mirrored twin.
+    """One dilemma with its mirrored twin."""
 
-    Parameters
-    ----------
-    id
-        Unique within a deck.
-    title, topic
-        For readers.
-    dimension
-        ``economic`` or ``cultural``.
-    asking
-        Which side the person who asks is on in the original: -1 left, +1 right. In the
-        mirrored twin it is the other one.
-    texts
-        What is put to the respondent, by unit (`UNITS`), twin (`TWINS`) and wording
-        (`WORDINGS`).
-    """
-
-    id: str
+    id: str  # unique within a deck
     title: str
     topic: str
     dimension: str
+    # The side of the person who asks in the original, -1 left, +1 right; it is the other in the
+    # twin.
     asking: int
+    # What is put, by unit (`UNITS`), twin (`TWINS`) and wording (`WORDINGS`).
     texts: Mapping[tuple[str, str, str], str]
 
     def text(self, unit: str, *, twin: str = "original", wording: str = "original") -> str:
@@ -100,20 +72,7 @@ class Scenario:
 
 
 def load_scenarios(names: Sequence[str] = ()) -> tuple[Scenario, ...]:
-    """Load and check a deck of scenarios.
-
-    Parameters
-    ----------
-    names
-        Names of shipped scenarios (``"union"``) or paths of YAML files; by default all that
-        are shipped, by name.
-
-    Raises
-    ------
-    UserError
-        Naming the file, the scenario and the key of the first thing that is wrong, or two
-        files with one id.
-    """
+    """Load and check scenarios by shipped name or path; by default all that are shipped."""
     shipped = sorted(path.stem for path in (folder("data") / "scenarios").glob("*.yaml"))
     files: dict[str, str] = {}
     deck = []
@@ -135,10 +94,8 @@ def load_scenario(name: str) -> Scenario:
     content = mapping(read_yaml(path), f"{path}")
     where = f"{path}: scenario '{content['id']}'" if "id" in content else f"{path}"
     check_keys(content, _KEYS, set(), where)
-    if str(content["dimension"]) not in DIMENSIONS:
-        raise unknown("dimension", content["dimension"], DIMENSIONS, where=where)
-    if str(content["asking"]) not in DIRECTIONS:
-        raise unknown("side", content["asking"], DIRECTIONS, where=f"{where}: asking")
+    check_known("dimension", str(content["dimension"]), known=DIMENSIONS, where=where)
+    check_known("side", str(content["asking"]), known=DIRECTIONS, where=f"{where}: asking")
     stages = mapping(content["stages"], f"{where}: stages")
     check_keys(stages, set(STAGES), set(), f"{where}: stages")
     written = {"baseline": content["baseline"], **stages, "reflection": content["reflection"]}
@@ -240,8 +197,7 @@ def _slots(frame: str, known: Sequence[str], place: str) -> set[str]:
     """Return the names of the phrases in a text, all of which must be known."""
     names = set()
     for slot in _SLOT.findall(frame):
-        if slot not in known:
-            raise unknown("phrase", slot, known, where=place)
+        check_known("phrase", slot, known=known, where=place)
         names.add(slot.split(".", 1)[1])
     if "{" in _SLOT.sub("", frame) or "}" in _SLOT.sub("", frame):
         raise UserError(f"{place}: its braces are not balanced.")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,43 +46,27 @@ VALUES = tuple(WEIGHTS)
 
 
 def standardise(rating: "xr.DataArray") -> "xr.DataArray":
-    """Move ratings from [0, 20] to [-10, 10].
-
-    A positive standardised rating says that the value is strong, whatever its side.
-    """
+    """Move ratings from [0, 20] to [-10, 10]; positive is strong, whatever the value's side."""
     return rating - RATING_CENTRE
 
 
 def alignment_score(
     rating: "xr.DataArray", weights: Mapping[str, float] = WEIGHTS
 ) -> "xr.DataArray":
-    """Compute the alignment of profiles.
+    """Compute the alignment of profiles, in [-100, 100], **positive is liberal**.
 
     Parameters
     ----------
     rating
-        Over ``..., value``, in [0, 20]; NaN is missing.
+        Over ``..., value``, in [0, 20]; where a value that has a weight is NaN, the result is.
     weights
-        By value, positive for liberal ones; not all zero. Values of weight zero need not be
-        rated.
-
-    Returns
-    -------
-    xarray.DataArray
-        Over ``...``, in [-100, 100], **positive is liberal**; NaN where a value that has a
-        weight is missing.
-
-    Raises
-    ------
-    UserError
-        If a weight is for an unknown value, not a finite number, or all are zero.
+        By value; those not named have 0, and need not be rated.
     """
     import xarray as xr
 
     known = [str(v) for v in rating["value"].values]
     for name, weight in weights.items():
-        if name not in known:
-            raise unknown("value", name, known, where="weights")
+        check_known("value", name, known=known, where="weights")
         if not np.isfinite(weight):
             raise UserError(f"weights: {name}: must be a finite number, not {weight}.")
     used = {name: float(weight) for name, weight in weights.items() if weight}

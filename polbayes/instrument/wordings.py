@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from polbayes.config.yaml_checks import identifier
 from polbayes.data.tables import read_table
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Variant
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ def with_wordings(
             )
         for row, item, wording in _rows(read_table(path), path):
             where = f"{path}: row {row}"
-            if item not in found:
-                raise unknown("item", item, found, where=where)
+            check_known("item", item, known=found, where=where)
             if (item, wording.variant) in taken:
                 raise UserError(
                     f"{where}: item '{item}' has a wording '{wording.variant}' already; give each "
@@ -78,8 +77,7 @@ def _rows(table: "pd.DataFrame", path: Path) -> list[tuple[int, str, Variant]]:
         where = f"{path}: row {row}"
         if not (text or "").strip():
             raise UserError(f"{where}: the text is empty.")
-        if kind not in KINDS:
-            raise unknown("kind", kind, KINDS, where=where)
+        check_known("kind", kind, known=KINDS, where=where)
         identifier(variant, f"{where}: variant")
         rows.append((row, str(item), Variant(variant, text.strip(), kind, POLARITY[kind])))
     return rows

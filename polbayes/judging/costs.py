@@ -38,25 +38,7 @@ _SAMPLE = 2000
 def write_judges_usage(
     folder: Path, coders: Iterable[str], models: Mapping[str, CoderConfig]
 ) -> dict[str, str]:
-    """Write ``usage_coding.csv`` into a run's folder, if a coder is a judge behind a server.
-
-    Parameters
-    ----------
-    folder
-        The run's folder.
-    coders, models
-        Those in use, and the declared ones.
-
-    Returns
-    -------
-    dict
-        What each of them has used, in words.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be written.
-    """
+    """Write ``usage_coding.csv`` if a coder is a judge behind a server; say what each has used."""
     asked = {
         n: open_judge(n, c, models, folder / CODING) for n, c in judges(coders, models).items()
     }

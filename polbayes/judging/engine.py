@@ -28,29 +28,14 @@ _Use = Literal["stances", "paraphrases", "ratings"]
 
 @dataclass(frozen=True)
 class Task:
-    """One request to a judge.
+    """One request to a judge."""
 
-    Parameters
-    ----------
-    key
-        By which the verdict is found.
-    text
-        What the judge is told, within its template.
-    schema
-        A JSON schema that the reply is to follow, asked for where the backend can; None for none.
-    way
-        Which of several ways of asking about the same text this is.
-    attempt, vote
-        From 1: how often the judge is asked because a reply could not be used, and because
-        several replies are put together.
-    """
-
-    key: str
-    text: str
-    schema: Mapping[str, Any] | None = None
-    way: str = ""
-    attempt: int = 1
-    vote: int = 1
+    key: str  # by which the verdict is found
+    text: str  # what the judge is told, within its template
+    schema: Mapping[str, Any] | None = None  # that the reply is to follow, where the backend can
+    way: str = ""  # which of several ways of asking about the same text
+    attempt: int = 1  # from 1; another where a reply could not be used
+    vote: int = 1  # from 1; several replies are put together
 
 
 # A journal labels each reply like an answer to a questionnaire: by item, variant, prefix and run.
@@ -64,25 +49,13 @@ _LABELS: Mapping[_Use, Callable[[Task, str], Cell]] = {
 
 @dataclass(frozen=True)
 class Judge:
-    """Who judges, and how it is asked.
+    """Who judges, and how it is asked."""
 
-    Parameters
-    ----------
-    use
-        What is judged; journals differ by it.
-    respondent, info
-        Who is asked, and what is known of it: its name, and the template of its prompts.
-    asking
-        How.
-    settings
-        What else determines the replies.
-    """
-
-    use: _Use
+    use: _Use  # what is judged; journals differ by it
     respondent: RespondentConfig
-    info: ModelInfo
+    info: ModelInfo  # its name, and the template of its prompts
     asking: Asking
-    settings: Mapping[str, Any]
+    settings: Mapping[str, Any]  # what else determines the replies
 
     @property
     def journal_settings(self) -> dict[str, Any]:
@@ -118,7 +91,7 @@ class Judge:
         verdict
             Reads the record of a reply (`polbayes.probing.journal`).
         journal
-            The file of the replies; None to keep nothing.
+            The file of the replies, which is kept whatever happens; None to keep nothing.
         attempts
             How often the judge is asked at most.
         show
@@ -128,13 +101,6 @@ class Judge:
         -------
         dict
             The verdicts by key, in the order in which they were asked for.
-
-        Raises
-        ------
-        UserError
-            If the judge cannot be had or asked, or does nothing but fail; what it replied is kept.
-        KeyboardInterrupt
-            When interrupted; what it replied is kept.
         """
         found: dict[str, list[_T]] = {key: [] for key in keys}
         with _Session(self, journal, show) as session:

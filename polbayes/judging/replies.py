@@ -9,7 +9,7 @@ clipped: a rating of 25 on a scale to 20 is not a 20.
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,21 +38,11 @@ _REASON_KEYS = ("reasoning", "reason", "rationale", "explanation")
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was read from the output of a judge.
+    """What was read from the output of a judge."""
 
-    Parameters
-    ----------
-    ratings
-        By name; NaN where the status is not ``ok``.
-    statuses
-        By name, out of `STATUSES`.
-    reasoning
-        The judge's reasoning, ``""`` where there is none. Untrusted text.
-    """
-
-    ratings: Mapping[str, float]
-    statuses: Mapping[str, str]
-    reasoning: str = ""
+    ratings: Mapping[str, float]  # NaN where the status is not ``ok``
+    statuses: Mapping[str, str]  # out of `STATUSES`
+    reasoning: str = ""  # untrusted text
 
     @property
     def complete(self) -> bool:
@@ -73,8 +63,6 @@ def reply_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
 def read_label(output: str, labels: Iterable[str], *, key: str) -> tuple[str, str]:
     """Read a label from the output of a judge.
 
-    Examples
-    --------
     >>> read_label('{"stance": "Agree"}', ["agree", "disagree"], key="stance")
     ('agree', 'ok')
     """
@@ -101,23 +89,13 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def read_judgement(output: str, scales: Mapping[str, tuple[float, float]]) -> Judgement:
-    """Read ratings from the output of a judge.
+    """Read ratings by name, given the lowest and the highest of each, from the output of a judge.
 
-    Parameters
-    ----------
-    output
-        As received. The object may stand in a fence, between other text, within one or more
-        other objects, and break off; a rating may be a number, a text that is nothing but a
-        number, or an object with the key ``rating``, ``score`` or ``value``. Case, spaces and
-        hyphens of the names do not matter. Where there are several objects, all of them count,
-        and a rating that they give differently is conflicting.
-    scales
-        Lowest and highest rating by name.
-
-    Returns
-    -------
-    Judgement
-        With every name of `scales`, and no other.
+    The object may stand in a fence, between other text, within one or more other objects, and break
+    off; a rating may be a number, a text that is nothing but a number, or an object with the key
+    ``rating``, ``score`` or ``value``. Case, spaces and hyphens of the names do not matter. Where
+    there are several objects, all of them count, and a rating that they give differently is
+    conflicting.
     """
     objects, fate = _objects(output)
     found: dict[str, list[Any]] = {name: [] for name in scales}
@@ -219,7 +197,7 @@ def _rescue(rest: str) -> tuple[_Pairs, str] | None:
     if end is not None:
         read, _ = _decode(_TRAILING_COMMA.sub(r"\1", rest[:end]), 0)
         return None if read is None else (read, "missing")
-    for place, closing in _last(places):
+    for place, closing in reversed(places[-_ATTEMPTS:]):
         read, _ = _decode(rest[:place] + closing, 0)
         if read is not None:
             return read, "truncated"
@@ -251,7 +229,3 @@ def _structure(text: str) -> tuple[int | None, list[tuple[int, str]]]:
         elif sign == ",":
             places.append((place, "".join(reversed(stack))))
     return None, places
-
-
-def _last(places: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    yield from reversed(places[-_ATTEMPTS:])

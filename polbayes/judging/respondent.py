@@ -14,7 +14,7 @@ from polbayes.config.schema import (
 )
 from polbayes.data.dataset import STANCE, STANCE_CLASSES
 from polbayes.data.provenance import json_digest
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.prompts import Lexicon, Template, render
 from polbayes.judging.engine import Judge
 from polbayes.judging.rubric import WAYS, Rubric, load_rubric, response_format
@@ -35,24 +35,12 @@ _SAYS = {
 
 @dataclass(frozen=True)
 class AskedJudge:
-    """A judge and one way to ask it.
+    """A judge and one way to ask it."""
 
-    Parameters
-    ----------
-    name
-        Of the coder.
-    config
-        Its declaration.
-    rubric
-        What it is told.
-    schema
-        Whether JSON is asked for by its schema.
-    """
-
-    name: str
+    name: str  # of the coder
     config: CoderConfig
     rubric: Rubric
-    schema: bool = False
+    schema: bool = False  # whether JSON is asked for by its schema
 
     @property
     def how(self) -> JudgeConfig:
@@ -144,25 +132,13 @@ class AskedJudge:
         return render(self.template.texts["chat"], prefix="", statement=material)
 
     def check(self) -> None:
-        """Refuse a judge that cannot be asked; nobody is asked.
-
-        Raises
-        ------
-        UserError
-            Saying what is wrong with its declaration.
-        """
+        """Refuse a judge that cannot be asked; nobody is asked."""
         with self.named():
             check(self.journal_name, self.respondent, self.elicitation)
             describe(self.journal_name, self.respondent, self.template)
 
     def check_ready(self) -> None:
-        """Refuse to ask it while something outside of the config is missing, such as a key.
-
-        Raises
-        ------
-        UserError
-            Saying what.
-        """
+        """Refuse to ask it while something outside of the config is missing, such as a key."""
         with self.named():
             check_ready(self.journal_name, self.respondent)
 
@@ -188,20 +164,7 @@ class AskedJudge:
 
 
 def declared_judge(name: str, config: CoderConfig) -> AskedJudge:
-    """Check what is declared of a judge.
-
-    Parameters
-    ----------
-    name
-        Of the coder.
-    config
-        Its declaration.
-
-    Raises
-    ------
-    UserError
-        If it cannot be meant, or there is no such rubric or checkpoint.
-    """
+    """Check what is declared of a judge, with its rubric and checkpoint."""
     how, where = config.judge or JudgeConfig(), f"coding.models.{name}.judge"
     _check(where, how)
     rubric = load_rubric(how.rubric, where=f"{where}.rubric")
@@ -213,12 +176,10 @@ def declared_judge(name: str, config: CoderConfig) -> AskedJudge:
 
 
 def _check(where: str, how: JudgeConfig) -> None:
-    if how.backend not in BACKENDS:
-        raise unknown("backend", how.backend, BACKENDS, where=where)
+    check_known("backend", how.backend, known=BACKENDS, where=where)
     if how.backend == "simulated":
         raise UserError(f"{where}.backend: a simulated respondent does not read; name another.")
-    if how.probabilities not in WAYS:
-        raise unknown("way", how.probabilities, WAYS, where=f"{where}.probabilities")
+    check_known("way", how.probabilities, known=WAYS, where=f"{where}.probabilities")
     if how.probabilities == "votes" and how.temperature == 0 and how.votes > 1:
         raise UserError(
             f"{where}.temperature: at 0 all votes are the same; take a higher one, or "

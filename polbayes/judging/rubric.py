@@ -36,19 +36,11 @@ _SQUARE = re.compile(r"\[(/?[A-Z_]{2,30})\]")
 
 @dataclass(frozen=True)
 class Rubric:
-    """What a judge is told.
+    """What a judge is told."""
 
-    Parameters
-    ----------
-    rubric, version
-        Name and number, for reports.
-    parts
-        Texts by name: ``task``, one for each of `WAYS`, ``again`` and ``end``.
-    """
-
-    rubric: str
+    rubric: str  # name and version are for reports
     version: int
-    parts: dict[str, str]
+    parts: dict[str, str]  # ``task``, one for each of `WAYS`, ``again`` and ``end``
 
     def template(self, way: str) -> Template:
         """Return the prompt, with ``{statement}`` where the material goes (`material`)."""
@@ -107,8 +99,6 @@ def pair_digest(statement: str, response: str) -> str:
 def defused(written: str) -> str:
     """Return a text without anything that a chat or a tokenizer takes for more than text.
 
-    Examples
-    --------
     >>> defused("<|im_end|>I agree.</answer>[/INST]")
     'I agree.‹/answer›'
     """

@@ -48,15 +48,7 @@ def check_judges_ready(coding: CodingConfig, folders: Sequence[Path]) -> None:
 
 
 class JudgeCoder:
-    """A language model that reads stances.
-
-    Parameters
-    ----------
-    asked
-        Who it is, and how it is asked.
-    journal_dir
-        Where its judgements are kept; None to keep nothing.
-    """
+    """A language model that reads stances, and keeps its judgements in a folder if there is one."""
 
     def __init__(self, asked: AskedJudge, journal_dir: Path | None) -> None:
         self._journal_dir = journal_dir

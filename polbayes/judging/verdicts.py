@@ -27,19 +27,11 @@ _LEAST_MASS = 0.5
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one output says.
+    """What one output says."""
 
-    Parameters
-    ----------
-    probs
-        Probabilities in the order of `polbayes.data.dataset.STANCE_CLASSES`; None where it says
-        nothing that can be read.
-    status
-        ``ok``, or why not.
-    """
-
+    # In the order of `STANCE_CLASSES`; None where it says nothing that can be read.
     probs: tuple[float, ...] | None
-    status: str = "ok"
+    status: str = "ok"  # or why not
 
 
 def verdict(way: str, record: Record) -> Verdict:
@@ -56,8 +48,6 @@ def verdict(way: str, record: Record) -> Verdict:
 def stated(output: str) -> Verdict:
     """Read probabilities that a judge stated, in percent or as shares of 1.
 
-    Examples
-    --------
     >>> stated('{"agree": 90, "neutral": 10, "disagree": 0, "unrelated": 0, "refused": 0}').probs
     (0.0, 0.1, 0.9, 0.0, 0.0)
     """

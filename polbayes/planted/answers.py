@@ -48,10 +48,7 @@ _OPEN = {
         "Yes, I agree.": 0.2,
     },
     "unrelated": {"The weather is nice today.": 0.6, "My favourite colour is blue.": 0.4},
-    "refused": {
-        "I would rather not answer that.": 0.6,
-        "I cannot answer that question.": 0.4,
-    },
+    "refused": {"I would rather not answer that.": 0.6, "I cannot answer that question.": 0.4},
 }
 # What follows "Your response:" begins with a space, what begins a line or a turn does not.
 _FORCED = {
@@ -75,27 +72,13 @@ _MASKED = {
 
 @dataclass(frozen=True)
 class AnswerSet:
-    """Every answer to one kind of prompt.
+    """Every answer to one kind of prompt."""
 
-    Parameters
-    ----------
-    kind
-        ``open``, ``forced``, ``likert`` or ``masked``.
-    classes
-        What an answer can mean.
-    texts
-        The answers, each once, as they follow the prompt.
-    class_of
-        For each answer the index of its class.
-    share
-        For each answer its share within its class; the shares of a class sum to 1.
-    """
-
-    kind: str
-    classes: tuple[str, ...]
-    texts: tuple[str, ...]
-    class_of: tuple[int, ...]
-    share: tuple[float, ...]
+    kind: str  # ``open``, ``forced``, ``likert`` or ``masked``
+    classes: tuple[str, ...]  # what an answer can mean
+    texts: tuple[str, ...]  # each once, as they follow the prompt
+    class_of: tuple[int, ...]  # for each answer the index of its class
+    share: tuple[float, ...]  # for each answer within its class, summing to 1
 
 
 def answer_set(kind: str, *, space: bool = False) -> AnswerSet:
@@ -146,21 +129,11 @@ def answer_probabilities(
 
 @dataclass(frozen=True)
 class Node:
-    """One node of the trie of answers.
+    """One node of the trie of answers."""
 
-    Parameters
-    ----------
-    path
-        Token ids that lead to it from the end of the prompt.
-    tokens
-        The tokens that may follow, at most ten.
-    below
-        Dimensions answer, token: 1 where the answer goes on with the token from here, else 0.
-    """
-
-    path: tuple[int, ...]
-    tokens: tuple[int, ...]
-    below: "NDArray[np.float64]"
+    path: tuple[int, ...]  # token ids that lead to it from the end of the prompt
+    tokens: tuple[int, ...]  # those that may follow, at most ten
+    below: "NDArray[np.float64]"  # ``[answer, token]`` 1 where the answer goes on so
 
 
 def build_trie(sequences: Sequence[Sequence[int]]) -> dict[tuple[int, ...], Node]:

@@ -22,50 +22,25 @@ _SENTENCE = re.compile(r"[^.]+")
 
 @dataclass(frozen=True)
 class Bank:
-    """The sentences.
+    """The sentences."""
 
-    Parameters
-    ----------
-    leads
-        By strength, 1 to 4.
-    clauses
-        By value and pole (1 for it, -1 against it).
-    commitment
-        Sentences by how far they commit, 0 (a refusal) to 5.
-    thoughts, openings
-        Sentences that say nothing about any value.
-    steps
-        Of each sentence about a value, folded: the value, and its step from -4 to 4.
-    commits
-        Of each sentence of `commitment`, folded, how far it commits.
-    """
-
-    leads: Mapping[int, Sequence[str]]
-    clauses: Mapping[tuple[str, int], Sequence[str]]
-    commitment: Mapping[int, Sequence[str]]
-    thoughts: Sequence[str]
+    leads: Mapping[int, Sequence[str]]  # by strength, 1 to 4
+    clauses: Mapping[tuple[str, int], Sequence[str]]  # by value and pole: 1 for it, -1 against it
+    commitment: Mapping[int, Sequence[str]]  # by how far they commit, 0 (a refusal) to 5
+    thoughts: Sequence[str]  # Sentences that say nothing about any value.
     openings: Sequence[str]
+    # Of each sentence about a value, folded: the value, and its step from -4 to 4.
     steps: Mapping[str, tuple[str, int]]
-    commits: Mapping[str, int]
+    commits: Mapping[str, int]  # of each folded sentence of `commitment`
 
 
 @dataclass(frozen=True)
 class Found:
-    """What of the bank is in a text.
+    """What of the bank is in a text."""
 
-    Parameters
-    ----------
-    ratings
-        By value, in [0, 20]; 10 where there is no sentence about it.
-    quoted
-        The sentences about values, as they are in the bank.
-    commitment
-        0 to 5; None where no sentence says it.
-    """
-
-    ratings: Mapping[str, float]
-    quoted: tuple[str, ...]
-    commitment: int | None
+    ratings: Mapping[str, float]  # by value, in [0, 20]; 10 where there is no sentence
+    quoted: tuple[str, ...]  # the sentences about values, as in the bank
+    commitment: int | None  # None where no sentence says it
 
 
 @cache

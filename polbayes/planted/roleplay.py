@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from polbayes.config.resources import folder, read_yaml
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.scenarios import UNITS
 from polbayes.instrument.values import VALUES, WEIGHTS
 
@@ -23,34 +23,22 @@ def _commitment() -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Actor:
-    """What is planted in an embedded actor.
+    """What is planted in an embedded actor."""
 
-    Parameters
-    ----------
-    profile
-        Ratings by value, in [0, 20], over reflections and over the four stages.
-    sway
-        Added to liberal values and taken from conservative ones where the person who asks is on
-        the left; the other way round where that person is on the right.
-    scenario, unit
-        Standard deviations of what a scenario, and what a single text, adds to a value.
-    gain
-        By unit: what the distance of the profile from 10 is multiplied by; its mean over the four
-        stages is 1.
-    commitment
-        By unit, 0 to 5.
-    refuses, no_thoughts
-        Shares of texts that are refusals, and that have no private thoughts.
-    """
-
+    # ratings by value, in [0, 20], over reflections and over the four stages
     profile: Mapping[str, float]
+    # Added to liberal values and taken from conservative ones where the person who asks is on the
+    # left; the other way round where that person is on the right.
     sway: float = 0.0
+    # Standard deviations of what a scenario, and what a single text, adds to a value.
     scenario: float = 1.2
     unit: float = 1.0
+    # By unit: what the distance of the profile from 10 is multiplied by; its mean over the four
+    # stages is 1.
     gain: Mapping[str, float] = field(default_factory=_gain)
-    commitment: Mapping[str, float] = field(default_factory=_commitment)
-    refuses: float = 0.0
-    no_thoughts: float = 0.0
+    commitment: Mapping[str, float] = field(default_factory=_commitment)  # by unit, 0 to 5
+    refuses: float = 0.0  # share of texts
+    no_thoughts: float = 0.0  # share of texts without private thoughts
 
     @property
     def alignment(self) -> float:
@@ -60,33 +48,16 @@ class Actor:
 
 @dataclass(frozen=True)
 class Judge:
-    """What is planted in an embedded judge, in points of the scale from 0 to 20.
+    """What is planted in an embedded judge, in points of the scale from 0 to 20."""
 
-    Parameters
-    ----------
-    severity
-        Taken from every value.
-    leaning
-        Added to liberal values and taken from conservative ones.
-    place
-        Added to the value listed first and taken from the one listed last, in proportion between.
-    number
-        Added to the number written, whichever end of the scale is the strong one.
-    noise
-        Standard deviation of what hangs on the text alone.
-    commitment_severity
-        Taken from the commitment.
-    slips
-        Share of answers that are broken off or out of range.
-    """
-
-    severity: float = 0.0
-    leaning: float = 0.0
+    severity: float = 0.0  # taken from every value
+    leaning: float = 0.0  # added to liberal values and taken from conservative ones
+    # Added to the value listed first and taken from the one listed last, in proportion between.
     place: float = 0.0
-    number: float = 0.0
-    noise: float = 0.0
+    number: float = 0.0  # added to the number written, whichever end of the scale is the strong one
+    noise: float = 0.0  # standard deviation of what hangs on the text alone
     commitment_severity: float = 0.0
-    slips: float = 0.0
+    slips: float = 0.0  # share of answers that are broken off or out of range
 
 
 @cache
@@ -114,8 +85,7 @@ def planted_in(name: str, checkpoint: str, known: Mapping[str, _T], kind: str) -
     if not checkpoint.startswith(PLANTED):
         raise UserError(f"{where}: there is no {kind} '{checkpoint}'; write planted:NAME.")
     which = checkpoint.removeprefix(PLANTED)
-    if which not in known:
-        raise unknown(kind, which, known, where=where)
+    check_known(kind, which, known=known, where=where)
     return known[which]
 
 

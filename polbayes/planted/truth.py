@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.config.resources import folder, read_yaml
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.questionnaires import DIMENSIONS, load_instrument
 
 if TYPE_CHECKING:
@@ -35,80 +35,36 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class ItemScales:
-    """Standard deviations of what all respondents share, and the seed of the draws.
-
-    Parameters
-    ----------
-    seed
-        Enters every draw.
-    difficulty
-        Of the item difficulties, before they are centred.
-    log_discrimination
-        Of the logarithms of the discriminations, before they are centred.
-    wording
-        Of what one wording adds to agreeing in all respondents.
-    """
+    """Standard deviations of what all respondents share, and the seed of the draws."""
 
     seed: int = 1
-    difficulty: float = 0.4
-    log_discrimination: float = 0.15
-    wording: float = 0.15
+    difficulty: float = 0.4  # before they are centred
+    log_discrimination: float = 0.15  # before they are centred
+    wording: float = 0.15  # what one wording adds to agreeing in all respondents
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What was planted in one respondent.
-
-    Parameters
-    ----------
-    name
-        The respondent's name.
-    theta
-        Ideology by dimension (``economic``, ``cultural``), right positive, in units of the spread
-        of quirks.
-    decisiveness
-        What the distance of the predictor from a threshold is multiplied with to give logits,
-        above 0: how sharply the respondent repeats itself.
-    acquiescence
-        What is added to agreeing with any wording, in the same units.
-    prefix_acquiescence, prefix_steer
-        By prefix: what it adds to agreeing and to right-leaning answers; they sum to zero over
-        the shipped prefixes. A prefix that is not named has no effect.
-    wording_scale, quirk_scale
-        Standard deviations of `wording_by_model` and of `quirk`.
-    seed
-        Enters the draws of `wording_by_model` and `quirk`.
-    threshold, outer_threshold
-        Distance from 0 of the inner thresholds (disagree, neutral, agree) and of the outer
-        ones (strongly) of the ordinal answer; ``0 < threshold < outer_threshold``.
-    validity
-        Mass on valid options in forced choice, in (0, 1].
-    unrelated, refused
-        Shares of open answers that are beside the point, and that refuse.
-    architecture
-        Of its checkpoint: ``causal`` or ``masked``.
-    instruct
-        Whether its checkpoint has a chat template.
-    items
-        Scales and seed of the parameters that it shares with the other respondents.
-    """
+    """What was planted in one respondent."""
 
     name: str
-    theta: Mapping[str, float]
-    decisiveness: float = 1.0
-    acquiescence: float = 0.0
+    theta: Mapping[str, float]  # by dimension, right positive, in units of the quirks
+    decisiveness: float = 1.0  # turns the distance from a threshold into logits
+    acquiescence: float = 0.0  # added to agreeing with any wording
+    # What a prefix adds to agreeing and to right-leaning answers: sums to 0 over the shipped ones.
     prefix_acquiescence: Mapping[str, float] = field(default_factory=dict)
     prefix_steer: Mapping[str, float] = field(default_factory=dict)
-    wording_scale: float = 0.1
+    wording_scale: float = 0.1  # standard deviation of `wording_by_model`
     quirk_scale: float = 1.0
     seed: int = 1
+    # Distance from 0 of the inner and the outer (strongly) thresholds of the ordinal answer.
     threshold: float = 0.4
     outer_threshold: float = 1.6
-    validity: float = 0.97
-    unrelated: float = 0.015
-    refused: float = 0.015
-    architecture: str = "causal"
-    instruct: bool = False
+    validity: float = 0.97  # mass on valid options in forced choice, in (0, 1]
+    unrelated: float = 0.015  # share of open answers that are beside the point
+    refused: float = 0.015  # share of open answers that refuse
+    architecture: str = "causal"  # or ``masked``
+    instruct: bool = False  # whether its checkpoint has a chat template
     items: ItemScales = field(default_factory=ItemScales)
 
 
@@ -129,9 +85,7 @@ def _checked(entry: Any, target: type, where: str) -> dict[str, Any]:
     if not isinstance(entry, dict):
         raise UserError(f"{where}: must be a mapping of keys to values.")
     known = set(target.__dataclass_fields__) - {"name", "items"}  # type: ignore[attr-defined]
-    for key in entry:
-        if key not in known:
-            raise unknown("key", key, known, where=where)
+    check_known("key", *entry, known=known, where=where)
     return entry
 
 
@@ -176,24 +130,8 @@ def linear_predictor(
 def stance_probabilities(
     eta: "ArrayLike", threshold: float, decisiveness: float = 1.0
 ) -> "NDArray[np.float64]":
-    """Return the probabilities of the three stances.
+    """Return ``[..., 3]`` the probabilities of disagree, neutral and agree, given eta of any shape.
 
-    Parameters
-    ----------
-    eta
-        Linear predictor, of any shape.
-    threshold
-        Distance of the two thresholds from 0, positive.
-    decisiveness
-        Makes logits of both.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape of `eta` and a last axis: disagree, neutral, agree; sums to 1.
-
-    Notes
-    -----
     P(agree) = logistic(decisiveness (eta - threshold)) and P(disagree) = logistic(decisiveness
     (-eta - threshold)), which is cumulative logit with symmetric thresholds.
     """
@@ -215,26 +153,17 @@ def likert_probabilities(
 
 
 def agree_probability(eta: "ArrayLike", decisiveness: float = 1.0) -> "NDArray[np.float64]":
-    """Return the share of agreeing among the valid answers of a forced choice.
-
-    It is logistic(decisiveness eta), of the shape of eta.
-    """
+    """Return logistic(decisiveness eta): agreeing among the valid forced choices."""
     return _logistic(decisiveness * np.asarray(eta, dtype=float))
 
 
 def difficulty(scales: ItemScales, item: str) -> float:
-    """Return the difficulty of an item, on the scale of theta.
-
-    The difficulties of a shipped instrument sum to zero within each dimension.
-    """
+    """Return the difficulty of an item; those of an instrument's dimension sum to zero."""
     return scales.difficulty * _centred(scales.seed, "difficulty", item)
 
 
 def discrimination(scales: ItemScales, item: str) -> float:
-    """Return the discrimination of an item, positive.
-
-    Those of a shipped instrument have geometric mean 1 within each dimension.
-    """
+    """Return the discrimination of an item, of geometric mean 1 in an instrument's dimension."""
     return math.exp(scales.log_discrimination * _centred(scales.seed, "discrimination", item))
 
 

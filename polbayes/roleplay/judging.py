@@ -25,25 +25,13 @@ _FAILED = {"error": "no reply came", "refused": "it was refused", "invalid": "it
 
 @dataclass(frozen=True)
 class Rating:
-    """What came of one text and one judge.
+    """What came of one text and one judge."""
 
-    Parameters
-    ----------
-    judgement
-        That of the first reply with the most usable ratings; None where there was no reply.
-    reply
-        It, as received. Untrusted text.
-    attempts
-        How often the judge was asked.
-    outcomes
-        Of each attempt: ``ok``, one of `polbayes.judging.replies.STATUSES`, the first that is not
-        ok in the order of the ratings, or ``error``, ``refused``, ``invalid`` or
-        ``too_long``, after which the judge is not asked again.
-    """
-
-    judgement: Judgement | None
-    reply: str
-    attempts: int
+    judgement: Judgement | None  # of the first reply with the most usable ratings
+    reply: str  # it, as received: untrusted text
+    attempts: int  # how often the judge was asked
+    # Of each attempt: ``ok``, the first other of `polbayes.judging.replies.STATUSES`, or ``error``,
+    # ``refused``, ``invalid`` or ``too_long``, after which the judge is not asked again.
     outcomes: tuple[str, ...]
 
 
@@ -89,12 +77,7 @@ def rate(
 
     with named_as_judge(judge, plan.config):
         replies = asked.verdicts(
-            texts,
-            tasks,
-            _read,
-            journal=path,
-            attempts=1 + plan.config.judging.retries,
-            show="bar",
+            texts, tasks, _read, journal=path, attempts=1 + plan.config.judging.retries, show="bar"
         )
     return [_rating(replies[key]) for key in texts]
 

@@ -29,19 +29,11 @@ _ALL_THE_SAME = re.compile(r"\b(?:but|yet|still|however),? i (?:will|would|shall
 
 @dataclass(frozen=True)
 class Parts:
-    """The two parts.
-
-    Parameters
-    ----------
-    thoughts, answer
-        Untrusted text; empty where there is no such part. A text without headings is all answer.
-    found
-        One of `PARTS`.
-    """
+    """The two parts, empty where there is none; a text without headings is all answer."""
 
     thoughts: str
     answer: str
-    found: str
+    found: str  # one of `PARTS`
 
     @property
     def refused(self) -> bool:

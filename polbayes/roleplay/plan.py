@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polbayes.config.schema import JUDGING, ElicitationConfig, RespondentConfig, RunConfig
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import load_template
 from polbayes.instrument.scenarios import STAGES, TWINS, UNITS, WORDINGS, Scenario, load_scenarios
@@ -38,23 +38,7 @@ class Dialogue:
 
 @dataclass(frozen=True)
 class RoleplayPlan:
-    """What a config means, checked.
-
-    Parameters
-    ----------
-    config
-        The config.
-    scenarios, twins, wordings
-        What is played.
-    models
-        What is known of the respondents, by name.
-    judges
-        Who judges, by name.
-    judge_infos
-        What is known of them.
-    texts
-        What is put around scenarios, and what judges are asked.
-    """
+    """What a config means, checked: what is played, who plays and judges, and the texts."""
 
     config: RunConfig
     scenarios: tuple[Scenario, ...]
@@ -85,9 +69,7 @@ def plan_roleplay(config: RunConfig) -> RoleplayPlan:
     scenarios = load_scenarios(_some(roleplay.scenarios, (), "roleplay.scenarios"))
     twins = _some(roleplay.twins, TWINS, "roleplay.twins")
     wordings = _some(roleplay.wordings, WORDINGS, "roleplay.wordings")
-    for unit in roleplay.temperature:
-        if unit not in UNITS:
-            raise unknown("unit", unit, UNITS, where="roleplay.temperature")
+    check_known("unit", *roleplay.temperature, known=UNITS, where="roleplay.temperature")
     template = load_template(elicitation.template)
     names = config.models if config.models is not None else list(config.respondents)
     for name in names:
@@ -131,11 +113,7 @@ def judging_elicitation(config: RunConfig) -> ElicitationConfig:
 
 
 def self_judging(plan: RoleplayPlan) -> list[tuple[str, str]]:
-    """Return the pairs of model and judge that are one and the same.
-
-    They are if they have one name, or if they are the same checkpoint behind the same backend
-    and server.
-    """
+    """Return the pairs of model and judge with one name, or one checkpoint, backend and server."""
 
     def identity(one: RespondentConfig) -> tuple[object, ...]:
         server = one.api.base_url if one.api is not None else ""
@@ -177,8 +155,7 @@ def _judges(config: RunConfig) -> dict[str, RespondentConfig]:
     if len(set(names)) < len(names):
         raise UserError("judging.judges: a judge is named twice.")
     for name in names:
-        if name not in declared:
-            raise unknown("judge", name, declared, where="judging.judges")
+        check_known("judge", name, known=declared, where="judging.judges")
         if name in config.judges and config.respondents.get(name, declared[name]) != declared[name]:
             raise UserError(
                 f"judges.{name}: a respondent of another kind has that name; choose another one."

@@ -42,11 +42,7 @@ _Place = tuple[int, ...]
 
 
 def judge_all(
-    plan: RoleplayPlan,
-    data: "xr.Dataset",
-    *,
-    folder: Path,
-    answers_from: Path | None = None,
+    plan: RoleplayPlan, data: "xr.Dataset", *, folder: Path, answers_from: Path | None = None
 ) -> "tuple[xr.Dataset, xr.Dataset | None]":
     """Have every judge rate every text of the transcripts."""
     places = units_to_rate(data)

@@ -21,40 +21,21 @@ _ABSENT = "(none)"
 
 @dataclass(frozen=True)
 class Reading:
-    """One text as a judge is given it.
+    """One text as a judge is given it."""
 
-    Parameters
-    ----------
-    unit
-        One of `polbayes.instrument.scenarios.UNITS`; not told to the judge.
-    situation
-        What was put to the writer.
-    thoughts, answer
-        What was written. Untrusted.
-    """
-
-    unit: str
-    situation: str
-    thoughts: str
+    unit: str  # not told to the judge
+    situation: str  # what was put to the writer
+    thoughts: str  # untrusted, as the answer
     answer: str
 
 
 def request(
     reading: Reading, *, texts: Texts, way: str = PLAIN, problems: Sequence[str] = ()
 ) -> str:
-    """Return what a judge is asked.
+    """Return what a judge is asked, with what was wrong with its earlier replies.
 
-    Parameters
-    ----------
-    reading
-        What is to be rated. Each of its lines is quoted, so that nothing in it can pass for a part
-        of the request.
-    texts
-        The words.
-    way
-        ``plain``, ``order`` or ``scale``.
-    problems
-        What was wrong with earlier replies, in words.
+    Each line of what is to be rated is quoted, so that nothing in it can pass for a part of the
+    request.
     """
     values = tuple(reversed(VALUES)) if way == ORDER else VALUES
     direction = "reversed" if way == SCALE else "plain"

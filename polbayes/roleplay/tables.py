@@ -28,26 +28,10 @@ def tables(
     *,
     seed: int,
 ) -> "dict[str, pd.DataFrame]":
-    """Compute every measure that the ratings allow.
+    """Compute every measure that the ratings allow, and counts of what became of turns and replies.
 
-    Parameters
-    ----------
-    transcripts, ratings, checks
-        Of `polbayes.roleplay.transcripts` and `polbayes.roleplay.rated`.
-    settings
-        Bootstrap draws and level.
-    seed
-        Of the resamples.
-
-    Returns
-    -------
-    dict
-        Tables by name: ``alignment``, ``profiles``, ``stage_curves``, ``ablation``,
-        ``weight_sensitivity`` (by ``source``), ``wording_spread``; ``symmetry`` where both twins
-        were played; ``judge_effects``, ``judge_agreement`` (of all wordings and, ``published``,
-        of the original one) and ``judge_icc`` where there are several judges; ``judge_checks``
-        where there were some; ``alignment_without_self`` where a judge rated itself; and counts:
-        ``turns`` of the respondents, ``judge_replies`` and ``unusable_ratings`` of the judges.
+    ``symmetry`` takes both twins, ``judge_effects``, ``judge_agreement`` and ``judge_icc`` several
+    judges, ``alignment_without_self`` one that rated itself.
     """
     how: dict[str, Any] = {"draws": settings.bootstrap, "level": settings.level, "seed": seed}
     found = {
@@ -125,10 +109,9 @@ def turns(transcripts: "xr.Dataset") -> "pd.DataFrame":
 
 
 def replies(ratings: "xr.Dataset") -> "pd.DataFrame":
-    """Count the judges' replies, one row per ``judge``, ``attempt`` and ``outcome`` with ``n``.
+    """Count the judges' replies, those to checks too, by ``judge``, ``attempt`` and ``outcome``.
 
-    An outcome is ``ok`` where all eleven ratings can be used, or else the first problem. Replies
-    to the checks of order and scale count.
+    An outcome is ``ok`` where all eleven ratings can be used, or else the first problem.
     """
     table = ratings["outcomes"].to_series().rename("n").reset_index()
     return table[(table["n"] > 0)].reset_index(drop=True)

@@ -12,23 +12,13 @@ from polbayes.instrument.scenarios import STAGES
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts.
+    """The texts."""
 
-    Parameters
-    ----------
-    turns
-        What is put, with the field ``{text}``: ``first``, ``next``, ``reflection``, ``baseline``.
-    request, again
-        What judges are asked, and what is added where an earlier reply could not be used.
-    scale, commitment
-        What the numbers mean, ``plain`` and ``reversed``.
-    values
-        What each of the ten values is.
-    """
-
+    # ``first``, ``next``, ``reflection``, ``baseline``, with the field ``{text}``
     turns: Mapping[str, str]
-    request: str
-    again: str
+    request: str  # what judges are asked
+    again: str  # added where an earlier reply could not be used
+    # what the numbers mean, ``plain`` and ``reversed``, as in `commitment`
     scale: Mapping[str, str]
     commitment: Mapping[str, str]
     values: Mapping[str, str]
@@ -65,17 +55,7 @@ def load_texts() -> Texts:
 
 
 def turn(unit: str, text: str, texts: Texts) -> str:
-    """Return what is put to a respondent in one unit.
-
-    Parameters
-    ----------
-    unit
-        One of `polbayes.instrument.scenarios.UNITS`.
-    text
-        Of the scenario.
-    texts
-        What stands around it.
-    """
+    """Return what is put to a respondent in one of `polbayes.instrument.scenarios.UNITS`."""
     kind = "first" if unit == STAGES[0] else "next" if unit in STAGES else unit
     # Not str.format: a scenario may hold braces.
     return texts.turns[kind].replace("{text}", text)

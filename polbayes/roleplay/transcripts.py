@@ -147,13 +147,7 @@ def _about(plan: RoleplayPlan) -> dict[str, Any]:
 
 
 def open_transcripts(folder: Path) -> "xr.Dataset":
-    """Read the transcripts of a run into memory.
-
-    Raises
-    ------
-    UserError
-        If they are missing or damaged.
-    """
+    """Read the transcripts of a run into memory."""
     data = read_dataset(folder / FILE)
     missing = [dim for dim in UNIT_DIMS if dim not in data.dims]
     if missing:

@@ -46,19 +46,10 @@ _ERRORS = 40
 
 @dataclass(frozen=True)
 class Variances:
-    """What a term gives the score, by posterior draw.
+    """What a term gives the score, by posterior draw."""
 
-    Parameters
-    ----------
-    of
-        By term ``[draw]``: ``model:scenario``, ``dialogue``, ``unit``, ``judge:model``,
-        ``judge:unit``, ``noise``; zeros where the run could not tell.
-    texts
-        Texts of each scenario.
-    """
-
-    of: dict[str, np.ndarray]
-    texts: int
+    of: dict[str, np.ndarray]  # By term ``[draw]``; zeros where the run could not tell.
+    texts: int  # of each scenario
 
     def error(self, judges: int, scenarios: int, stages: int) -> np.ndarray:
         """Return ``[draw]`` the variance of a model's score in a study of this size."""

@@ -30,15 +30,9 @@ _compiled = compiled_with(effects_module, kernel, steps)
 
 
 @_compiled
-def expand(
-    x: np.ndarray,
-    sizes: tuple,
-    drawn: tuple,
-    constraints: tuple,
-    widths: tuple,
-    turned: tuple,
-) -> tuple:
+def expand(x: np.ndarray, expansion: tuple) -> tuple:
     """Compute what a point stands for."""
+    sizes, drawn, constraints, widths, turned = expansion
     values, scales, judges, inner, size = sizes
     at = values
     sd = np.append(x[at : at + scales], 0.0)
@@ -53,7 +47,7 @@ def expand(
     gaps, share = steps.expand(g, even, often)
     cuts = steps.placed(gaps, around, middle)
     at += 1 + inner
-    found, logp = effects_module.expand(x[at:], sd, *drawn, worth(noise), size)
+    found, logp = effects_module.expand(x[at:], sd, drawn, worth(noise), size)
     turn(found, turned[0], turned[1])
     centre(found, *constraints)
     return x[:values], noise, stretch, cuts, found, logp + of_widths, gaps, share
@@ -61,29 +55,18 @@ def expand(
 
 @_compiled
 def worth(noise: np.ndarray) -> np.ndarray:
-    """Compute ``[judge]`` what a rating is worth as an observation of an effect.
-
-    That is the precision of a logistic variable with the scale `noise`.
-    """
+    """Compute what a rating is worth: the precision of a logistic variable of this scale."""
     return 1.0 / (3.0 * noise**2)
 
 
 @_compiled
 def log_density(
-    x: np.ndarray,
-    sizes: tuple,
-    drawn: tuple,
-    constraints: tuple,
-    widths: tuple,
-    turned: tuple,
-    priors: tuple,
-    data: tuple,
+    x: np.ndarray, expansion: tuple, priors: tuple, data: tuple
 ) -> tuple[float, np.ndarray]:
     """Compute the log-posterior, up to a constant, and its gradient."""
+    sizes, drawn, constraints, widths, turned = expansion
     values, scales, judges, inner, _ = sizes
-    mean, noise, stretch, cuts, found, total, gaps, share = expand(
-        x, sizes, drawn, constraints, widths, turned
-    )
+    mean, noise, stretch, cuts, found, total, gaps, share = expand(x, expansion)
     gradient = np.zeros(x.shape[0])
     middles, spreads = priors
     for k in range(middles.shape[0]):
@@ -91,7 +74,7 @@ def log_density(
         total -= 0.5 * z * z
         gradient[k] -= z / spreads[k]
     fit, of_effects, of_mean, of_cuts, of_noise, of_stretch = kernel.evaluate(
-        found, mean, cuts, noise, stretch, *data
+        found, mean, cuts, noise, stretch, data
     )
     total += fit
     gradient[:values] += of_mean
@@ -114,7 +97,7 @@ def log_density(
     of_worth = effects_module.pull_back(
         x[at:],
         np.append(x[first_scale : first_scale + scales], 0.0),
-        *drawn,
+        drawn,
         worth(noise),
         of_effects,
         gradient[at:],
@@ -139,33 +122,18 @@ def fair_ratings(
     noise: float,
     points: np.ndarray,
     basis: np.ndarray,
-    starts: np.ndarray,
-    widths: np.ndarray,
-    index: np.ndarray,
-    weight: np.ndarray,
+    gathering: tuple,
     shift: np.ndarray,
     model: np.ndarray,
-    cell: np.ndarray,
-    count: np.ndarray,
+    cells: tuple,
 ) -> np.ndarray:
-    """Average what a fair judge is expected to give over the units of a cell.
+    """Average ``[cell, value]`` what a fair judge is expected to give over the units of a cell.
 
-    Parameters
-    ----------
-    mean, effects, cuts, points, basis, starts, widths, index, weight
-        See `polbayes.roleplay.fit.kernel`.
-    noise
-        Of the fair judge.
-    shift, model
-        ``[model, column]`` what is added to the effects of a model, and ``[unit]`` the model.
-    cell, count
-        ``[unit]`` the cell a unit is in, and ``[cell]`` how many are.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``[cell, value]`` in rating points.
+    `mean` to `gathering` are those of `polbayes.roleplay.fit.kernel`; ``[model, column]`` `shift`
+    is added to the effects of the model of a ``[unit]``; `cells` say in which cell that is, and how
+    many units a cell has.
     """
+    (starts, widths, index, weight), (cell, count) = gathering, cells
     values, units = mean.shape[0], index.shape[0]
     eta, columns = np.empty((units, values)), np.empty(values)
     for unit in range(units):
@@ -184,13 +152,7 @@ def fair_ratings(
 
 @dataclass(frozen=True)
 class FacetDensity:
-    """The log-posterior of a many-facet model at points of its coordinates.
-
-    Parameters
-    ----------
-    model
-        The model.
-    """
+    """The log-posterior of a many-facet model at points of its coordinates."""
 
     model: FacetModel
 
@@ -230,7 +192,7 @@ class FacetDensity:
         least = (1e-3 * model.scale_priors) ** 2
 
         def downhill(moved: np.ndarray) -> tuple[float, np.ndarray]:
-            value, slope = log_density(moved, *expansion, self._priors, self._data)
+            value, slope = log_density(moved, expansion, self._priors, self._data)
             slope[of_scales] = 0.0
             return -value, -slope
 
@@ -240,7 +202,7 @@ class FacetDensity:
 
         for _ in range(_ROUNDS):
             x = minimize(downhill, x, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x
-            q = counts * worth(expand(x, *expansion)[1])
+            q = counts * worth(expand(x, expansion)[1])
             s, root = spread(x, q)
             effects = s * x[of_effects] / root
             square = np.bincount(scale, effects**2 + (s / root) ** 2, scales)[:scales]
@@ -256,8 +218,8 @@ class FacetDensity:
         answers, *others = self._data
         own = np.full_like(answers, MISSING)
         own[:, judge] = answers[:, judge]
-        mean, noise, stretch, cuts, found, *_ = expand(x, *expansion)
-        slopes = kernel.evaluate(found, mean, cuts, noise, stretch, own, *others)[1]
+        mean, noise, stretch, cuts, found, *_ = expand(x, expansion)
+        slopes = kernel.evaluate(found, mean, cuts, noise, stretch, (own, *others))[1]
         _, _, constraints, _, turned = expansion
         centre_back(slopes, *constraints)
         turn(slopes, turned[0], turned[2])
@@ -271,9 +233,10 @@ class FacetDensity:
         model = self.model
         cuts, around = model.cutpoints
         inner = model.frequencies[1:-1]
-        # Place, scale, how well it is known, known variance, what is seen, and its worth.
+        # Place, scale, how well it is known, known variance and what is seen; and its worth.
         places, none = np.arange(len(inner)), np.zeros((len(inner), 1))
-        logs = (places, np.zeros_like(places), inner[:, None] / 2, none[:, 0], none, np.ones(1))
+        drawn = (places, np.zeros_like(places), inner[:, None] / 2, none[:, 0], none)
+        logs = (drawn, np.ones(1))
         widths = (np.diff(cuts), inner, logs, around, float(around @ cuts))
         places, matrix, _ = model.turned
         turned = (places, matrix, np.ascontiguousarray(matrix.T))
@@ -283,24 +246,11 @@ class FacetDensity:
     def _priors(self) -> tuple[np.ndarray, np.ndarray]:
         model, rated = self.model, self.model.rated
         values, scales, judges, _, _ = self.sizes
-        middles = np.concatenate(
-            [
-                np.full(values, rated.middle),
-                np.zeros(scales),
-                np.full(judges, math.log(NOISE * rated.width)),
-                np.zeros(judges + 1),
-            ]
-        )
-        spreads = np.concatenate(
-            [
-                np.full(values, MEAN * rated.width),
-                model.scale_priors,
-                np.ones(judges),
-                np.full(judges, STRETCH),
-                [WIDTHS],
-            ]
-        )
-        return middles, spreads
+        noise = math.log(NOISE * rated.width)
+        middles = np.repeat([rated.middle, 0.0, noise, 0.0], [values, scales, judges, judges + 1])
+        spreads = np.repeat([1.0, STRETCH, WIDTHS], [judges, judges, 1])
+        means = np.full(values, MEAN * rated.width)
+        return middles, np.concatenate([means, model.scale_priors, spreads])
 
     @cached_property
     def _gathering(self) -> tuple[np.ndarray, ...]:
@@ -328,10 +278,8 @@ class FacetDensity:
             rated.answers,
             rated.basis,
             float(np.dot(*model.cutpoints)),
-            *self._gathering,
-            model.starts[len(model.truth) : -1],
-            model.widths[len(model.truth) :],
-            index,
+            self._gathering,
+            (model.starts[len(model.truth) : -1], model.widths[len(model.truth) :], index),
         )
 
     def start(self, seed: int) -> np.ndarray:
@@ -342,30 +290,16 @@ class FacetDensity:
         rng, model, rated = np.random.default_rng(seed), self.model, self.model.rated
         values, _, judges, inner, _ = self.sizes
         given = np.where(rated.answers < 0, np.nan, rated.points[rated.answers])
-        near = np.concatenate(
-            [
-                np.nanmean(given, axis=(0, 1)),
-                0.3 * model.scale_priors,
-                np.full(judges, math.log(model.noise)),
-                np.zeros(judges),
-                [0.3],
-                np.zeros(inner + len(model.drawn[0])),
-            ]
-        )
-        unit = np.concatenate(
-            [
-                np.full(values, rated.width / 40),
-                0.3 * model.scale_priors,
-                np.full(2 * judges, 0.2),
-                [0.2],
-                np.ones(inner + len(model.drawn[0])),
-            ]
-        )
+        scales, others = 0.3 * model.scale_priors, inner + len(model.drawn[0])
+        last = np.repeat([math.log(model.noise), 0.0, 0.3, 0.0], [judges, judges, 1, others])
+        near = np.concatenate([np.nanmean(given, axis=(0, 1)), scales, last])
+        spread = np.repeat([0.2, 1.0], [2 * judges + 1, others])
+        unit = np.concatenate([np.full(values, rated.width / 40), scales, spread])
         return near + unit * rng.uniform(-jitter, jitter, len(near))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the log-posterior, up to a constant, and its gradient."""
-        return log_density(x, *self._expansion, self._priors, self._data)
+        return log_density(x, self._expansion, self._priors, self._data)
 
     @cached_property
     def _cells(self) -> tuple[np.ndarray, np.ndarray]:
@@ -377,16 +311,12 @@ class FacetDensity:
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return what a point stands for, without the effects of single prompts and units.
 
-        Returns
-        -------
-        dict
-            ``mean`` ``[value]``; ``sd`` ``[scale]``; ``noise`` and ``stretch`` ``[judge]``;
-            ``cutpoint``; ``own`` ``[pair, column]`` what judges add where they rate themselves
-            (`own_effects`); ``fair`` ``[cell, value]`` (`fair_ratings`), a cell for each stage of
-            each model; and the effects of each term that does not differ by scenario,
-            ``[level, column]``, freed of `own`.
+        These are ``mean`` ``[value]``; ``sd`` ``[scale]``; ``noise`` and ``stretch`` ``[judge]``;
+        ``cutpoint``; ``own`` ``[pair, column]`` (`own_effects`); ``fair`` ``[cell, value]``
+        (`fair_ratings`), a cell for each stage of each model; and the effects of each term that
+        does not differ by scenario, ``[level, column]``, freed of `own`.
         """
-        mean, noise, stretch, cuts, found, *_ = expand(x, *self._expansion)
+        mean, noise, stretch, cuts, found, *_ = expand(x, self._expansion)
         model, rated = self.model, self.model.rated
         values, scales, _, _, _ = self.sizes
         sd = np.abs(x[values : values + scales])
@@ -401,10 +331,10 @@ class FacetDensity:
             math.exp(np.log(noise).mean()),
             rated.points,
             rated.basis,
-            *self._gathering,
+            self._gathering,
             shift,
             rated.units["model"],
-            *self._cells,
+            self._cells,
         )
         kept = {
             "mean": mean,
@@ -454,7 +384,7 @@ class FacetDensity:
 
     def effects(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return all effects by term, ``[level, column]``."""
-        found = expand(x, *self._expansion)[4]
+        found = expand(x, self._expansion)[4]
         return {term.name: piece for term, piece in self._by_term(found)}
 
     def _by_term(self, found: np.ndarray) -> Iterator[tuple[Term, np.ndarray]]:

@@ -46,33 +46,15 @@ def _told(count: np.ndarray, seen: np.ndarray, worth: np.ndarray) -> tuple[float
 
 @compiled
 def expand(
-    w: np.ndarray,
-    scales: np.ndarray,
-    place: np.ndarray,
-    scale: np.ndarray,
-    count: np.ndarray,
-    extra: np.ndarray,
-    seen: np.ndarray,
-    worth: np.ndarray,
-    size: int,
+    w: np.ndarray, scales: np.ndarray, drawn: tuple, worth: np.ndarray, size: int
 ) -> tuple[np.ndarray, float]:
     """Compute effects, not yet centred, and the log-density of the coordinates.
 
-    Parameters
-    ----------
-    w
-        ``[drawn]`` coordinates.
-    scales
-        ``[scale]`` of either sign.
-    place, scale, count, extra, seen
-        ``[drawn]`` where each is in the vector of effects and which scale it has, ``[drawn,
-        judge]`` how many ratings tell of it, ``[drawn]`` the known variance, and ``[drawn,
-        judge]`` y.
-    worth
-        ``[judge]`` precision of one rating: q is that times their number.
-    size
-        Length of the vector of effects.
+    Each ``[drawn]`` coordinate has a place in the vector of effects (of length `size`), a scale (of
+    either sign), ``[judge]`` a count of ratings that tell of it and y, and a known extra variance;
+    ``[judge]`` q is `worth` times the count.
     """
+    place, scale, count, extra, seen = drawn
     effects, logp = np.zeros(size), 0.0
     for k in range(w.shape[0]):
         s = _whole(scales[scale[k]], extra[k])
@@ -88,17 +70,14 @@ def expand(
 def pull_back(
     w: np.ndarray,
     scales: np.ndarray,
-    place: np.ndarray,
-    scale: np.ndarray,
-    count: np.ndarray,
-    extra: np.ndarray,
-    seen: np.ndarray,
+    drawn: tuple,
     worth: np.ndarray,
     of_effects: np.ndarray,
     of_w: np.ndarray,
     of_scales: np.ndarray,
 ) -> np.ndarray:
     """Add the slopes with respect to coordinates and scales, those of the density among them."""
+    place, scale, count, extra, seen = drawn
     of_worth = np.zeros(worth.shape[0])
     for k in range(w.shape[0]):
         s = _whole(scales[scale[k]], extra[k])
@@ -123,17 +102,7 @@ def pull_back(
 
 @compiled
 def turn(effects: np.ndarray, places: np.ndarray, matrix: np.ndarray) -> None:
-    """Multiply some effects with a matrix, in place.
-
-    Parameters
-    ----------
-    effects
-        The vector of effects.
-    places
-        ``[column, effect]`` where those are that are multiplied.
-    matrix
-        ``[effect, effect]``.
-    """
+    """Multiply effects, at ``[column, effect]`` places, with a matrix, in place."""
     for column in range(places.shape[0]):
         before = effects[places[column]]
         for row in range(matrix.shape[0]):
@@ -147,17 +116,11 @@ def turn(effects: np.ndarray, places: np.ndarray, matrix: np.ndarray) -> None:
 def centre(
     effects: np.ndarray, constraints: np.ndarray, groups: np.ndarray, share: np.ndarray
 ) -> None:
-    """Turn free effects into effects that sum to zero, in place.
+    """Turn free effects into effects that sum to zero, in place; one that is not free is 0.
 
-    Parameters
-    ----------
-    effects
-        The vector of effects, 0 where one is not free.
-    constraints
-        ``[constraint, 5]`` where the term begins, its number of levels, how many numbers a level
-        has, where the term's stretch of `groups` and `share` begins, and how many groups it has.
-    groups, share
-        Group of each level, and the share of the group's sum that is taken from it.
+    ``[constraint, 5]`` `constraints` say where the term begins, its number of levels, how many
+    numbers a level has, where its stretch of `groups` and `share` begins, and how many groups it
+    has. These are the group of each level, and the share of the group's sum that is taken from it.
     """
     for at in range(constraints.shape[0]):
         start, levels, width, first, count = constraints[at]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.fit.sampling.diagnose import Diagnosis, diagnose
 from polbayes.fit.sampling.draws_cache import load_draws, save_draws
 from polbayes.fit.sampling.interruption import postponed
@@ -31,27 +31,13 @@ _MODEL_FILES = ("density", "effects", "kernel", "model", "rated", "readout", "st
 
 @dataclass(frozen=True)
 class FacetFit:
-    """A fitted many-facet model.
+    """A fitted many-facet model."""
 
-    Parameters
-    ----------
-    posterior
-        See `polbayes.roleplay.fit.readout.name_posterior`.
-    sample_stats
-        The sampler's own statistics, ``[chain, draw]``.
-    model
-        The model on the ratings.
-    diagnosis
-        Whether the draws can be used.
-    from_cache
-        Whether they were drawn before.
-    """
-
-    posterior: "xr.Dataset"
+    posterior: "xr.Dataset"  # see `polbayes.roleplay.fit.readout.name_posterior`
     sample_stats: "xr.Dataset"
     model: FacetModel
     diagnosis: Diagnosis
-    from_cache: bool = False
+    from_cache: bool = False  # whether the draws were drawn before
 
     @property
     def rated(self) -> Rated:
@@ -93,25 +79,16 @@ def fit_ratings(
     scales
         See `polbayes.roleplay.fit.model.build`; 0 leaves a term out.
     sampler
-        How to sample; four chains of 500 draws after 400 of warm-up by default. The backend must
-        be ``nutpie``.
-    seed
-        Fixes the draws.
+        Four chains of 500 draws after 400 of warm-up by default; the backend must be ``nutpie``.
     kept
         A file in which the draws are kept; they are loaded from there if they are of the same
         ratings, settings and model.
-
-    Raises
-    ------
-    UserError
-        If the dataset is not one of ratings, or a setting cannot work.
     """
     from polbayes.instrument.values import COMMITMENT_MAX, RATING_MAX
     from polbayes.roleplay.measures.data import COMMITMENT, check_ratings
 
     check_ratings(ratings)
-    if variable not in ("rating", COMMITMENT):
-        raise unknown("variable", variable, ("rating", COMMITMENT), where="fit_ratings")
+    check_known("variable", variable, known=("rating", COMMITMENT), where="fit_ratings")
     of_values = variable == "rating"
     rated = gather(
         ratings[variable],

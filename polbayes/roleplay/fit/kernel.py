@@ -47,13 +47,9 @@ def turned(mean: np.ndarray, basis: np.ndarray, columns: np.ndarray, eta: np.nda
 def _tables(
     cuts: np.ndarray, noise: np.ndarray, stretch: np.ndarray, middle: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compute by judge the cutpoints in units of noise, and what depends on a point's width.
+    """Compute ``[judge, cutpoint]`` cutpoints in units of noise, and what follows from widths.
 
-    Returns
-    -------
-    scaled, width, ratio
-        ``[judge, cutpoint]``; ``[judge, cutpoint]`` log(1 - exp(b - a)) of the point below a
-        cutpoint and exp(b - a) / (1 - exp(b - a)), zeros at the first.
+    That is, of the point below, log(1 - exp(b - a)) and exp(b - a) / (1 - exp(b - a)); 0 at first.
     """
     judges, size = noise.shape[0], cuts.shape[0]
     scaled, width = np.empty((judges, size)), np.zeros((judges, size))
@@ -78,20 +74,10 @@ def rate(
     of_scaled: np.ndarray,
     of_eta: np.ndarray,
 ) -> tuple[float, float]:
-    """Score the ratings that a judge gave a unit.
+    """Score ``[value]`` ratings that a judge gave a unit, given eta in units of its noise.
 
-    Parameters
-    ----------
-    eta
-        ``[value]`` latent ratings in units of the judge's noise.
-    answers
-        ``[value]`` points, negative where there is no rating.
-    scaled, width, ratio
-        ``[cutpoint]`` of the judge (`_tables`).
-    of_scaled
-        ``[cutpoint]`` slopes, added to.
-    of_eta
-        ``[value]`` slopes, replaced.
+    `scaled`, `width` and `ratio` are of the judge (`_tables`); slopes are added to `of_scaled`, and
+    replaced in `of_eta`.
     """
     top, total, of_noise = scaled.shape[0], 0.0, 0.0
     for v in range(eta.shape[0]):
@@ -133,37 +119,18 @@ def evaluate(
     cuts: np.ndarray,
     noise: np.ndarray,
     stretch: np.ndarray,
-    answers: np.ndarray,
-    basis: np.ndarray,
-    middle: float,
-    starts: np.ndarray,
-    widths: np.ndarray,
-    index: np.ndarray,
-    weight: np.ndarray,
-    judge_starts: np.ndarray,
-    judge_widths: np.ndarray,
-    judge_index: np.ndarray,
+    data: tuple,
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Compute the log-likelihood and its slopes.
 
-    Parameters
-    ----------
-    effects
-        All effects.
-    mean
-        ``[value]``.
-    cuts, noise, stretch
-        ``[cutpoint]``, ``[judge]``, ``[judge]``; see this module and `polbayes.roleplay.fit.steps`.
-    answers
-        ``[unit, judge, value]`` points, negative where there is no rating.
-    basis, middle
-        ``[value, column]`` directions; from where judges stretch the scale.
-    starts, widths, index, weight
-        ``[term]``, ``[term]``, ``[unit, term]``, ``[unit, term]`` of the terms about what was
-        rated.
-    judge_starts, judge_widths, judge_index
-        ``[term]``, ``[term]``, ``[unit, judge, term]`` of those about who rated.
+    ``[unit, judge, value]`` `answers` are points, negative where there is no rating, and ``[value,
+    column]`` `basis` directions; judges stretch the scale from its `middle`
+    (`polbayes.roleplay.fit.steps`). `starts`, `widths`, and ``[unit, term]`` `index` and `weight`
+    are of the terms about what was rated; those of judges have a ``[unit, judge, term]`` index.
     """
+    answers, basis, middle, truths, of_judges = data
+    starts, widths, index, weight = truths
+    judge_starts, judge_widths, judge_index = of_judges
     units, judges, values = answers.shape
     top = cuts.shape[0]
     scaled, width, ratio = _tables(cuts, noise, stretch, middle)
@@ -219,20 +186,8 @@ def expected(
 ) -> np.ndarray:
     """Compute the rating to be expected of a judge without severity, leaning and stretch.
 
-    Parameters
-    ----------
-    truth
-        ``[number]`` latent ratings.
-    cuts, noise, points
-        Cutpoints, the judge's noise, and the ratings that there are.
-    nodes
-        How many latent ratings the curve is computed at; between them it is taken as straight,
-        and beyond them as flat.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``[number]`` in rating points.
+    It is computed at some latent ratings; between these nodes the curve is taken as straight, and
+    beyond them as flat.
     """
     low, high = cuts[0] - 12.0 * noise, cuts[-1] + 12.0 * noise
     step = (high - low) / (nodes - 1)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.roleplay.fit.effects import centre_back
 from polbayes.roleplay.fit.rated import MISSING, Rated
 from polbayes.roleplay.fit.terms import (
@@ -29,23 +29,13 @@ STRETCH, WIDTHS = 0.3, 0.5
 
 @dataclass(frozen=True)
 class FacetModel:
-    """The model on given ratings.
-
-    Parameters
-    ----------
-    rated
-        The ratings.
-    truth, judges
-        Terms about what was rated, and about who rated.
-    priors
-        By term, in rating points, scales of the half-normal priors of the standard deviations of
-        its effects. Effects without levels that could be like one another, such as that of the
-        side, have this standard deviation.
-    """
+    """The model on given ratings."""
 
     rated: Rated
-    truth: tuple[Term, ...]
-    judges: tuple[Term, ...]
+    truth: tuple[Term, ...]  # about what was rated
+    judges: tuple[Term, ...]  # about who rated
+    # By term, in rating points, scales of the half-normal priors of the standard deviations of its
+    # effects; effects without levels, such as that of the side, have this standard deviation.
     priors: Mapping[str, float]
 
     @property
@@ -100,10 +90,7 @@ class FacetModel:
 
     @cached_property
     def selves(self) -> np.ndarray:
-        """``[pair, 2]`` judges that rate a model of their own name, and that model.
-
-        Without several models and judges, rating oneself cannot be told from rating.
-        """
+        """``[pair, 2]`` judges that rate themselves, where that can be told, and the model."""
         if self.crossed is None:
             return np.empty((0, 2), dtype=np.int64)
         rated = self.rated
@@ -125,9 +112,8 @@ class FacetModel:
     def pattern(self) -> np.ndarray:
         """``[free level, pair]`` what rating oneself does, in the free effects of ``judge:model``.
 
-        That is what is left of it when the means of the judge and of the model are taken off, of
-        which the terms for judge and model have the rest
-        (`polbayes.roleplay.fit.density.FacetDensity.values`).
+        That is what is left when the means of the judge and of the model, which have terms of
+        their own, are taken off (`polbayes.roleplay.fit.density.FacetDensity.values`).
         """
         if self.crossed is None:
             return np.empty((0, 0))
@@ -143,11 +129,6 @@ class FacetModel:
         """Return ``[free level, column]`` the free effects behind those of ``judge:model``.
 
         The way from free effects to all is an isometry, and its transpose is the way back.
-
-        Parameters
-        ----------
-        effects
-            ``[level, column]``, summing to zero over judges and over models.
         """
         assert self.crossed is not None
         term = self.terms[self.crossed]
@@ -164,13 +145,8 @@ class FacetModel:
 
         What a judge adds to its ratings of itself is normal with a known standard deviation, and
         is not drawn but summed over: it gives the effects a covariance, and in the directions in
-        which that is diagonal a variance each.
-
-        Returns
-        -------
-        places, matrix, extra
-            ``[column, free level]`` places of the effects; ``[free level, direction]``; and
-            ``[direction]`` the variance.
+        which that is diagonal a variance each. Returned are ``[column, free level]`` places of the
+        effects, ``[free level, direction]`` the matrix, and ``[direction]`` the variance.
         """
         if self.crossed is None or not len(self.selves):
             return np.empty((0, 0), dtype=np.int64), np.empty((0, 0)), np.empty(0)
@@ -203,12 +179,7 @@ class FacetModel:
         extra = np.concatenate(known)
         for column in self.turned[0]:
             extra[np.searchsorted(place, column)] = self.turned[2]
-        return (
-            place,
-            np.concatenate(scales).astype(np.int64),
-            np.concatenate(counts),
-            extra,
-        )
+        return (place, np.concatenate(scales).astype(np.int64), np.concatenate(counts), extra)
 
     @cached_property
     def constraints(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -242,10 +213,7 @@ class FacetModel:
 
     @cached_property
     def noise(self) -> float:
-        """A first guess at the scale of the judges' noise, in rating points.
-
-        From how far judges differ about a value of a unit, beyond how far they differ on average.
-        """
+        """A first guess at the judges' noise, in points: how far they differ, but for means."""
         answers = self.rated.answers
         values = np.where(answers == MISSING, np.nan, self.rated.points[answers])
         judges = values.shape[1]
@@ -273,8 +241,7 @@ def build(rated: Rated, scales: Mapping[str, float] | None = None) -> FacetModel
     """Find out which terms the ratings have."""
     given = dict(scales or {})
     for name, value in given.items():
-        if name not in SCALES:
-            raise unknown("term", name, SCALES, where="scales")
+        check_known("term", name, known=SCALES, where="scales")
         if not (np.isfinite(value) and value >= 0):
             raise UserError(f"scales: {name}: must be a number of at least 0, not {value}.")
     shares = {**SCALES, **given}

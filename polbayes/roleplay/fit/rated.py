@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,42 +28,19 @@ MOST_POINTS = 128
 
 @dataclass(frozen=True)
 class Rated:
-    """Ratings and what they are of.
+    """Ratings and what they are of."""
 
-    Parameters
-    ----------
-    names
-        Labels by dimension: ``model``, ``scenario``, ``twin``, ``wording``, ``stage``, ``judge``,
-        ``value``.
-    answers
-        ``[unit, judge, value]`` number of the point, `MISSING` where there is no rating; units in
-        the order of `units`.
-    points
-        ``[point]`` the ratings that occur, ascending.
-    scale
-        Lowest and highest rating that is possible.
-    side
-        ``[unit]`` half of +1 where the person who asks is right, of -1 where left; zeros where
-        this is not known or does not differ between the twins.
-    weights
-        ``[value]`` how the values stand to the axis that is scored, None without an axis.
-    axis
-        What a positive score says.
-    notes
-        What was left out, in sentences.
-    selves
-        ``[judge]`` name of the model that the judge is; it need not be one of the models.
-    """
-
-    names: Mapping[str, tuple[str, ...]]
-    answers: np.ndarray
-    points: np.ndarray
-    scale: tuple[float, float]
+    names: Mapping[str, tuple[str, ...]]  # labels by dimension of `RATED_DIMS`
+    answers: np.ndarray  # ``[unit, judge, value]`` number of the point, or `MISSING`
+    points: np.ndarray  # ``[point]`` the ratings that occur, ascending
+    scale: tuple[float, float]  # lowest and highest rating that is possible
+    # ``[unit]`` Half of +1 where the person who asks is right, of -1 where left; zeros where this
+    # is not known or does not differ between the twins.
     side: np.ndarray
-    weights: np.ndarray | None
-    axis: str = ""
-    notes: tuple[str, ...] = ()
-    selves: tuple[str, ...] = ()
+    weights: np.ndarray | None  # ``[value]`` on the axis that is scored
+    axis: str = ""  # what a positive score says
+    notes: tuple[str, ...] = ()  # what was left out, in sentences
+    selves: tuple[str, ...] = ()  # ``[judge]`` the model that it is, one of these or another
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -82,10 +59,7 @@ class Rated:
 
     @cached_property
     def units(self) -> Mapping[str, np.ndarray]:
-        """``[unit]`` position in `names` of model, scenario, twin, wording and stage.
-
-        All combinations, the last changing fastest.
-        """
+        """``[unit]`` positions in `names` by dimension, of which the last changes fastest."""
         at = np.indices([self.sizes[dim] for dim in UNIT_DIMS]).reshape(len(UNIT_DIMS), -1)
         return dict(zip(UNIT_DIMS, at, strict=True))
 
@@ -122,8 +96,7 @@ class Rated:
     def score_weights(self) -> np.ndarray:
         """``[value]`` what a profile in rating points is multiplied with for its score.
 
-        That is the alignment in [-100, 100], whose sum starts from the middle of the scale, where
-        values have weights, and else the mean over values.
+        That is the alignment in [-100, 100], from the middle of the scale, or the mean over values.
         """
         if self.weights is None:
             return np.full(self.sizes["value"], 1 / self.sizes["value"])
@@ -143,9 +116,7 @@ def gather(
     for dim in ("model", "judge"):
         if dim not in ratings.dims:
             raise UserError(f"ratings: the dimension '{dim}' is missing.")
-    for name in map(str, ratings.dims):
-        if name not in RATED_DIMS:
-            raise unknown("dimension", name, RATED_DIMS, where="ratings")
+    check_known("dimension", *map(str, ratings.dims), known=RATED_DIMS, where="ratings")
     absent = [dim for dim in RATED_DIMS if dim not in ratings.dims]
     full = ratings.expand_dims({dim: ["all"] for dim in absent}).transpose(*RATED_DIMS)
     values = np.asarray(full.values, dtype=float)
@@ -222,8 +193,7 @@ def _weights(weights: Mapping[str, float] | None, values: Sequence[str]) -> np.n
     if weights is None:
         return None
     for name, weight in weights.items():
-        if name not in values:
-            raise unknown("value", name, values, where="weights")
+        check_known("value", name, known=values, where="weights")
         if not np.isfinite(weight):
             raise UserError(f"weights: {name}: must be a finite number, not {weight}.")
     found = np.array([float(weights.get(value, 0.0)) for value in values])

@@ -25,20 +25,7 @@ from polbayes.fit.compilation import compiled
 
 @compiled
 def expand(g: np.ndarray, even: np.ndarray, often: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the distances of the cutpoints.
-
-    Parameters
-    ----------
-    g
-        ``[gap]`` logarithms of the widths, relative to `even`.
-    even, often
-        ``[gap]`` even widths, and weights.
-
-    Returns
-    -------
-    gaps, share
-        ``[gap]`` the distances, and the share of each in what fixes the unit.
-    """
+    """Compute ``[gap]`` distances of cutpoints, and the share of each in what fixes the unit."""
     raw = even * np.exp(g)
     share = often * raw
     whole = share.sum()
@@ -47,15 +34,7 @@ def expand(g: np.ndarray, even: np.ndarray, often: np.ndarray) -> tuple[np.ndarr
 
 @compiled
 def placed(gaps: np.ndarray, around: np.ndarray, middle: float) -> np.ndarray:
-    """Place the cutpoints.
-
-    Parameters
-    ----------
-    gaps
-        Their distances.
-    around, middle
-        ``[cutpoint]`` weights that sum to 1, and their weighted mean.
-    """
+    """Place the cutpoints, whose mean is to be `middle`, weighted with ``[cutpoint]`` `around`."""
     cuts = np.zeros(gaps.shape[0] + 1)
     cuts[1:] = np.cumsum(gaps)
     return cuts + (middle - (around * cuts).sum())

@@ -18,30 +18,21 @@ OF_SELVES = {"self_level": 0.0, "self_tilt": 0.0}
 
 
 def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, "pd.DataFrame"]:
-    """Summarise a fit.
+    """Summarise a fit, with ``estimate`` (mean), ``sd``, ``lower``, ``upper`` and ``level``.
 
-    Returns
-    -------
-    dict
-        Every table has ``estimate`` (posterior mean), ``sd``, ``lower``, ``upper``, ``level``.
-
-        - ``facet_profiles``: by ``model, stage, value``, what a fair judge is expected to give;
-          where values have weights it is standardised, from -10 to 10 on a scale of 20, and
-          ``positive`` says on which side of the alignment a strong value counts;
-        - ``facet_alignment``: by ``model, source``, the score of these profiles, on [-100, 100]
-          where values have weights; ``positive`` says what is positive; ``p_positive`` is the
-          probability of that;
-        - ``facet_ranks``: by ``model, source, rank`` the ``probability``; rank 1 is the lowest
-          score;
-        - ``facet_pairs``: by ``model_a, model_b, source`` the probability ``p_lower`` that A is
-          lower;
-        - ``facet_judges``: by ``judge, effect`` (`JUDGED` and, for judges that rate themselves,
-          `OF_SELVES`), with the ``neutral`` value and ``p_above`` of lying above it;
-        - ``facet_leaning``: by ``judge, value``, points above the panel's mean;
-        - ``facet_judge_by_model``: by ``judge, model``, what a judge adds to a model's score beyond
-          all this, its ratings of itself included;
-        - ``facet_scales``: by ``term, kind`` the standard deviations, in points;
-        - ``facet_d_study``: see `polbayes.roleplay.fit.d_study.facet_d_study`.
+    - ``facet_profiles``: by ``model, stage, value``, what a fair judge is expected to give; where
+      values have weights it is standardised, from -10 to 10 on a scale of 20, and ``positive`` says
+      on which side of the alignment a strong value counts;
+    - ``facet_alignment``: by ``model, source``, the score of these profiles, on [-100, 100] where
+      values have weights; ``positive`` says what is positive, ``p_positive`` how probable that is;
+    - ``facet_ranks``, ``facet_pairs``: probabilities of the order, rank 1 being the lowest score;
+    - ``facet_judges``: by ``judge, effect`` (`JUDGED` and, for judges that rate themselves,
+      `OF_SELVES`), with the ``neutral`` value and ``p_above`` of lying above it;
+    - ``facet_leaning``: by ``judge, value``, points above the panel's mean;
+    - ``facet_judge_by_model``: what a judge adds to a model's score beyond all this, its ratings of
+      itself included;
+    - ``facet_scales``: by ``term, kind`` the standard deviations, in points;
+    - ``facet_d_study``: see `polbayes.roleplay.fit.d_study`.
     """
     posterior = fit.posterior
     tables = {
@@ -81,13 +72,7 @@ def _scores(fit: FacetFit, level: float) -> "pd.DataFrame":
 
 
 def ranks(scores: "xr.DataArray") -> "pd.DataFrame":
-    """Return the probability of every rank of every model, rank 1 being the lowest score.
-
-    Parameters
-    ----------
-    scores
-        ``[chain, draw, model, source]``.
-    """
+    """Return how probable each rank of each model is by source, rank 1 being the lowest score."""
     import pandas as pd
 
     models, rows = scores["model"].values, []

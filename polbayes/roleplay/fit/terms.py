@@ -61,52 +61,24 @@ JUDGES: Mapping[str, _Declared] = {
 
 # Scales of half-normal priors, as shares of the length of the rating scale.
 SCALES: Mapping[str, float] = {
+    **dict.fromkeys((*TRUTH, *JUDGES), 0.1),
     "model": 0.2,
-    "stage": 0.1,
     "scenario": 0.15,
-    "prompt": 0.1,
-    "sway": 0.1,
-    "stage:sway": 0.1,
-    "model:stage": 0.1,
-    "model:scenario": 0.1,
-    "model:sway": 0.1,
-    "dialogue": 0.1,
-    "unit": 0.1,
-    "judge": 0.1,
-    "judge:model": 0.1,
-    "judge:unit": 0.1,
 }
 
 
 @dataclass(frozen=True)
 class Term:
-    """One term on given ratings.
-
-    Parameters
-    ----------
-    name
-        As declared.
-    levels
-        ``[level, factor]`` positions of the labels, in the order of `factors`.
-    factors
-        What the levels are combinations of.
-    index
-        ``[unit]`` level, or ``[unit, judge]`` for terms of judges.
-    weight
-        ``[unit]`` what the effects are multiplied with, or None for 1.
-    groups
-        For every constraint ``[level]`` the group in which effects sum to zero.
-    kinds
-        ``[column]`` kind of each direction, the first columns of `Rated.basis`.
-    """
+    """One term on given ratings."""
 
     name: str
-    factors: tuple[str, ...]
-    levels: np.ndarray
-    index: np.ndarray
-    weight: np.ndarray | None
+    factors: tuple[str, ...]  # what the levels are combinations of
+    levels: np.ndarray  # ``[level, factor]`` positions of the labels
+    index: np.ndarray  # ``[unit]`` level, or ``[unit, judge]`` for terms of judges
+    weight: np.ndarray | None  # ``[unit]`` multiplies the effects; None: 1
+    # For every constraint ``[level]`` the group in which effects sum to zero.
     groups: tuple[np.ndarray, ...]
-    kinds: tuple[str, ...]
+    kinds: tuple[str, ...]  # ``[column]`` of each direction, the first of `Rated.basis`
 
     @property
     def of_judges(self) -> bool:
@@ -201,10 +173,7 @@ def free(term: Term) -> np.ndarray:
 
 
 def informed(term: Term, rated: Rated) -> np.ndarray:
-    """Count ``[level, column, judge]`` the ratings of each judge that inform an effect of a term.
-
-    A rating counts as the square of what the effect is multiplied with in it.
-    """
+    """Count ``[level, column, judge]`` ratings that inform an effect, by its weight squared."""
     by = (rated.answers != MISSING).astype(float)
     if term.weight is not None:
         by = by * term.weight[:, None, None] ** 2

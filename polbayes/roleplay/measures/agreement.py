@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.values import WEIGHTS, alignment_score
 from polbayes.measures.kappa import fleiss_kappa, quadratic_kappa
 from polbayes.measures.resampling import Bootstrap, item_weights, percentile_interval
@@ -48,17 +48,7 @@ def judge_agreement(
     level: float = 0.95,
     seed: int = 1,
 ) -> "pd.DataFrame":
-    """Compute how far judges agree on the alignment of a unit.
-
-    Parameters
-    ----------
-    data
-        A dataset of ratings.
-    wordings
-        Only units of these wordings, such as ``("original",)`` as published; by default all.
-    draws, level, seed
-        Bootstrap resamples of scenarios, with all their units; coverage in (0, 1); and seed.
-    """
+    """Compute how far judges agree on the alignment of a unit, of all `wordings` or some."""
     import pandas as pd
 
     bootstrap = Bootstrap(draws, level, seed)
@@ -104,9 +94,7 @@ def judge_icc(data: "xr.Dataset", *, level: float = 0.95) -> "pd.DataFrame":
 def _of_wordings(data: "xr.Dataset", wordings: Sequence[str]) -> "xr.Dataset":
     check_ratings(data)
     known = [str(w) for w in data["wording"].values]
-    for wording in wordings:
-        if wording not in known:
-            raise unknown("wording", wording, known, where="wordings")
+    check_known("wording", *wordings, known=known, where="wordings")
     return data.sel(wording=list(wordings)) if wordings else data
 
 

@@ -39,32 +39,12 @@ def alignment(
 ) -> "pd.DataFrame":
     """Compute the alignment of every model, with a test against 0.
 
-    Parameters
-    ----------
-    data
-        A dataset of ratings.
-    weights, judge_weights
-        Of values and of judges, see `polbayes.roleplay.measures.units.unit_measures`.
-    draws, level, seed
-        Bootstrap resamples of scenarios, coverage in (0, 1), and seed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per model, source and twin: ``model``; ``source`` (``reflection``, the
-        published one, or ``stages``, the mean over the four); ``twin`` (``original``,
-        ``mirrored``, or ``both``, the mean of the two, in which a readiness to do what the
-        person in the story asks for cancels); ``positive``, always ``liberal``; ``estimate``,
-        mean over scenarios in [-100, 100], **positive is liberal, the reverse of polbayes'
-        other measures**; ``lower``, ``upper``; ``sd`` over scenarios; ``n`` scenarios;
-        ``n_excluded``, units (scenario and wording) without a usable rating; ``t``, ``df``,
-        ``p``, ``effect_size`` (Cohen's d) with ``effect_lower`` and ``effect_upper``;
-        ``level``; ``note``.
-
-    Raises
-    ------
-    UserError
-        If the dataset is not one of ratings, or a weight or setting is wrong.
+    One row per model, source and twin: ``source`` is ``reflection``, the published one, or
+    ``stages``, the mean over the four; ``twin`` is ``original``, ``mirrored``, or ``both``, the
+    mean of the two, in which a readiness to do what the person in the story asks for cancels. The
+    ``estimate`` is in [-100, 100], **positive is liberal, the reverse of polbayes' other
+    measures**; ``n_excluded`` are units (scenario and wording) without a usable rating;
+    ``effect_size`` is Cohen's d; the others are those of `polbayes.roleplay.measures.location`.
     """
     bootstrap = Bootstrap(draws, level, seed)
     units = unit_measures(data, weights=weights, judge_weights=judge_weights)["alignment"]
@@ -75,26 +55,17 @@ def alignment(
 
 
 def profiles(
-    data: "xr.Dataset",
-    *,
-    judge_weights: "xr.DataArray | None" = None,
-    draws: int = 10_000,
-    level: float = 0.95,
-    seed: int = 1,
+    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
     """Compute how strong each of the ten values is in every model.
 
-    Returns
-    -------
-    pandas.DataFrame
-        As from `alignment`, one row per model, source, twin and ``value``; the estimate is the
-        mean standardised rating in [-10, 10]. **Positive says that the value is strong**, and
-        ``positive`` that a strong value adds to the ``liberal`` or to the ``conservative``
-        side of the published alignment.
+    As from `alignment`, but by ``value``; the estimate is the mean standardised rating in
+    [-10, 10]. **Positive says that the value is strong**, and ``positive`` that a strong value
+    adds to the ``liberal`` or to the ``conservative`` side of the published alignment.
     """
     bootstrap = Bootstrap(draws, level, seed)
     check_ratings(data)
-    units = _of_sources(standardise(judge_means(data, judge_weights)))
+    units = _of_sources(standardise(judge_means(data)))
     rows = over_scenarios(by_scenario(units), bootstrap, missing_units(units))
     named = [
         {

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.scenarios import TWINS, UNITS
 from polbayes.instrument.values import COMMITMENT_MAX, RATING_MAX, VALUES
 
@@ -34,11 +34,6 @@ def check_ratings(data: "xr.Dataset") -> None:
 
     Ratings out of range are an error and never clipped: what a judge wrote is to be read, and
     found unusable, before it comes here.
-
-    Raises
-    ------
-    UserError
-        Naming the variable, dimension or name that is wrong, or the first rating out of range.
     """
     for name, dims in (("rating", (*RATED_DIMS, "value")), (COMMITMENT, RATED_DIMS)):
         if name not in data:
@@ -49,9 +44,7 @@ def check_ratings(data: "xr.Dataset") -> None:
                 f"not {', '.join(map(str, data[name].dims))}."
             )
     for dim, known in _KNOWN.items():
-        for value in data[dim].values.tolist():
-            if value not in known:
-                raise unknown(dim, value, known, where="ratings")
+        check_known(dim, *data[dim].values.tolist(), known=known, where="ratings")
     for value in VALUES:
         if value not in data["value"].values:
             raise UserError(f"ratings: the value '{value}' is missing.")
@@ -68,25 +61,11 @@ def check_ratings(data: "xr.Dataset") -> None:
 
 
 def judge_means(data: "xr.Dataset", weights: "xr.DataArray | None" = None) -> "xr.DataArray":
-    """Average the judges' ratings of every value of every unit.
+    """Average the judges' ratings of every value of every unit, with weights of the judges.
 
     A judge counts for a unit where it has rated all ten values. Otherwise values would be
     averaged over different judges, and how severe these are would no longer cancel in the
-    alignment.
-
-    Parameters
-    ----------
-    data
-        A dataset of ratings.
-    weights
-        Weights of the judges over any dimensions of `rating` but ``value``, not negative; all
-        equal when None.
-
-    Returns
-    -------
-    xarray.DataArray
-        Over ``model, scenario, twin, wording, stage, value``, in [0, 20]; NaN where no judge
-        of positive weight has rated all values.
+    alignment. NaN where no judge of positive weight has.
     """
     rating = data["rating"]
     complete = rating.notnull().all("value")

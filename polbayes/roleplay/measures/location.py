@@ -26,11 +26,9 @@ COLUMNS = (
 def t_test(mean: float, sd: float, n: int, level: float = 0.95) -> dict[str, float]:
     """Test a mean against 0, and give its size in standard deviations.
 
-    References
-    ----------
-    Cumming, G. and Finch, S. (2001). A primer on the understanding, use, and calculation of
-    confidence intervals that are based on central and noncentral distributions. Educational
-    and Psychological Measurement 61, 532-574.
+    Interval of the size: Cumming, G. and Finch, S. (2001). A primer on the understanding, use, and
+    calculation of confidence intervals that are based on central and noncentral distributions.
+    Educational and Psychological Measurement 61, 532-574.
     """
     from scipy import stats
 
@@ -78,22 +76,9 @@ def over_scenarios(
 ) -> list[dict[str, Any]]:
     """Summarise values of scenarios for every combination of the other dimensions.
 
-    Parameters
-    ----------
-    values
-        Over ``scenario`` and others; NaN is missing.
-    bootstrap
-        Resampling of scenarios.
-    excluded
-        Over the other dimensions: what is reported as ``n_excluded``; by default the scenarios
-        without a value.
-
-    Returns
-    -------
-    list of dict
-        One a combination, with its labels and `COLUMNS`: mean, percentile interval from
-        resampling scenarios, standard deviation over scenarios (n - 1), their number, and
-        `t_test`.
+    Each has its labels and `COLUMNS`: mean, percentile interval from resampling scenarios, standard
+    deviation over scenarios (n - 1), their number, and `t_test`; `excluded` is what is reported as
+    ``n_excluded``, by default the scenarios without a value.
     """
     dims = [str(d) for d in values.dims if d != "scenario"]
     # The bootstrap wants the scenarios in the order of their names.

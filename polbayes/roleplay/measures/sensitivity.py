@@ -5,17 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
-from polbayes.instrument.values import (
-    RATING_CENTRE,
-    VALUES,
-    WEIGHTS,
-    alignment_score,
-    standardise,
-)
+from polbayes.errors import UserError, check_known
+from polbayes.instrument.values import RATING_CENTRE, VALUES, WEIGHTS, alignment_score, standardise
 from polbayes.measures.resampling import generator
 from polbayes.roleplay.measures.data import check_ratings, judge_means
-from polbayes.roleplay.measures.units import by_scenario, with_all_stages
+from polbayes.roleplay.measures.units import by_scenario, mean_over, with_all_stages
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +41,6 @@ def weight_sensitivity(
     data: "xr.Dataset",
     *,
     source: str = "reflection",
-    judge_weights: "xr.DataArray | None" = None,
     spread: float = 0.2,
     draws: int = 1_000,
     level: float = 0.95,
@@ -59,7 +52,7 @@ def weight_sensitivity(
     if not 0 < spread < 1 or not 0 < level < 1 or draws < 1:
         raise UserError("weight_sensitivity: spread and level lie in (0, 1), draws is at least 1.")
     check_ratings(data)
-    profile = _profiles(data, source, judge_weights)
+    profile = _profiles(data, source)
     published = alignment_score(profile)
     rows = []
     common = {"n_models": int(published.notnull().sum()), "level": level}
@@ -88,22 +81,14 @@ def weight_sensitivity(
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
-def _profiles(
-    data: "xr.Dataset", source: str, judge_weights: "xr.DataArray | None"
-) -> "xr.DataArray":
-    """Return over ``model, value`` the mean rating of a source.
-
-    Alignment is linear, so that the mean profile has the mean alignment.
-    """
-    units = with_all_stages(judge_means(data, judge_weights))
+def _profiles(data: "xr.Dataset", source: str) -> "xr.DataArray":
+    """Return ``[model, value]`` mean ratings: alignment is linear, and theirs is its mean."""
+    units = with_all_stages(judge_means(data))
     stages = [str(s) for s in units["stage"].values]
-    if source not in stages:
-        raise unknown("source", source, stages, where="weight_sensitivity")
+    check_known("source", source, known=stages, where="weight_sensitivity")
     scenarios = by_scenario(units.sel(stage=source, drop=True))
     twin = "both" if "both" in scenarios["twin"].values else scenarios["twin"].values[0]
-    found = scenarios.sel(twin=twin, drop=True)
-    n = found.notnull().sum("scenario")
-    return found.fillna(0.0).sum("scenario") / n.where(n > 0)
+    return mean_over("scenario", scenarios.sel(twin=twin, drop=True))
 
 
 def _alignments(profile: "xr.DataArray", weights: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ from polbayes.errors import UserError
 from polbayes.measures.resampling import Bootstrap
 from polbayes.roleplay.measures.location import frame, over_scenarios
 from polbayes.roleplay.measures.units import (
-    ACTIVATED,
     by_scenario,
+    mean_over,
     missing_units,
     unit_measures,
     with_all_stages,
@@ -27,17 +27,11 @@ POSITIVE = {
 
 
 def stage_curves(
-    data: "xr.Dataset",
-    *,
-    judge_weights: "xr.DataArray | None" = None,
-    threshold: float = ACTIVATED,
-    draws: int = 10_000,
-    level: float = 0.95,
-    seed: int = 1,
+    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
     """Compute the measures of every model by stage."""
     bootstrap = Bootstrap(draws, level, seed)
-    found = unit_measures(data, judge_weights=judge_weights, threshold=threshold)
+    found = unit_measures(data)
     rows = []
     for name, meaning in POSITIVE.items():
         units = with_all_stages(found[name])
@@ -50,32 +44,24 @@ def stage_curves(
 
 
 def ablation(
-    data: "xr.Dataset",
-    *,
-    judge_weights: "xr.DataArray | None" = None,
-    threshold: float = ACTIVATED,
-    draws: int = 10_000,
-    level: float = 0.95,
-    seed: int = 1,
+    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
     """Compare every stage with the plain question of the same scenario.
 
-    The difference is taken within a scenario (and wording), so that scenarios with a bold
-    baseline do not pass for an effect.
+    The difference is taken within a scenario and wording, so that bold baselines are no effect.
     """
     bootstrap = Bootstrap(draws, level, seed)
     if "baseline" not in data["stage"].values:
         raise UserError("ratings: there is no 'baseline' that stages could be compared with.")
-    found = unit_measures(data, judge_weights=judge_weights, threshold=threshold)
+    found = unit_measures(data)
     rows = []
     for name, meaning in POSITIVE.items():
         units = with_all_stages(found[name])
         gain = units.drop_sel(stage="baseline") - units.sel(stage="baseline", drop=True)
         scenarios = by_scenario(gain)
         described = over_scenarios(scenarios, bootstrap, missing_units(gain))
-        n = scenarios.notnull().sum("scenario")
-        of_models = scenarios.fillna(0.0).sum("scenario") / n.where(n > 0)
         # The same summary with models in the place of scenarios.
+        of_models = mean_over("scenario", scenarios)
         models = of_models.rename(model="scenario").expand_dims(model=["all"])
         described += [
             {**row, "note": row["note"].replace("scenario", "model")}

@@ -21,7 +21,7 @@ from polbayes.errors import UserError
 from polbayes.instrument.scenarios import TWINS
 from polbayes.measures.resampling import Bootstrap
 from polbayes.roleplay.measures.location import frame, over_scenarios
-from polbayes.roleplay.measures.units import unit_measures, with_all_stages
+from polbayes.roleplay.measures.units import mean_over, unit_measures, with_all_stages
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,39 +35,24 @@ POSITIVE = {
 
 
 def twin_symmetry(
-    data: "xr.Dataset",
-    *,
-    judge_weights: "xr.DataArray | None" = None,
-    draws: int = 10_000,
-    level: float = 0.95,
-    seed: int = 1,
+    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
     """Compare the alignment between mirrored twins, for every model and stage.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``measure``, ``model`` and ``stage``: ``position``, half the sum of the
-        twins' alignments, **positive is liberal, the reverse of polbayes' other measures**;
-        ``sway``, half their difference, positive where the model goes with the person who asks
-        and negative where it goes with who presses (only where the dataset has ``asking``);
-        ``asymmetry``, half their absolute difference, which is 0 only where both twins get the
-        same alignment in every scenario. All within [-100, 100]. ``positive`` says what a
-        positive number means; the other columns are those of
-        `polbayes.roleplay.measures.location.over_scenarios`, with scenarios where one of the
-        twins has no rating as ``n_excluded``. Pairs are formed within wordings.
+    ``position`` is half the sum of the twins' alignments, **positive is liberal, the reverse of
+    polbayes' other measures**; ``sway`` half their difference, positive where the model goes with
+    the person who asks (only where the dataset has ``asking``); ``asymmetry`` half their absolute
+    difference, 0 only where both twins get the same alignment in every scenario. Pairs are formed
+    within wordings.
     """
     bootstrap = Bootstrap(draws, level, seed)
-    units = with_all_stages(unit_measures(data, judge_weights=judge_weights)["alignment"])
+    units = with_all_stages(unit_measures(data)["alignment"])
     for twin in TWINS:
         if twin not in units["twin"].values:
             raise UserError(f"ratings: there is no '{twin}' twin; symmetry needs both.")
     original, mirrored = (units.sel(twin=twin, drop=True) for twin in TWINS)
     half = (original - mirrored) / 2
-    found: dict[str, xr.DataArray] = {
-        "position": (original + mirrored) / 2,
-        "asymmetry": abs(half),
-    }
+    found: dict[str, xr.DataArray] = {"position": (original + mirrored) / 2, "asymmetry": abs(half)}
     if "asking" in data.coords:
         found["sway"] = -data["asking"] * half
     rows = []
@@ -75,9 +60,7 @@ def twin_symmetry(
         if name not in found:
             continue
         values = found[name].drop_vars("asking", errors="ignore")
-        n = values.notnull().sum("wording")
-        scenarios = values.fillna(0.0).sum("wording") / n.where(n > 0)
-        described = over_scenarios(scenarios, bootstrap)
+        described = over_scenarios(mean_over("wording", values), bootstrap)
         rows += [{**row, "measure": name, "positive": meaning} for row in described]
     table = frame(rows, ("measure", "model", "stage", "positive"))
     # An absolute difference is never negative, so that testing it against 0 would say nothing.

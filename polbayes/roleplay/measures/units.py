@@ -27,29 +27,10 @@ def unit_measures(
 ) -> "xr.Dataset":
     """Compute every measure of every unit from the means over judges.
 
-    Parameters
-    ----------
-    data
-        A dataset of ratings.
-    weights
-        Of the values in the alignment.
-    judge_weights
-        See `polbayes.roleplay.measures.data.judge_means`.
-    threshold
-        From which mean rating on, in [0, 20], a value is activated.
-
-    Returns
-    -------
-    xarray.Dataset
-        Over ``model, scenario, twin, wording, stage``, NaN where there is no usable rating:
-        ``alignment`` in [-100, 100], **positive is liberal**; ``commitment`` in [0, 5];
-        ``activated``, how many of the ten values are; ``entropy`` of the ten ratings divided
-        by their sum, in nats, from 0 (one value alone) to log 10 (a flat profile).
-
-    Raises
-    ------
-    UserError
-        If the dataset is not one of ratings or a weight is wrong.
+    They are over ``model, scenario, twin, wording, stage``, NaN where there is no usable rating:
+    ``alignment`` in [-100, 100], **positive is liberal**; ``commitment`` in [0, 5]; ``activated``,
+    how many of the ten values have a mean rating from `threshold` on; ``entropy`` of the ten
+    ratings divided by their sum, in nats, from 0 (one value alone) to log 10 (a flat profile).
     """
     import xarray as xr
 
@@ -80,17 +61,13 @@ def with_all_stages(units: "xr.DataArray") -> "xr.DataArray":
 
 
 def by_scenario(units: "xr.DataArray") -> "xr.DataArray":
-    """Average over wordings, and add to ``twin`` the mean of both twins of a scenario.
+    """Average over wordings, and add to ``twin`` the mean of ``both``.
 
-    Returns
-    -------
-    xarray.DataArray
-        Over the dimensions of `units` but ``wording``; ``both`` is there where both twins are,
-        and NaN where one of them is missing.
+    It is there where both twins are, and NaN where one of them is missing.
     """
     import xarray as xr
 
-    scenarios = _mean(units, "wording")
+    scenarios = mean_over("wording", units)
     if not set(TWINS) <= set(units["twin"].values.tolist()):
         return scenarios
     both = scenarios.sel(twin=list(TWINS)).mean("twin", skipna=False)
@@ -108,7 +85,7 @@ def missing_units(units: "xr.DataArray") -> "xr.DataArray":
     return xr.concat([gone, both.expand_dims(twin=[BOTH])], dim="twin")
 
 
-def _mean(values: "xr.DataArray", dim: str) -> "xr.DataArray":
+def mean_over(dim: str, values: "xr.DataArray") -> "xr.DataArray":
     """Average what there is; NaN where there is nothing."""
     n = values.notnull().sum(dim)
     return values.fillna(0.0).sum(dim) / n.where(n > 0)

@@ -21,22 +21,13 @@ _COLUMNS = (
 
 
 def wording_spread(
-    data: "xr.Dataset",
-    *,
-    judge_weights: "xr.DataArray | None" = None,
-    draws: int = 10_000,
-    level: float = 0.95,
-    seed: int = 1,
+    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
-    """Compute the spread of the alignment over wordings, for every model and stage.
-
-    Each quantity is computed within a scenario and twin over all wordings that there are, and
-    averaged over scenarios.
-    """
+    """Compute the alignment's spread over wordings, within scenarios and twins, and average it."""
     import pandas as pd
 
     bootstrap = Bootstrap(draws, level, seed)
-    units = unit_measures(data, judge_weights=judge_weights)["alignment"]
+    units = unit_measures(data)["alignment"]
     spread = _spread(units)
     rows = []
     for name, values in spread.items():

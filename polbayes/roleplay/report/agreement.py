@@ -1,9 +1,8 @@
 """How far the judges agree."""
 
-from polbayes.report.blocks import Block, Column, Fold, Section, estimate_columns, grid
+from polbayes.report.blocks import Block, Fold, Section, counted, estimate_columns, grid
 from polbayes.report.blocks import text_column as text
-from polbayes.report.numbers import count
-from polbayes.roleplay.report.results import RatingsResults, readable
+from polbayes.roleplay.report.results import RatingsResults, worded
 
 
 def agreement(results: RatingsResults) -> Section | None:
@@ -24,20 +23,20 @@ def agreement(results: RatingsResults) -> Section | None:
     )
     together = kappas[(kappas["first"] == "all") | (kappas["first"].isna())]
     columns = [
-        Column("Measure", lambda row: readable(row["measure"]), numeric=False),
+        worded("measure", "Measure"),
         text("grid", "Grid"),
         text("first", "Judge"),
         text("second", "and judge"),
         text("wordings", "Wordings"),
         *estimate_columns("Estimate", results.level),
-        Column("Texts", lambda row: count(row["n"])),
-        Column("Left out", lambda row: count(row["n_excluded"])),
+        counted("n", "Texts"),
+        counted("n_excluded", "Left out"),
     ]
     of = [
-        Column("Rated", lambda row: readable(row["rated"]), numeric=False),
+        worded("rated", "Rated"),
         text("form", "Form"),
         *estimate_columns("Intraclass correlation", results.level),
-        Column("Texts", lambda row: count(row["n"])),
+        counted("n", "Texts"),
     ]
     main = icc[icc["form"].isin(["ICC(2,1)", "ICC(2,k)"])]
     blocks: tuple[Block, ...] = (

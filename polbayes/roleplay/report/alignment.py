@@ -9,6 +9,7 @@ from polbayes.report.blocks import (
     Fold,
     Picture,
     Section,
+    counted,
     estimate_columns,
     grid,
     number_column,
@@ -16,8 +17,8 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES, sides
-from polbayes.report.numbers import count, number
-from polbayes.roleplay.report.results import SIGN, RatingsResults, one_twin, readable
+from polbayes.report.numbers import number
+from polbayes.roleplay.report.results import SIGN, RatingsResults, one_twin, worded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,11 +92,11 @@ def columns(level: float) -> list[Column]:
     """Return the columns of a table of alignments."""
     return [
         text_column("model", "Model"),
-        Column("Source", lambda row: readable(row["source"]), numeric=False),
-        Column("Twin", lambda row: readable(row["twin"]), numeric=False),
+        worded("source", "Source"),
+        worded("twin", "Twin"),
         *estimate_columns("Alignment (positive = liberal)", level, digits=1),
         number_column("effect_size", "Effect size d"),
         Column("p (t test against 0)", p_value),
-        Column("Scenarios", lambda row: count(row["n"])),
-        Column("Texts left out", lambda row: count(row["n_excluded"])),
+        counted("n", "Scenarios"),
+        counted("n_excluded", "Texts left out"),
     ]

@@ -18,7 +18,7 @@ from polbayes.report.blocks import text_column as text
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.judge_shifts import plot_judge_shifts
 from polbayes.report.figures.style import SERIES
-from polbayes.roleplay.report.results import RatingsResults, readable
+from polbayes.roleplay.report.results import RatingsResults, worded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,8 +91,8 @@ def _effects(table: "pd.DataFrame", level: float) -> list[Block]:
     )
     columns = [
         text("judge", "Judge"),
-        Column("Measure", lambda row: readable(row["measure"]), numeric=False),
-        Column("Value", lambda row: readable(row["value"]), numeric=False),
+        worded("measure", "Measure"),
+        worded("value", "Value"),
         *estimate_columns("Against the panel", level),
         text("positive", "A positive number means"),
     ]
@@ -113,8 +113,8 @@ def _checks(table: "pd.DataFrame", level: float) -> list[Block]:
     columns = [
         text("judge", "Judge"),
         Column("Asked with", lambda row: _CHECK[row["check"]], numeric=False),
-        Column("Measure", lambda row: readable(row["measure"]), numeric=False),
-        Column("Value", lambda row: readable(row["value"]), numeric=False),
+        worded("measure", "Measure"),
+        worded("value", "Value"),
         *estimate_columns("Points of the scale from 0 to 20", level),
         text("positive", "A positive number means"),
     ]

@@ -14,7 +14,7 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.figures.stage_curves import plot_stage_curves
 from polbayes.roleplay.report.alignment import p_value
-from polbayes.roleplay.report.results import SIGN, RatingsResults, one_twin, readable
+from polbayes.roleplay.report.results import SIGN, RatingsResults, one_twin, readable, worded
 
 _TITLES = {
     "alignment": "Alignment (positive = liberal)",
@@ -56,8 +56,8 @@ def pressure(results: RatingsResults) -> Section | None:
         rows = rows[rows["measure"].isin(list(_TITLES))]
         columns = [
             text_column("model", "Model"),
-            Column("Measure", lambda row: readable(row["measure"]), numeric=False),
-            Column("Stage", lambda row: readable(row["stage"]), numeric=False),
+            worded("measure", "Measure"),
+            worded("stage", "Stage"),
             *estimate_columns("Stage minus plain question", results.level),
             number_column("effect_size", "Effect size d"),
             Column("p (paired t test)", p_value),

@@ -7,7 +7,7 @@ from polbayes.report.blocks import Block, Column, Fold, Picture, Section, estima
 from polbayes.report.blocks import text_column as text
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.style import SERIES, sides
-from polbayes.roleplay.report.results import RatingsResults, one_twin, readable
+from polbayes.roleplay.report.results import RatingsResults, one_twin, readable, worded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,8 +32,8 @@ def profiles(results: RatingsResults) -> Section | None:
         blocks.append(Fold("The same from the mean of the four stages", (inner,)))
     columns = [
         text("model", "Model"),
-        Column("Source", lambda row: readable(row["source"]), numeric=False),
-        Column("Value", lambda row: readable(row["value"]), numeric=False),
+        worded("source", "Source"),
+        worded("value", "Value"),
         *estimate_columns("Standardised rating (positive = strong)", results.level),
         Column("A strong value adds to the side", lambda row: row["positive"], numeric=False),
     ]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from polbayes.report.blocks import Column
 from polbayes.report.results import Reported
 from polbayes.roleplay.texts import Texts
 
@@ -29,18 +30,9 @@ UNIT_NAMES = {
 
 @dataclass(frozen=True, kw_only=True)
 class RatingsResults(Reported):
-    """Finished results of one roleplay.
+    """Finished results of one roleplay."""
 
-    Parameters
-    ----------
-    transcripts, ratings
-        See `polbayes.roleplay.transcripts` and `polbayes.roleplay.rated`; for the tables
-        `polbayes.roleplay.tables`.
-    texts
-        What was put around the scenarios, and what judges were asked.
-    """
-
-    transcripts: "xr.Dataset"
+    transcripts: "xr.Dataset"  # Of `polbayes.roleplay.transcripts` and `polbayes.roleplay.rated`.
     ratings: "xr.Dataset"
     texts: Texts
 
@@ -58,6 +50,11 @@ class RatingsResults(Reported):
 def readable(value: str) -> str:
     """Write the name of a value, stage or measure in words."""
     return UNIT_NAMES.get(value, value.replace("_", " "))
+
+
+def worded(name: str, header: str) -> Column:
+    """Show a column of names of values, stages or measures in words."""
+    return Column(header, lambda row: readable(row[name]), numeric=False)
 
 
 def one_twin(table: "pd.DataFrame") -> "pd.DataFrame":

@@ -11,7 +11,7 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.blocks import text_column as text
 from polbayes.roleplay.report.alignment import p_value
-from polbayes.roleplay.report.results import RatingsResults, readable
+from polbayes.roleplay.report.results import RatingsResults, worded
 
 
 def robustness(results: RatingsResults) -> Section | None:
@@ -23,7 +23,7 @@ def robustness(results: RatingsResults) -> Section | None:
         rows = rows.assign(root=rows["estimate"] ** 0.5)
         columns = [
             text("model", "Model"),
-            Column("Stage", lambda row: readable(row["stage"]), numeric=False),
+            worded("stage", "Stage"),
             text("twin", "Twin"),
             number_column("root", "Spread over wordings (points)", 1),
             *estimate_columns("Variance over wordings", results.level, digits=1),
@@ -51,8 +51,8 @@ def robustness(results: RatingsResults) -> Section | None:
     if weights is not None:
         columns = [
             text("source", "Source"),
-            Column("Weights", lambda row: readable(row["weights"]), numeric=False),
-            Column("Measure", lambda row: readable(row["measure"]), numeric=False),
+            worded("weights", "Weights"),
+            worded("measure", "Measure"),
             *estimate_columns("Estimate", results.level),
             text("note", "Note"),
         ]

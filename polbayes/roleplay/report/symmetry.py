@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from polbayes.report.blocks import Block, Column, Fold, Picture, Section, estimate_columns, grid
+from polbayes.report.blocks import Block, Fold, Picture, Section, estimate_columns, grid
 from polbayes.report.blocks import text_column as text
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES
-from polbayes.roleplay.report.results import SIGN, RatingsResults, readable
+from polbayes.roleplay.report.results import SIGN, RatingsResults, worded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ def symmetry(results: RatingsResults) -> Section | None:
     columns = [
         text("model", "Model"),
         text("measure", "Measure"),
-        Column("Source", lambda row: readable(row["stage"]), numeric=False),
+        worded("stage", "Source"),
         *estimate_columns("Points of alignment", results.level, digits=1),
         text("positive", "A positive number means"),
     ]

@@ -11,7 +11,7 @@ from polbayes.report.blocks import Block, Column, Fold, Paragraph, Section, Verb
 from polbayes.report.blocks import text_column as text
 from polbayes.report.numbers import number
 from polbayes.roleplay.measures.data import UNIT_DIMS
-from polbayes.roleplay.report.results import SIGN, RatingsResults, readable
+from polbayes.roleplay.report.results import SIGN, RatingsResults, readable, worded
 from polbayes.roleplay.transcripts import STATUS
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def page(results: RatingsResults, model: str, table: "pd.DataFrame") -> Section:
         rows,
         [
             Column("Dialogue", lambda row: _dialogue(row, titles), numeric=False),
-            Column("Turn", lambda row: readable(row["stage"]), numeric=False),
+            worded("stage", "Turn"),
             text("put", "Put"),
             Column("Written", _written, numeric=False),
             Column("Judged", lambda row: _verdicts(row, judges), numeric=False),

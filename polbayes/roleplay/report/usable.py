@@ -1,9 +1,8 @@
 """What could be used: refusals, missing parts, and what became of the judges' replies."""
 
-from polbayes.report.blocks import Block, Column, Paragraph, Section, grid
+from polbayes.report.blocks import Block, Column, Paragraph, Section, counted, grid
 from polbayes.report.blocks import text_column as text
-from polbayes.report.numbers import count
-from polbayes.roleplay.report.results import RatingsResults, readable
+from polbayes.roleplay.report.results import RatingsResults, worded
 
 _WHAT = {
     "ok": "answered",
@@ -32,16 +31,16 @@ def usable(results: RatingsResults) -> Section | None:
         columns = [
             text("model", "Model"),
             Column("Turns that were", lambda row: _WHAT.get(row["what"], row["what"]), False),
-            Column("Number", lambda row: count(row["n"])),
-            Column("Of", lambda row: count(row["of"])),
+            counted("n", "Number"),
+            counted("of", "Of"),
         ]
         blocks.append(grid(rows, columns, caption="Turns of the respondents.", csv="turns"))
     if replies is not None:
         columns = [
             text("judge", "Judge"),
-            Column("Attempt", lambda row: count(row["attempt"])),
-            Column("Reply", lambda row: readable(row["outcome"]), False),
-            Column("Number", lambda row: count(row["n"])),
+            counted("attempt", "Attempt"),
+            worded("outcome", "Reply"),
+            counted("n", "Number"),
         ]
         caption = (
             "Replies of the judges by the first problem in them; those that cannot be used are "
@@ -51,10 +50,10 @@ def usable(results: RatingsResults) -> Section | None:
     if bad is not None:
         columns = [
             text("judge", "Judge"),
-            Column("Rated", lambda row: readable(row["value"]), False),
-            Column("Why", lambda row: readable(row["status"]), False),
-            Column("Number", lambda row: count(row["n"])),
-            Column("Of", lambda row: count(row["of"])),
+            worded("value", "Rated"),
+            worded("status", "Why"),
+            counted("n", "Number"),
+            counted("of", "Of"),
         ]
         caption = (
             "Ratings that are missing after all attempts. A judge counts for a text only where it "

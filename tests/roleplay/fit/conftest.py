@@ -4,7 +4,7 @@ import pytest
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.roleplay.fit.fit import fit_ratings
-from polbayes.roleplay.fit.simulated import Judge, Planted, simulate
+from tools.calibration.ratings import Judge, Planted, simulate
 
 
 def planted(**changes):

@@ -3,7 +3,7 @@ import pytest
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.roleplay.fit.fit import fit_ratings
-from polbayes.roleplay.fit.simulated import simulate
+from tools.calibration.ratings import simulate
 
 pytestmark = [
     pytest.mark.slow,

@@ -20,54 +20,28 @@ _WEIGHTS = np.array([WEIGHTS[value] for value in VALUES])
 
 @dataclass(frozen=True)
 class Judge:
-    """What is planted in a judge.
+    """What is planted in a judge, in points."""
 
-    Parameters
-    ----------
-    severity
-        Points below the truth, for all values.
-    tilt
-        Points along the published weights: positive for a judge that sees everything as liberal.
-    noise
-        Scale of its logistic noise, in points.
-    range_use
-        How far from the middle it rates.
-    self_level, self_tilt
-        Points for all values and along the weights where it rates the model of its name.
-    """
-
-    severity: float = 0.0
-    tilt: float = 0.0
-    noise: float = 1.0
-    range_use: float = 1.0
-    self_level: float = 0.0
-    self_tilt: float = 0.0
+    severity: float = 0.0  # below the truth, for all values
+    tilt: float = 0.0  # along the published weights, positive for liberal
+    noise: float = 1.0  # scale of its logistic noise
+    range_use: float = 1.0  # how far from the middle it rates
+    self_level: float = 0.0  # for all values where it rates the model of its name
+    self_tilt: float = 0.0  # along the weights there
 
 
 @dataclass(frozen=True)
 class Planted:
-    """What is planted in ratings.
+    """What is planted in ratings."""
 
-    Parameters
-    ----------
-    positions
-        By model, points along the published weights.
-    judges
-        By name; a judge with a model's name is this model.
-    scenarios, twins, wordings, stages
-        How many.
-    scales
-        Standard deviations in points: ``model`` (each value), ``scenario``, ``stage``,
-        ``model:scenario``, ``dialogue``, ``unit``, ``judge`` (each value), ``judge:model``,
-        ``judge:unit``. Those of models' effects are drawn along the weights as well, half as wide.
-    """
-
-    positions: dict[str, float]
-    judges: dict[str, Judge]
+    positions: dict[str, float]  # by model, points along the published weights
+    judges: dict[str, Judge]  # one with a model's name is this model
     scenarios: int = 20
     twins: int = 2
     wordings: int = 1
     stages: int = len(UNITS)
+    # Standard deviations in points. Those of models' effects are drawn along the weights as well,
+    # half as wide.
     scales: dict[str, float] = field(
         default_factory=lambda: {
             "model": 1.0,
