@@ -226,7 +226,7 @@ def _shifted_ordinal(
     nodes
         ``[3 + 2 cuts]`` or more: room for sums over the nodes.
     """
-    width, size = ready[0], cuts.shape[0]
+    width, size, edges = ready[0], cuts.shape[0], 1 + 2 * gaps.shape[0]
     n, kinds, fixed = 0.0, 0, 0.0
     for k in range(size + 1):
         n += answers[cell, k]
@@ -251,8 +251,13 @@ def _shifted_ordinal(
     step /= math.sqrt(1.0 + spread * spread * max(bend, edge))
     nodes[:] = 0.0
     whole, peak = 0.0, 0.0
+    reach = abs(eta) + spread * (abs(start) + _WIDEST + 2.0 * step) + abs(cuts[0]) * width
     for side in (-1.0, 1.0):
         at = 0.0 if side < 0.0 else 1.0
+        near, shrunk, shrinks = reach < FAR, 0.0, 0.0
+        if near:  # one exponential serves all nodes
+            shrinks = math.exp(-spread * side * step)
+            shrunk = math.exp(-eta - spread * (start + side * at * step))
         while True:
             z = start + side * at * step
             shifted, value, slope = eta + spread * z, -0.5 * z * z, 0.0
@@ -261,11 +266,17 @@ def _shifted_ordinal(
                 both = below + answers[cell, k + 1]
                 if both > 0.0:
                     x = cuts[k] * width - shifted
-                    small = math.exp(-abs(x))
-                    value += below * x - both * (max(x, 0.0) + math.log1p(small))
-                    d_x = below - both * (1.0 if x > 0.0 else small) / (1.0 + small)
+                    if near:
+                        odds = 1.0 + shrunk * ready[edges + k]
+                        value += below * x - both * math.log(odds)
+                        d_x = below - both * (1.0 - 1.0 / odds)
+                    else:
+                        small = math.exp(-abs(x))
+                        value += below * x - both * (max(x, 0.0) + math.log1p(small))
+                        d_x = below - both * (1.0 if x > 0.0 else small) / (1.0 + small)
                     nodes[3 + k] = d_x
                     slope -= d_x
+            shrunk *= shrinks
             if at == 0.0:
                 peak = value
             if at * step > _WIDEST or not value >= peak - _NEGLIGIBLE:  # or is no number
