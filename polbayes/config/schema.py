@@ -106,7 +106,7 @@ class ApiConfig:
     requests_per_minute
         A limit that is known beforehand; others are found out.
     timeout
-        Seconds that one request may take.
+        Seconds that one request may take, from the connection to the end of the reply.
     retries, backoff
         How often a question is asked again after failures of the server or the connection, and
         about how many seconds after the first of them; the wait doubles with each.

@@ -70,6 +70,8 @@ def judge(error: Exception, *, secret: str | None = None) -> Failure:
         return Failure(Kind.PASSING, "no answer came in time", billed=True)
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__
+        if isinstance(cause, UnreadableReplyError):
+            return judge(cause, secret=secret)
         refused = "Connect" in type(cause).__name__
         why = f" ({type(cause).__name__})" if cause is not None else ""
         return Failure(Kind.PASSING, f"the connection failed{why}", billed=not refused)
