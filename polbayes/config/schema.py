@@ -986,7 +986,8 @@ class RunConfig:
     `specs` are the analyses that ``task=compare_specs`` compares, by name, and `runs` the folders
     of the runs that ``task=compare`` compares. `answers_from` is the folder of a run whose answers
     are taken over, so that only what was not asked there is asked. `wordings` are files of further
-    wordings of the items (`polbayes.instrument.wordings`).
+    wordings of the items (`polbayes.instrument.wordings`). Asking stops after `give_up_after`
+    answers of a respondent of which none can be used (`polbayes.probing.first_answers`).
     """
 
     name: str = "unnamed"
@@ -997,6 +998,7 @@ class RunConfig:
     run_dir: str = "outputs/${name}"
     runs: list[str] = field(default_factory=list)
     answers_from: str | None = None
+    give_up_after: int | None = number(100, ge=0)
     stages: list[str] = field(default_factory=lambda: list(STAGES))
     specs: list[str] | None = None
     instruments: list[str] = field(default_factory=list)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from launched import MODEL, QUESTIONS, journaled, same_answers, shards
+from loopback import Said
 
 from polbayes.probing.journal import Journal, read
 from polbayes.probing.launch import engine as engines
@@ -287,6 +288,41 @@ def test_a_respondent_that_only_fails_is_an_error(here, loopback, asked, tmp_pat
     assert "could not answer any of the last" in said
     assert journaled(tmp_path / "r") == []
     assert not (tmp_path / "r" / "responses.nc").exists()
+
+
+def test_shards_whose_first_answers_are_useless_stop_the_launch(here, loopback, asked, tmp_path):
+    """Each looks at its own part, of eighteen prompts twice and more."""
+    world, early = loopback(answer=lambda prompt, body: Said(" ")), "give_up_after=20"
+    two = ("launcher=ray", "launcher.shards=2")
+    code, said = asked(world, tmp_path / "r", *two, early)
+    assert code == 2
+    assert "respondents.served: none of the first " in said
+    kept = journaled(tmp_path / "r")
+    assert 20 <= len(kept) < QUESTIONS
+    # What they left is looked at before anybody asks again.
+    before, submitted = len(world.bodies), len(here.submitted)
+    code, said = asked(world, tmp_path / "r", *two, early)
+    assert code == 2
+    assert f"none of the first {len(kept)} answers" in said
+    assert (len(world.bodies), len(here.submitted)) == (before, submitted)
+    # With an answer that can be used, or if nobody minds, it goes on.
+    code, said = asked(world, tmp_path / "r", *two, "give_up_after=null")
+    assert code == 0, said
+    assert len(journaled(tmp_path / "r")) == QUESTIONS
+
+
+def test_a_shard_may_have_nothing_but_useless_answers_where_others_were_usable(
+    here, loopback, asked, tmp_path
+):
+    def answer(prompt, body):
+        return Said("I agree." if "trade" in prompt or "state" in prompt else " ")
+
+    world, early = loopback(answer=answer), "give_up_after=20"
+    assert asked(world, tmp_path / "r", "items=[wvs-01]", *RAY, early)[0] == 0
+    shards_before = len(here.submitted)
+    assert here.submitted[-1].asking.screening is not None
+    assert asked(world, tmp_path / "r", *RAY, early)[0] == 0
+    assert {s.asking.screening for s in here.submitted[shards_before:]} == {None}
 
 
 def test_what_all_used_is_added_up(here, loopback, asked, tmp_path):
