@@ -42,11 +42,17 @@ def test_what_is_in_the_journals_is_counted_as_it_comes(folder):
     assert a.look(0.0) == "a: 0 of 10 (0 %); no answers yet"
     with Journal(journal_path(folder / "journal", "a"), {}) as journal:
         journal.extend(answers(0, 2))
-        assert a.look(4.0) == "a: 2 of 10 (20 %), 0.5/s, 16 s left; 75.0 % of the mass agrees or disagrees"
+        assert (
+            a.look(4.0)
+            == "a: 2 of 10 (20 %), 0.5/s, 16 s left; 75.0 % of the mass agrees or disagrees"
+        )
         journal.extend([{"tokens": [1]}, {"note": "so"}])
         with journal.path.open("ab") as file:
             file.write(b"0123 half a li")  # what another process is writing just now
-        assert a.look(8.0) == "a: 2 of 10 (20 %), 0.25/s, 32 s left; 75.0 % of the mass agrees or disagrees"
+        assert (
+            a.look(8.0)
+            == "a: 2 of 10 (20 %), 0.25/s, 32 s left; 75.0 % of the mass agrees or disagrees"
+        )
     assert "nothing new for 60 s" in a.look(68.0)
     assert b.look(0.0).startswith("b/")
 

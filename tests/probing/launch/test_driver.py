@@ -239,25 +239,32 @@ def test_a_worker_of_an_earlier_launch_stops_at_its_next_question(
     assert taken == [True]
 
 
+def budget(key, most):
+    """Return a limit in tokens, or in money where a token costs a unit of it."""
+    prices = [f"+respondents.served.api.price_{way}=1e6" for way in ("input", "output")]
+    limits = [f"+respondents.served.api.{key}={most}", "elicitation.max_new_tokens=20"]
+    return (*limits, *(prices if key == "budget" else ()))
+
+
+@pytest.mark.parametrize("key", ["budget_tokens", "budget"])
 def test_a_budget_is_kept_by_all_shards_together_and_used_to_its_end(
-    here, loopback, asked, tmp_path
+    here, loopback, asked, tmp_path, key
 ):
     """The prompts cost what they cost; how many of them the budget allows is asked for."""
-    limited = ("+respondents.served.api.budget_tokens=1200", "elicitation.max_new_tokens=20")
+    limited = budget(key, 1200)
     one, many = loopback(), loopback()
     alone, said_alone = asked(one, tmp_path / "local", *limited)
     code, said = asked(many, tmp_path / "ray", *RAY, *limited)
     assert alone == code == 2
     for world in (one, many):
         assert sum(world.tokens) <= 1200
-    assert "budget_tokens: the next question might exceed 1200" in said
-    assert "budget_tokens: the next question might exceed 1200" in said_alone
+    assert f"api.{key}: the next question might exceed 1200" in said
+    assert f"api.{key}: the next question might exceed 1200" in said_alone
     # Three trial questions and not one are the only difference.
     assert sum(many.tokens) > sum(one.tokens) - 300
     assert len({shard.path for shard in here.submitted}) > 3
     # With more of it the run goes on, and asks nothing again.
-    more = ("+respondents.served.api.budget_tokens=1000000", "elicitation.max_new_tokens=20")
-    assert asked(many, tmp_path / "ray", *RAY, *more)[0] == 0
+    assert asked(many, tmp_path / "ray", *RAY, *budget(key, 1_000_000))[0] == 0
     of_questions = {k: n for k, n in many.given.items() if "two more than one" not in k[0]}
     assert set(of_questions.values()) == {1}
 
