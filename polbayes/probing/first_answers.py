@@ -34,17 +34,7 @@ class Screening:
 
 
 class FirstAnswers:
-    """The answers of a respondent, until one of them can be used.
-
-    Parameters
-    ----------
-    screening
-        When to stop; None for never.
-    questions
-        Of the respondent.
-    options
-        Whose mass is read.
-    """
+    """The answers of a respondent, until one of them can be used."""
 
     def __init__(
         self, screening: Screening | None, questions: PendingQuestions, options: Sequence[str]

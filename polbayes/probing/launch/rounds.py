@@ -99,15 +99,13 @@ def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
 
 
 def next_round(one: Round, launcher: LauncherConfig, token: str) -> Sequence[Shard]:
-    """Return the shards of a further round, after one whose shards did not all end well.
-
-    What one shard's part of the budget did not allow, what another's left over may; and where
-    another shard has answers, what failed were the questions and not the respondent.
-    """
+    """Return the shards of a further round, after one whose shards did not all end well."""
     over = [ended for ended in one.ended if ended.kind == "budget"]
     failed = [ended for ended in one.ended if ended.kind == "failures"]
+    # What one shard's part of the budget did not allow, what another's left over may.
     if over and one.size == 1:
         raise UserError(over[0].error)
+    # Where another shard has answers, what failed were the questions and not the respondent.
     if failed and not (one.known.works and one.answered):
         raise UserError(failed[0].error)
     if not one.answered:

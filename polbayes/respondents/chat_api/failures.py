@@ -115,10 +115,7 @@ def without(text: str, secret: str | None) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait, by ``Retry-After``, or None.
-
-    It may be given in seconds, as a date, or, by the server of OpenAI, in milliseconds.
-    """
+    """Return the seconds that a server asks to wait, in whatever form it does, or None."""
     for header, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         try:
             seconds = float(headers.get(header, "")) * unit

@@ -28,15 +28,7 @@ _SHORTEST_SECRET = 8
 
 
 class StopError(Exception):
-    """No question can be answered any more.
-
-    Parameters
-    ----------
-    why
-        What to tell the user.
-    used
-        What the question took that showed it.
-    """
+    """No question can be answered any more: what to tell the user, and what that took."""
 
     def __init__(self, why: UserError, used: Usage) -> None:
         super().__init__(str(why))
