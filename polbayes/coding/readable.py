@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from polbayes.coding.levels import RULES
-from polbayes.coding.responses import code_responses
+from polbayes.coding.responses import ONLY_FOR, code_responses
 from polbayes.config.schema import CodingConfig
 from polbayes.data.dataset import STANCE, STATUS
 from polbayes.respondents.base import Question
@@ -19,7 +19,7 @@ def by_rules_alone(coding: CodingConfig) -> bool:
 
 
 def readable(answers: Sequence[tuple[Question, str]], coders: Sequence[str]) -> list[bool]:
-    """Tell which answers coders read as a stance or a refusal.
+    """Tell which answers coders read as a stance or a refusal, or leave to others to read.
 
     Parameters
     ----------
@@ -38,4 +38,5 @@ def readable(answers: Sequence[tuple[Question, str]], coders: Sequence[str]) -> 
     data = xr.Dataset({name: ("cell", np.array(x, dtype=object)) for name, x in texts.items()})
     data["status"] = ("cell", np.full(len(answers), STATUS["ok"], dtype=np.int8))
     coded = code_responses(data.set_coords("prefix_answer"), coders)
-    return np.isin(coded["stance"].values, _USABLE).tolist()
+    left = [not any(ONLY_FOR.get(c, q.answer) == q.answer for c in coders) for q, _ in answers]
+    return (np.isin(coded["stance"].values, _USABLE) | left).tolist()

@@ -31,6 +31,11 @@ def test_what_rules_read(answer, text, usable):
     assert readable([put("open", "I agree."), pair], ["likert", "lexical"]) == [True, usable]
 
 
+def test_what_no_coder_is_for_is_left_to_others():
+    answers = [put("open", "4"), put("likert", "4"), put("likert", "Four.")]
+    assert readable(answers, ["likert"]) == [True, True, False]
+
+
 @pytest.mark.parametrize(
     ("coders", "models", "alone"),
     [

@@ -147,7 +147,8 @@ def test_runs_of_a_few_prompts_say_little(loopback, tmp_path):
     assert ok(asked(tmp_path / "few", world, Screening(20, RULES), items=9, runs=5)) == 45
     with pytest.raises(UserError, match="none of the first"):
         asked(tmp_path / "more", world, Screening(20, RULES), items=11, runs=5)
-    assert answers_in(tmp_path / "more") >= 46
+    # Nine prompts have 45 runs, of which eight may still be under way when the tenth is answered.
+    assert 38 <= answers_in(tmp_path / "more") < 55
 
 
 def test_failures_do_not_count(loopback, tmp_path):
