@@ -1,5 +1,6 @@
 """A respondent of whose first answers none can be used is asked no further."""
 
+import pickle
 from functools import partial
 
 import pytest
@@ -159,6 +160,12 @@ def test_failures_do_not_count(loopback, tmp_path):
     data = asked(tmp_path, world, Screening(20, RULES))
     # Those of 3 and of the thirties.
     assert ok(data) == 11
+
+
+def test_what_rules_read_travels_to_other_processes():
+    question = PendingQuestions(designed(items=1)[0], "m", {})[0]
+    there = pickle.loads(pickle.dumps(Screening(20, RULES)))
+    assert there.readable([(question, "I agree."), (question, "Lorem.")]) == [True, False]
 
 
 def test_a_usable_answer_of_before_settles_it():
