@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -53,6 +53,8 @@ class World:
     model: str = "m-1"
     key: str | None = None
     extra_status: Callable[[str], tuple[int, object] | None] = lambda prompt: None
+    # What is written in place of a reply, byte for byte, as long as there is somebody to read it.
+    pieces: Callable[[str], Iterable[bytes] | None] = lambda prompt: None
 
     def __post_init__(self):
         self.lock = threading.Lock()
@@ -123,6 +125,11 @@ class Handler(BaseHTTPRequestHandler):
         prompt = body["messages"][-1]["content"]
         if (extra := world.extra_status(prompt)) is not None:
             return self.send(*extra)
+        if (pieces := world.pieces(prompt)) is not None:
+            self.close_connection = True
+            for piece in pieces:
+                self.wfile.write(piece)
+            return None
         time.sleep(world.delay)
         if fault is not None:
             with world.lock:

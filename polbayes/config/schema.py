@@ -73,7 +73,8 @@ class ApiConfig:
     concurrency: int = number(8, ge=1)  # questions under way at a time
     # A limit that is known beforehand; others are found out.
     requests_per_minute: float | None = number(None, gt=0, says=_POSITIVE)
-    timeout: float = number(120.0, gt=0, says=_POSITIVE)  # seconds
+    # Seconds from the connection to the end of the reply.
+    timeout: float = number(120.0, gt=0, says=_POSITIVE)
     retries: int = number(6, ge=0)
     # Seconds to wait after the first failure; the wait doubles with each.
     backoff: float = number(1.0, gt=0, says=_POSITIVE)
@@ -530,6 +531,8 @@ class RunConfig:
     run_dir: str = "outputs/${name}"
     runs: list[str] = field(default_factory=list)  # compared by ``task=compare``
     answers_from: str | None = None  # a run whose answers are taken over
+    # Asking stops after so many answers of a respondent of which none can be used.
+    give_up_after: int | None = number(100, ge=0)
     stages: list[str] = field(default_factory=lambda: list(STAGES))
     specs: list[str] | None = None  # analyses that ``task=compare_specs`` compares
     instruments: list[str] = field(default_factory=list)

@@ -29,21 +29,7 @@ _PATIENCE = 60.0
 
 
 class AnswerCache:
-    """Answers of one respondent in a cache that is open; see `open_cache`.
-
-    Parameters
-    ----------
-    path, connection
-        The file.
-    model, seed
-        The respondent's name and the run's seed, which make the seed of a cell.
-    settings
-        What determines the answers, beside the question.
-    sampled
-        Whether answers are drawn.
-    by_prompt
-        Whether of a question nothing but its prompt counts (`polbayes.respondents.Backend`).
-    """
+    """Answers of one respondent in a cache that is open; `by_prompt` is that of its `Backend`."""
 
     def __init__(
         self,

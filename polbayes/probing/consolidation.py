@@ -27,17 +27,7 @@ _TRUNCATED = "1 where the answer was cut off at max_new_tokens"
 
 @dataclass(frozen=True)
 class Survey:
-    """What there is in the journals of a design, before any of it is laid out.
-
-    Parameters
-    ----------
-    notes
-        What a reader must know, each once.
-    found
-        Which of ``message``, ``declined`` and ``mass_unseen`` some cell has.
-    bytes
-        Length of the longest text of ``completion`` and ``message``, in UTF-8.
-    """
+    """What journals hold: notes, which rarer variables, and the bytes of the longest texts."""
 
     notes: tuple[str, ...]
     found: frozenset[str]

@@ -14,6 +14,7 @@ import numpy as np
 from polbayes.config.schema import ElicitationConfig, JournalConfig
 from polbayes.errors import NothingWorksError, UserError
 from polbayes.instrument.prompts import Lexicon
+from polbayes.probing.first_answers import FirstAnswers, Screening
 from polbayes.probing.journal import Cell, Journal, Record, cell_of
 from polbayes.respondents import (
     Answer,
@@ -24,7 +25,7 @@ from polbayes.respondents import (
     TooLongError,
     setting_defaults,
 )
-from polbayes.respondents.questions import cell_seed, question_digest
+from polbayes.respondents.questions import PendingQuestions, cell_seed, question_digest
 from polbayes.respondents.usage import Usage
 
 if TYPE_CHECKING:
@@ -56,17 +57,25 @@ class Asking:
         Of the run.
     journal
         How answers are written down.
+    screening
+        When to stop because no answer can be used; None for never.
     """
 
     elicitation: ElicitationConfig
     lexicon: Lexicon | None
     seed: int
     journal: JournalConfig = field(default_factory=JournalConfig)
+    screening: Screening | None = None
 
     @property
     def stances(self) -> tuple[int, ...]:
         """Of the options whose mass is read."""
         return self.lexicon.stance if self.lexicon else ()
+
+    def first_answers(self, questions: PendingQuestions) -> FirstAnswers:
+        """Return what looks at the first answers to questions."""
+        options = self.lexicon.options if self.lexicon else ()
+        return FirstAnswers(self.screening, questions, options)
 
     def open_journal(self, path: Path, settings: Mapping[str, Any]) -> Journal:
         """Open a journal of answers for writing.
@@ -152,7 +161,7 @@ def ask_all(
     known
         What is known of the respondent; None for what the journal says.
     shown
-        Called with the records as they come.
+        Called with the records that came, after those that are no failures are written down.
 
     Raises
     ------
@@ -168,7 +177,6 @@ def ask_all(
         found = _by_batches(respondent, iter(questions), asking)
     with closing(found):
         for records in found:
-            shown(records)
             if "note" in records[0]:
                 note(journal, records[0]["note"], known.notes)
             elif "cell" not in records[0]:
@@ -181,6 +189,7 @@ def ask_all(
                 works = True
                 journal.extend(failed + records)
                 failed = []
+            shown(records)
     if failed and not works:
         raise _fails(respondent, failed)
     if failed:

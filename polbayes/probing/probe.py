@@ -17,6 +17,7 @@ from polbayes.errors import UserError, unknown
 from polbayes.instrument.prompts import Lexicon, Prefix, render
 from polbayes.probing.consolidation import filled
 from polbayes.probing.dispatch import Asking, before
+from polbayes.probing.first_answers import Screening
 from polbayes.probing.journal import adopt, journal_path, read
 from polbayes.probing.progress import Meter
 from polbayes.probing.work import Put, Work, ask_left, from_cache, note_damage
@@ -44,6 +45,7 @@ def probe(
     answers_from: Path | None = None,
     journal: JournalConfig | None = None,
     launcher: LauncherConfig | None = None,
+    screening: Screening | None = None,
     progress: bool | Literal["always"] = True,
 ) -> "xr.Dataset":
     """Ask every pending cell that the journals do not have yet, and fill the design.
@@ -71,6 +73,7 @@ def probe(
         answers_from=answers_from,
         journal=journal,
         launcher=launcher,
+        screening=screening,
         progress=progress,
     )
     return filled(design, paths, None if elicitation.kind in TEXTS else lexicon)
@@ -88,6 +91,7 @@ def ask(
     answers_from: Path | None = None,
     journal: JournalConfig | None = None,
     launcher: LauncherConfig | None = None,
+    screening: Screening | None = None,
     progress: bool | Literal["always"] = True,
 ) -> dict[str, Path]:
     """Ask every pending cell that the journals do not have yet, and write the answers down.
@@ -97,7 +101,8 @@ def ask(
     A respondent that is asked many questions at a time has its answers written down one by one.
     A batch that a respondent fails to answer is asked again in halves, down to one cell, whose
     failure is its answer: status error, with the message, and not asked again. A respondent
-    that does nothing but fail is an error, and nothing of it is kept.
+    that does nothing but fail is an error, and nothing of it is kept. One whose first answers
+    cannot be used is an error where `screening` says so, and its answers are kept.
     """
     names = [str(name) for name in design["model"].values]
     for name in names:
@@ -108,7 +113,7 @@ def ask(
         lexicon = None
     elif lexicon is None:
         raise UserError(f"elicitation.lexicon: {elicitation.kind} needs one; name a lexicon.")
-    asking = Asking(elicitation, lexicon, seed, journal or JournalConfig())
+    asking = Asking(elicitation, lexicon, seed, journal or JournalConfig(), screening)
     answers = {prefix.prefix: prefix.answer for prefix in prefixes}
     paths = {name: journal_path(journal_dir, name) for name in names}
     for name, path in paths.items():
@@ -171,7 +176,7 @@ def _ask_model(work: Work, *, progress: bool | Literal["always"]) -> None:
         done = total - len(left)
         with Meter(questions.model, total, done, stances=asking.stances, show=progress) as meter:
             put = Put((questions[n] for n in left), known)
-            ask_left(questions.model, put, work.config, asking, journal, meter)
+            ask_left(questions, put, work.config, asking, journal, meter)
 
 
 def _settings(

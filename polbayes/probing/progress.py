@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Literal
 
 from polbayes.data.progress import progress_bar
@@ -22,10 +21,14 @@ class Counts:
     answered
         Cells with an answer or a failure.
     usable
-        Sum over cells: 1 for an open answer that is one, and where probabilities are read the
-        mass of the options that agree or disagree.
+        Sum over cells: 1 for an open answer with a text, whatever a coder will make of it, and
+        where probabilities are read the mass of the options that agree or disagree.
     refused, invalid, errors
         Cells with these statuses.
+    measured
+        Cells whose probabilities were read.
+    truncated
+        Open answers that were cut off.
     """
 
     answered: int = 0
@@ -33,6 +36,8 @@ class Counts:
     refused: int = 0
     invalid: int = 0
     errors: int = 0
+    measured: int = 0
+    truncated: int = 0
 
     def add(self, records: Iterable[Mapping[str, Any]], stances: Sequence[int] = ()) -> int:
         """Count the records of a journal, and return how many of them were answers.
@@ -53,6 +58,8 @@ class Counts:
             self.refused += status == "refused"
             self.invalid += status == "invalid"
             self.errors += status == "error"
+            self.truncated += bool(record.get("truncated"))
+            self.measured += "mass" in record
             if "mass" in record:
                 self.usable += sum(m or 0.0 for m, s in zip(record["mass"], stances) if s)  # noqa: B905
             else:
@@ -66,14 +73,20 @@ class Counts:
             self.refused + other.refused,
             self.invalid + other.invalid,
             self.errors + other.errors,
+            self.measured + other.measured,
+            self.truncated + other.truncated,
         )
 
     def in_words(self) -> str:
-        """Say what share of the answers is usable, and what the others are."""
+        """Say what share of the answers has a text, or of the mass says something, and the rest."""
         if not self.answered:
             return "no answers yet"
-        parts = [f"{100 * self.usable / self.answered:.1f} % usable"]
-        others = {"refused": self.refused, "invalid": self.invalid, "errors": self.errors}
+        if self.measured:
+            parts = [f"{100 * self.usable / self.measured:.1f} % of the mass agrees or disagrees"]
+        else:
+            parts = [f"{100 * self.usable / self.answered:.1f} % with a text"]
+        others = {"cut off": self.truncated, "refused": self.refused}
+        others |= {"invalid": self.invalid, "errors": self.errors}
         return ", ".join(parts + [f"{n:,} {name}" for name, n in others.items() if n])
 
 
@@ -168,12 +181,7 @@ class Meter:
     def __enter__(self) -> "Meter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._bar.close()
         if self._lines and self.counts.answered:
             self._say()

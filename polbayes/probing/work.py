@@ -4,26 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from polbayes.config.schema import (
-    RespondentConfig,
-)
+from polbayes.config.schema import RespondentConfig
 from polbayes.errors import UserError
 from polbayes.probing.answer_cache import AnswerCache, open_cache
 from polbayes.probing.dispatch import Asking, Before, ask_all, header, note
-from polbayes.probing.journal import Cell, Journal, cell_of
+from polbayes.probing.journal import Cell, Journal, Record, cell_of
 from polbayes.probing.progress import Meter
-from polbayes.respondents import (
-    BACKENDS,
-    Question,
-    open_respondent,
-)
+from polbayes.respondents import BACKENDS, Question, open_respondent
 from polbayes.respondents.questions import PendingQuestions, question_digest
-
-if TYPE_CHECKING:
-    pass
-
 
 # Questions that are looked up in the cache at a time.
 _MOST = 1024
@@ -151,7 +141,7 @@ def _keep(cache: AnswerCache, questions: PendingQuestions, journal: Journal) -> 
 
 
 def ask_left(
-    model: str,
+    questions: PendingQuestions,
     put: Put,
     config: RespondentConfig,
     asking: Asking,
@@ -164,10 +154,10 @@ def ask_left(
 
     Parameters
     ----------
-    model, config
-        The respondent.
+    questions, config
+        All questions of the respondent, answered or not, and who it is.
     put
-        The questions.
+        Those that are asked.
     asking
         How they are asked.
     journal
@@ -178,15 +168,23 @@ def ask_left(
     Raises
     ------
     UserError
-        If the respondent cannot be had or asked, or does nothing but fail.
+        If the respondent cannot be had or asked, does nothing but fail, or none of its first
+        answers can be used.
     """
+    first = asking.first_answers(questions)
+    first.add(journal.read())
+
+    def look(records: Sequence[Record]) -> None:
+        if meter is not None:
+            meter.add(records)
+        first.add(records)
+
     with ExitStack() as stack:
-        respondent = open_respondent(model, config, elicitation=asking.elicitation)
+        respondent = open_respondent(questions.model, config, elicitation=asking.elicitation)
         stack.callback(respondent.close)
         for text in respondent.warnings(asking.lexicon):
             note(journal, text, put.known.notes)
-        shown = meter.add if meter else len
-        ask_all(respondent, put.questions, asking, journal, known=put.known, shown=shown)
+        ask_all(respondent, put.questions, asking, journal, known=put.known, shown=look)
 
 
 def _is_new(question: Question, answered: Mapping[Cell, str], path: Path) -> bool:

@@ -18,6 +18,9 @@ from polbayes.report.results import Results
 # Where specs are compared on a run's answers, within its folder.
 SPECS_TABLE = Path("comparisons") / "specs.csv"
 
+# A smaller part of the probability on the options is said before the numbers.
+_MOSTLY = 0.5
+
 _STUDIES = (
     "Bias measure, prefixes and design: Faulborn, Sen, Pellert, Spitz and Garcia (2025), Only a "
     "Little to the Left: A Theory-grounded Measure of Political Bias in Large Language Models.",
@@ -62,6 +65,7 @@ def assemble(
     fit = stages["fit"]
     responses = open_responses(folder)
     notes = [line for line in str(responses.attrs.get("notes", "")).splitlines() if line]
+    measures = read_tables(folder / "measures")
     return Results(
         title=config.title or config.name,
         description=config.description,
@@ -69,13 +73,13 @@ def assemble(
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         responses=responses,
-        tables=read_tables(folder / "measures")
+        tables=measures
         | read_tables(folder / "estimates")
         | _specs(folder, stages["code"].get("key", ""))
         | {name: _read(path) for name, path in study_inputs(folder, config).items()},
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
-        exclusions=[*fit["notes"], *notes],
+        exclusions=[*fit["notes"], *notes, *mass_elsewhere(measures)],
         equation=fit["equation"],
         priors=list(fit["priors"]),
         level=config.analysis.level,
@@ -91,6 +95,19 @@ def assemble(
         duration=took(stages),
         study=config.report.study or "",
     )
+
+
+def mass_elsewhere(measures: "Mapping[str, pd.DataFrame]") -> list[str]:
+    """Name the models of whose probability most is on other answers than the options."""
+    if "validity" not in measures or "measure" not in measures["validity"]:
+        return []
+    validity = measures["validity"]
+    rows = validity[(validity["measure"] == "mass") & (validity["estimate"] < _MOSTLY)]
+    return [
+        f"{model}: {100 * (1 - mass):.1f} % of the probability was not on options that agree or "
+        "disagree, and is in no number but the probability on the options."
+        for model, mass in zip(rows["model"], rows["estimate"], strict=True)
+    ]
 
 
 def used_by(stages: Mapping[str, Any]) -> dict[str, str]:

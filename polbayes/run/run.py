@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from polbayes.data.out_of_core import portions, text_bytes, write_by_model
 from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.errors import UserError
 from polbayes.probing.consolidation import consolidate
+from polbayes.probing.first_answers import Screening
 from polbayes.probing.journal import CODING, DESIGN
 from polbayes.probing.terminal import say
 from polbayes.run.manifest import Manifest, check_config, stage_keys
@@ -245,6 +247,7 @@ def _asked(job: Job[Plan]) -> tuple[dict[str, Path], dict[str, str]]:
             answers_from=_taken_over(config, job.folder),
             launcher=config.launcher,
             journal=config.journal,
+            screening=_screening(config),
         )
     finally:
         if not any((job.folder / "journal").glob("**/*.jsonl")):
@@ -254,6 +257,17 @@ def _asked(job: Job[Plan]) -> tuple[dict[str, Path], dict[str, str]]:
     for name, text in usage.items():
         say(f"probe: {name}: {text}")
     return journals, usage
+
+
+def _screening(config: RunConfig) -> Screening | None:
+    """Return when asking stops because none of the first answers can be used."""
+    from polbayes.coding.readable import by_rules_alone, readable
+
+    if not config.give_up_after:
+        return None
+    rules = "code" in config.stages and by_rules_alone(config.coding)
+    reads = partial(readable, coders=tuple(config.coding.coders)) if rules else None
+    return Screening(config.give_up_after, reads)
 
 
 def _write_design(job: Job) -> None:

@@ -307,7 +307,10 @@ def test_bars_name_the_model_and_are_lines_without_a_terminal(world, tmp_path, c
     run(tmp_path / "lines")
     # Prompts have 30, 43 and 12 characters, and 16 more with the prefix, of which 200 are a yes for
     # sure: 1.09, three times; a no has 1/50, 2/50 and 3/50, six times. That is 3.99 of 18.
-    assert capsys.readouterr().err == "probe: m: 18 of 18 (100 %); 22.2 % usable\n"
+    assert (
+        capsys.readouterr().err
+        == "probe: m: 18 of 18 (100 %); 22.2 % of the mass agrees or disagrees\n"
+    )
     run(tmp_path / "lines")
     assert capsys.readouterr() == ("", "")
     run(tmp_path / "shown", progress="always")

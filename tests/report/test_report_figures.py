@@ -247,6 +247,12 @@ def test_validity_stacks_shares_up_to_one() -> None:
     assert [t.get_text() for t in axes.texts] == ["60% usable", "nothing asked"]
 
 
+def test_where_probabilities_are_read_the_mass_on_the_options_is_what_could_be_used() -> None:
+    table = pd.DataFrame({"model": ["a", "b"], "agree": [6, 3], "mass": [0.008, np.nan]})
+    (axes,) = plot_validity(table, outcomes=["agree"]).axes
+    assert [t.get_text() for t in axes.texts] == ["0.8% of mass", "100% usable"]
+
+
 @pytest.fixture
 def items() -> pd.DataFrame:
     table = pd.DataFrame(

@@ -42,11 +42,17 @@ def test_what_is_in_the_journals_is_counted_as_it_comes(folder):
     assert a.look(0.0) == "a: 0 of 10 (0 %); no answers yet"
     with Journal(journal_path(folder / "journal", "a"), {}) as journal:
         journal.extend(answers(0, 2))
-        assert a.look(4.0) == "a: 2 of 10 (20 %), 0.5/s, 16 s left; 75.0 % usable"
+        assert (
+            a.look(4.0)
+            == "a: 2 of 10 (20 %), 0.5/s, 16 s left; 75.0 % of the mass agrees or disagrees"
+        )
         journal.extend([{"tokens": [1]}, {"note": "so"}])
         with journal.path.open("ab") as file:
             file.write(b"0123 half a li")  # what another process is writing just now
-        assert a.look(8.0) == "a: 2 of 10 (20 %), 0.25/s, 32 s left; 75.0 % usable"
+        assert (
+            a.look(8.0)
+            == "a: 2 of 10 (20 %), 0.25/s, 32 s left; 75.0 % of the mass agrees or disagrees"
+        )
     assert "nothing new for 60 s" in a.look(68.0)
     assert b.look(0.0).startswith("b/")
 
@@ -60,13 +66,13 @@ def test_a_shard_counts_until_it_is_merged_and_only_once(folder):
         shard.extend(answers(0, 4))
     with Journal(other, {}) as shard:
         shard.extend(answers(4, 5))
-    assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % usable, 2 shards"
+    assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % of the mass agrees or disagrees, 2 shards"
     kept = part.read_bytes()
     with Journal(path, {}) as journal:
         merge(part, journal, set())
-    assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % usable, 1 shards"
+    assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % of the mass agrees or disagrees, 1 shards"
     part.write_bytes(kept)  # merged, and not yet taken away
-    assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % usable, 1 shards"
+    assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % of the mass agrees or disagrees, 1 shards"
 
 
 def test_it_looks_again_and_again_and_ends_with_the_asking(folder, capsys, monkeypatch):

@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 from polbayes.probing.journal import tail
@@ -17,15 +16,7 @@ _LOOK = 1.0
 
 
 class Live:
-    """A meter for each respondent; use it in a ``with`` statement.
-
-    Parameters
-    ----------
-    works
-        What each respondent is asked, and how many of its questions are left.
-    progress
-        As of `polbayes.probing.probe.probe`.
-    """
+    """A meter for each respondent, with the number of its questions that are left."""
 
     def __init__(
         self, works: Sequence[tuple[Work, int]], progress: bool | Literal["always"]
@@ -70,12 +61,7 @@ class Live:
         counts = self._seen[shard.questions.model].setdefault(shard.path, Counts())
         counts.add(records, shard.asking.stances)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._looked = float("-inf")
         self.show(())
-        self._stack.__exit__(kind, error, trace)
+        self._stack.close()

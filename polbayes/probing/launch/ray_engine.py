@@ -16,18 +16,7 @@ _PATIENCE = 10.0
 
 
 class RayEngine:
-    """A Ray cluster: one that is there, or one that is started on this machine for the occasion.
-
-    Parameters
-    ----------
-    launcher
-        Has the address, and what each task takes.
-
-    Raises
-    ------
-    UserError
-        If there is no cluster at the address.
-    """
+    """A Ray cluster: one that is there, or one that is started on this machine for the occasion."""
 
     def __init__(self, launcher: LauncherConfig) -> None:
         # Nothing is reported to anybody unless the user wants that.

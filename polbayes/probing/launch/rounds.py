@@ -74,6 +74,10 @@ def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
     ends = [round(k * total / one.size) for k in range(one.size + 1)]
     at_once = min(one.size, launcher.workers or one.size)
     work = one.work
+    first = work.asking.first_answers(work.questions)
+    first.add(one.journal.read())
+    # Where an answer can be used the respondent is fit, whatever a shard's questions are.
+    asking = replace(work.asking, screening=None) if first.settled else work.asking
     return [
         Shard(
             questions=work.questions,
@@ -81,7 +85,7 @@ def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
             config=part_of(
                 work.config, one.known.spent, share=(end - first) / total, at_once=at_once
             ),
-            asking=work.asking,
+            asking=asking,
             path=(shard_folder(work.path) / f"{token}-{one.number}-{number}.jsonl").absolute(),
             settings=work.settings,
             launch=launch_path(work.path.parent).absolute(),
@@ -95,15 +99,13 @@ def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
 
 
 def next_round(one: Round, launcher: LauncherConfig, token: str) -> Sequence[Shard]:
-    """Return the shards of a further round, after one whose shards did not all end well.
-
-    What one shard's part of the budget did not allow, what another's left over may; and where
-    another shard has answers, what failed were the questions and not the respondent.
-    """
+    """Return the shards of a further round, after one whose shards did not all end well."""
     over = [ended for ended in one.ended if ended.kind == "budget"]
     failed = [ended for ended in one.ended if ended.kind == "failures"]
+    # What one shard's part of the budget did not allow, what another's left over may.
     if over and one.size == 1:
         raise UserError(over[0].error)
+    # Where another shard has answers, what failed were the questions and not the respondent.
     if failed and not (one.known.works and one.answered):
         raise UserError(failed[0].error)
     if not one.answered:

@@ -117,7 +117,7 @@ def _ask(shard: Shard) -> None:
             known.works = known.works or shard.works
             known.spent += shard.spent
             put = Put(_while_wanted(shard, left), known)
-            ask_left(shard.questions.model, put, shard.config, shard.asking, journal)
+            ask_left(shard.questions, put, shard.config, shard.asking, journal)
 
 
 def _enter(shard: Shard) -> None:

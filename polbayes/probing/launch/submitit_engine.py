@@ -22,20 +22,7 @@ _PATIENCE, _UNTIL_GONE, _ARRIVAL = 10.0, 120.0, 10.0
 
 
 class SubmititEngine:
-    """Jobs of a SLURM cluster, or processes of this machine.
-
-    Parameters
-    ----------
-    launcher
-        Which of the two, and what each job takes.
-    folder
-        Where submitit keeps jobs, results and logs.
-
-    Raises
-    ------
-    UserError
-        If there is no SLURM here, or it does not take the options.
-    """
+    """Jobs of a SLURM cluster, or processes of this machine."""
 
     def __init__(self, launcher: LauncherConfig, folder: Path) -> None:
         import submitit

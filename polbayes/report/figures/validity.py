@@ -37,14 +37,20 @@ def plot_validity(validity: pd.DataFrame, *, outcomes: Sequence[str]) -> Figure:
         axes = figure.subplots()
         _stack(axes, shares, outcomes)
         usable = shares[:, [o in USABLE for o in outcomes]].sum(axis=1)
+        mass = validity["mass"] if "mass" in validity else np.full(len(models), np.nan)
         for y, asked in enumerate(total[:, 0] > 0):
-            text = f"{100 * usable[y]:.0f}% usable" if asked else "nothing asked"
+            text = _in_words(usable[y], float(mass[y])) if asked else "nothing asked"
             axes.text(1.01, y, text, va="center", fontsize=8.5)
         axes.set(xlim=(0, 1), xlabel="share of the answers asked for")
         style.percent_ticks(axes.xaxis)
         style.row_names(axes, models)
         style.legend_above(figure, 9, handlelength=1.4, columnspacing=1.2)
     return figure
+
+
+def _in_words(usable: float, mass: float) -> str:
+    """Say what could be used: of answers their share, of probabilities the mass on the options."""
+    return f"{100 * mass:.1f}% of mass" if np.isfinite(mass) else f"{100 * usable:.0f}% usable"
 
 
 def _stack(axes: Axes, shares: np.ndarray, outcomes: Sequence[str]) -> None:

@@ -70,6 +70,8 @@ def judge(error: Exception, *, secret: str | None = None) -> Failure:
         return Failure(Kind.PASSING, "no answer came in time", billed=True)
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__
+        if isinstance(cause, UnreadableReplyError):
+            return judge(cause, secret=secret)
         refused = "Connect" in type(cause).__name__
         why = f" ({type(cause).__name__})" if cause is not None else ""
         return Failure(Kind.PASSING, f"the connection failed{why}", billed=not refused)
@@ -113,10 +115,7 @@ def without(text: str, secret: str | None) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait, by ``Retry-After``, or None.
-
-    It may be given in seconds, as a date, or, by the server of OpenAI, in milliseconds.
-    """
+    """Return the seconds that a server asks to wait, in whatever form it does, or None."""
     for header, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         try:
             seconds = float(headers.get(header, "")) * unit

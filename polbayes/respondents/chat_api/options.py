@@ -17,18 +17,10 @@ from polbayes.respondents.chat_api.reply import Position
 
 @dataclass(frozen=True)
 class Masses:
-    """Probability masses after one prompt.
-
-    Parameters
-    ----------
-    options
-        For each option of the lexicon the mass that was seen, in [0, 1].
-    unseen
-        The rest of which nobody can say whether it is an option's, in [0, 1]: the true mass of
-        all options together is at most this much larger.
-    """
+    """The mass seen of each option, and the rest that may or may not be an option's."""
 
     options: tuple[float, ...]
+    # The true mass of all options together is at most this much larger.
     unseen: float
 
 

@@ -18,17 +18,7 @@ _RECOVERY = 0.95
 
 
 class Pace:
-    """The pace at which a server is asked.
-
-    Parameters
-    ----------
-    most
-        Requests under way at the same time, at most.
-    per_minute
-        Requests in a minute, at most; None where no limit is known.
-    clock
-        Of seconds.
-    """
+    """The pace at which a server is asked, with the limits that are known beforehand."""
 
     def __init__(
         self,

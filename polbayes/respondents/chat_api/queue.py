@@ -48,13 +48,7 @@ class Outcome:
 
 
 class Queue:
-    """Questions in their order, and after all others those that are to be asked once more.
-
-    Parameters
-    ----------
-    questions
-        With their seeds; taken one by one.
-    """
+    """Questions in their order, and after all others those that are to be asked once more."""
 
     def __init__(self, questions: Iterable[tuple[Question, int]]) -> None:
         self._new = (Asked(*pair) for pair in questions)

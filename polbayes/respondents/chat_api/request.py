@@ -52,10 +52,7 @@ def longest_answer(elicitation: ElicitationConfig) -> int:
 def most_tokens(
     question: Question, api: ApiConfig, elicitation: ElicitationConfig
 ) -> tuple[int, int]:
-    """Return the most tokens that a question and its answer can have.
-
-    No token of a byte-level vocabulary is shorter than a byte.
-    """
+    """Return the most tokens that a question and its answer can have, each a byte or more."""
     turns = [turn["content"] for turn in messages(question)]
     text = "".join([*turns, api.system or "", json.dumps(question.schema or "")])
     around = _AROUND * len(turns)

@@ -50,19 +50,7 @@ def open_chat_api(
 
 
 class ChatApiRespondent:
-    """A model behind an OpenAI-compatible server.
-
-    Parameters
-    ----------
-    info
-        What the design says about it; `info.checkpoint` is what the server calls it.
-    api
-        The server, and how it is asked.
-    elicitation
-        How answers are read.
-    key
-        Of the server; None where it takes none.
-    """
+    """A model behind an OpenAI-compatible server, which calls it `info.checkpoint`."""
 
     def __init__(
         self, info: ModelInfo, api: ApiConfig, elicitation: ElicitationConfig, key: str | None

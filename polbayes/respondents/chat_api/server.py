@@ -28,15 +28,7 @@ _SHORTEST_SECRET = 8
 
 
 class StopError(Exception):
-    """No question can be answered any more.
-
-    Parameters
-    ----------
-    why
-        What to tell the user.
-    used
-        What the question took that showed it.
-    """
+    """No question can be answered any more: what to tell the user, and what that took."""
 
     def __init__(self, why: UserError, used: Usage) -> None:
         super().__init__(str(why))
@@ -60,7 +52,7 @@ class Server:
     def __init__(
         self, info: ModelInfo, api: ApiConfig, elicitation: ElicitationConfig, key: str | None
     ) -> None:
-        import openai
+        from polbayes.respondents.chat_api.client import open_client
 
         self.secret = key if key and len(key) >= _SHORTEST_SECRET else None
         # Whether it takes schemas of answers; None where that is not known yet.
@@ -69,10 +61,7 @@ class Server:
         self._info = info
         self._api = api
         self._elicitation = elicitation
-        # Retries are our own, because all requests share one pace.
-        self._client = openai.AsyncOpenAI(
-            base_url=api.base_url, api_key=key or "none", timeout=api.timeout, max_retries=0
-        )
+        self._client = open_client(api, key)
         self._jitter = random.Random()
 
     async def close(self) -> None:

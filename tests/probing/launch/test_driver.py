@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from launched import MODEL, QUESTIONS, journaled, same_answers, shards
+from loopback import Said
 
 from polbayes.probing.journal import Journal, read
 from polbayes.probing.launch import engine as engines
@@ -238,25 +239,32 @@ def test_a_worker_of_an_earlier_launch_stops_at_its_next_question(
     assert taken == [True]
 
 
+def budget(key, most):
+    """Return a limit in tokens, or in money where a token costs a unit of it."""
+    prices = [f"+respondents.served.api.price_{way}=1e6" for way in ("input", "output")]
+    limits = [f"+respondents.served.api.{key}={most}", "elicitation.max_new_tokens=20"]
+    return (*limits, *(prices if key == "budget" else ()))
+
+
+@pytest.mark.parametrize("key", ["budget_tokens", "budget"])
 def test_a_budget_is_kept_by_all_shards_together_and_used_to_its_end(
-    here, loopback, asked, tmp_path
+    here, loopback, asked, tmp_path, key
 ):
     """The prompts cost what they cost; how many of them the budget allows is asked for."""
-    limited = ("+respondents.served.api.budget_tokens=1200", "elicitation.max_new_tokens=20")
+    limited = budget(key, 1200)
     one, many = loopback(), loopback()
     alone, said_alone = asked(one, tmp_path / "local", *limited)
     code, said = asked(many, tmp_path / "ray", *RAY, *limited)
     assert alone == code == 2
     for world in (one, many):
         assert sum(world.tokens) <= 1200
-    assert "budget_tokens: the next question might exceed 1200" in said
-    assert "budget_tokens: the next question might exceed 1200" in said_alone
+    assert f"api.{key}: the next question might exceed 1200" in said
+    assert f"api.{key}: the next question might exceed 1200" in said_alone
     # Three trial questions and not one are the only difference.
     assert sum(many.tokens) > sum(one.tokens) - 300
     assert len({shard.path for shard in here.submitted}) > 3
     # With more of it the run goes on, and asks nothing again.
-    more = ("+respondents.served.api.budget_tokens=1000000", "elicitation.max_new_tokens=20")
-    assert asked(many, tmp_path / "ray", *RAY, *more)[0] == 0
+    assert asked(many, tmp_path / "ray", *RAY, *budget(key, 1_000_000))[0] == 0
     of_questions = {k: n for k, n in many.given.items() if "two more than one" not in k[0]}
     assert set(of_questions.values()) == {1}
 
@@ -287,6 +295,41 @@ def test_a_respondent_that_only_fails_is_an_error(here, loopback, asked, tmp_pat
     assert "could not answer any of the last" in said
     assert journaled(tmp_path / "r") == []
     assert not (tmp_path / "r" / "responses.nc").exists()
+
+
+def test_shards_whose_first_answers_are_useless_stop_the_launch(here, loopback, asked, tmp_path):
+    """Each looks at its own part, of eighteen prompts twice and more."""
+    world, early = loopback(answer=lambda prompt, body: Said(" ")), "give_up_after=20"
+    two = ("launcher=ray", "launcher.shards=2")
+    code, said = asked(world, tmp_path / "r", *two, early)
+    assert code == 2
+    assert "respondents.served: none of the first " in said
+    kept = journaled(tmp_path / "r")
+    assert 20 <= len(kept) < QUESTIONS
+    # What they left is looked at before anybody asks again.
+    before, submitted = len(world.bodies), len(here.submitted)
+    code, said = asked(world, tmp_path / "r", *two, early)
+    assert code == 2
+    assert f"none of the first {len(kept)} answers" in said
+    assert (len(world.bodies), len(here.submitted)) == (before, submitted)
+    # With an answer that can be used, or if nobody minds, it goes on.
+    code, said = asked(world, tmp_path / "r", *two, "give_up_after=null")
+    assert code == 0, said
+    assert len(journaled(tmp_path / "r")) == QUESTIONS
+
+
+def test_a_shard_may_have_nothing_but_useless_answers_where_others_were_usable(
+    here, loopback, asked, tmp_path
+):
+    def answer(prompt, body):
+        return Said("I agree." if "trade" in prompt or "state" in prompt else " ")
+
+    world, early = loopback(answer=answer), "give_up_after=20"
+    assert asked(world, tmp_path / "r", "items=[wvs-01]", *RAY, early)[0] == 0
+    shards_before = len(here.submitted)
+    assert here.submitted[-1].asking.screening is not None
+    assert asked(world, tmp_path / "r", *RAY, early)[0] == 0
+    assert {s.asking.screening for s in here.submitted[shards_before:]} == {None}
 
 
 def test_what_all_used_is_added_up(here, loopback, asked, tmp_path):

@@ -9,7 +9,7 @@ from loopback import KEY, VARIABLE, Said
 
 from polbayes.cli import _main
 from polbayes.config.schema import ElicitationConfig, RespondentConfig
-from polbayes.data.dataset import open_responses
+from polbayes.data.dataset import STATUS, open_responses
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Lexicon, load_lexicon, load_prefixes, load_template
 from polbayes.instrument.questionnaires import load_instrument
@@ -118,6 +118,34 @@ def test_open_answers_of_a_server_through_the_pipeline(opinionated, tmp_path, ca
     assert _main([*arguments, "+respondents.served.api.system=Hi"]) == 2
     assert "respondent.api.system was nothing and is 'Hi'" in capsys.readouterr().err
     assert len(opinionated.bodies) == asked_before
+
+
+def test_a_run_whose_first_answers_nobody_can_read_stops_and_may_go_on(
+    loopback, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv(VARIABLE, KEY)
+    world = loopback(key=KEY, answer=lambda prompt, body: Said("<think>\nWell, \x1b[31m"))
+    folder = tmp_path / "run"
+    arguments = [
+        "+experiment=wvs_prefixes",
+        *declared(world),
+        "prefixes.only=[baseline]",
+        "elicitation.runs=1",
+        "analysis=ideology_one_model",
+        "stages=[probe,code]",
+        f"run_dir={folder}",
+    ]
+    # Of 27 statements in three wordings.
+    assert _main([*arguments, "give_up_after=30"]) == 2
+    said = capsys.readouterr().err
+    assert "respondents.served: none of the first 3" in said
+    assert "such as '<think>\\nWell, \\x1b[31m' to item 'wvs-" in said
+    asked = len(world.bodies)
+    assert 30 < asked < 50
+    assert not (folder / "responses.nc").exists()
+    assert _main([*arguments, "give_up_after=null"]) == 0, capsys.readouterr().err
+    assert len(world.bodies) < asked + 81 - 30 + 2
+    assert set(np.unique(open_responses(folder)["status"].values)) == {STATUS["invalid"]}
 
 
 def test_probabilities_of_a_server_are_those_of_the_model_behind_it(
