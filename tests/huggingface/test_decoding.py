@@ -13,7 +13,7 @@ from polbayes.errors import UserError
 from polbayes.huggingface.sampling import nucleus
 from polbayes.instrument.prompts import Lexicon, Template
 from polbayes.respondents import Question, answer_settings, check
-from polbayes.respondents.causal import open_causal
+from polbayes.respondents.causal import BACKEND
 from polbayes.respondents.chat_api.request import request_body
 
 PROMPTS = [
@@ -33,7 +33,9 @@ def question(prompt: str, run: int = 1) -> Question:
 
 def opened(checkpoint, **elicitation):
     config = RespondentConfig(checkpoint=str(checkpoint.path), device="cpu")
-    return open_causal("m", config, TEMPLATE, ElicitationConfig(max_new_tokens=ROOM, **elicitation))
+    return BACKEND.open(
+        "m", config, TEMPLATE, ElicitationConfig(max_new_tokens=ROOM, **elicitation)
+    )
 
 
 class Plain:
@@ -166,7 +168,7 @@ def test_top_p_draws_from_the_likeliest_that_reach_it(causal_checkpoint):
     checkpoint, prompt, n = causal_checkpoint(NAMES[0]), "Agree?", 4000
     config = RespondentConfig(checkpoint=str(checkpoint.path), device="cpu")
     how = ElicitationConfig(max_new_tokens=1, top_k=0, top_p=0.6, batch_size=500)
-    respondent = open_causal("m", config, TEMPLATE, how)
+    respondent = BACKEND.open("m", config, TEMPLATE, how)
     p, tokens = Plain(respondent).run(respondent._ids(prompt))[0].softmax(0).sort(descending=True)
     size = int((p.cumsum(0) < 0.6).sum()) + 1
     share = (p[:size] / p[:size].sum()).tolist()

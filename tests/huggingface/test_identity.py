@@ -10,7 +10,7 @@ import pytest
 from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
 from polbayes.huggingface import identity
-from polbayes.huggingface.identity import folder_digest, other_digest
+from polbayes.huggingface.identity import other_digest, source_digest
 from polbayes.huggingface.source import Source
 from polbayes.probing.answer_cache import open_cache
 from polbayes.probing.journal import Journal
@@ -53,36 +53,36 @@ def settings(path):
 
 def test_a_middle_layer_counts(copy, large):
     weights = copy / "model.safetensors"
-    before = folder_digest(copy)
+    before = source_digest(source(copy))
     flip(weights, weights.stat().st_size // 2)
-    assert folder_digest(copy) != before
+    assert source_digest(source(copy)) != before
     assert len(json.loads(large.read_text())) == 2
 
 
 def test_a_large_file_is_read_once(copy, large, monkeypatch):
-    before = folder_digest(copy)
+    before = source_digest(source(copy))
 
     def refuse(*_):
         raise AssertionError("read again")
 
     monkeypatch.setattr(hashlib, "file_digest", refuse)
-    assert folder_digest(copy) == before
+    assert source_digest(source(copy)) == before
     os.utime(copy / "model.safetensors", ns=(5, 5))
     with pytest.raises(AssertionError, match="read again"):
-        folder_digest(copy)
+        source_digest(source(copy))
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]"])
 def test_a_damaged_cache_is_made_anew(copy, large, content):
-    before = folder_digest(copy)
+    before = source_digest(source(copy))
     large.write_text(content)
-    assert folder_digest(copy) == before
+    assert source_digest(source(copy)) == before
     assert json.loads(large.read_text())
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(copy, large):
     large.parent.parent.write_text("a file where the folder should be")
-    assert folder_digest(copy) == folder_digest(copy) != ""
+    assert source_digest(source(copy)) == source_digest(source(copy)) != ""
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import Lexicon, Template
 from polbayes.respondents import Question, describe
-from polbayes.respondents.causal import open_causal
+from polbayes.respondents.causal import BACKEND
 
 CHECKPOINTS = [
     "llama-bytes-bos-right",
@@ -45,7 +45,7 @@ def question(prompt: str, run: int = 1) -> Question:
 
 def opened(checkpoint, **elicitation):
     config = RespondentConfig(checkpoint=str(checkpoint.path), device="cpu")
-    return open_causal("m", config, TEMPLATE, ElicitationConfig(**elicitation))
+    return BACKEND.open("m", config, TEMPLATE, ElicitationConfig(**elicitation))
 
 
 class Naive:

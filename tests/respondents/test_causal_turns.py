@@ -8,7 +8,7 @@ import transformers as tf
 from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.instrument.prompts import load_template
 from polbayes.respondents.base import Question, TooLongError
-from polbayes.respondents.causal import open_causal
+from polbayes.respondents.causal import BACKEND
 
 BEFORE = (("The state should own it?", "I disagree."), ("And taxes?", "I agree."))
 
@@ -22,7 +22,7 @@ def opened(checkpoint, **how):
     config = RespondentConfig(checkpoint=str(checkpoint.path), device="cpu")
     settings = {"max_new_tokens": 4, "top_k": 0, **how}
     elicitation = ElicitationConfig(kind="roleplay", template="roleplay", **settings)
-    return open_causal("m", config, load_template("roleplay"), elicitation)
+    return BACKEND.open("m", config, load_template("roleplay"), elicitation)
 
 
 def test_a_chat_template_gets_all_turns(causal_checkpoint):
@@ -37,13 +37,13 @@ def test_a_chat_template_gets_all_turns(causal_checkpoint):
         {"role": "user", "content": "Agree?"},
     ]
     wanted = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
-    assert respondent._text(question(before=BEFORE)) == wanted
+    assert respondent._prompts.text(question(before=BEFORE)) == wanted
 
 
 def test_a_base_model_gets_the_turns_one_below_the_other(causal_checkpoint):
     respondent = opened(causal_checkpoint("gpt2-bytes-right"))
     wanted = "\n\n".join([*BEFORE[0], *BEFORE[1], "Agree?"])
-    assert respondent._text(question(before=BEFORE)) == wanted
+    assert respondent._prompts.text(question(before=BEFORE)) == wanted
 
 
 def test_each_answer_has_its_own_temperature_in_any_batch(causal_checkpoint):
