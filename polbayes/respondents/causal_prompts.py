@@ -1,6 +1,5 @@
 """Questions as the token ids that a causal LM is fed."""
 
-from datetime import date
 from typing import Any
 
 from polbayes.errors import UserError
@@ -18,8 +17,9 @@ from polbayes.respondents.base import Question, messages
 
 # How an option continues a prompt is decided by the end of the prompt; no token is longer.
 _TAIL = 64
-# What chat templates are told that today is: answers may not depend on the day they are asked for.
-_TODAY = date(2024, 7, 26)
+# What LLaMA's chat templates are told that today is, so that no answer depends on the day it is
+# asked for: what they say where they are not told.
+_TODAY = "26 Jul 2024"
 _WORD = "agree"
 
 
@@ -91,6 +91,6 @@ def check_chat_template(name: str, checkpoint: str, tokenizer: Any) -> None:
 def _through_template(tokenizer: Any, turns: list[dict[str, str]]) -> str:
     return str(
         tokenizer.apply_chat_template(
-            turns, add_generation_prompt=True, tokenize=False, strftime_now=_TODAY.strftime
+            turns, add_generation_prompt=True, tokenize=False, date_string=_TODAY
         )
     )

@@ -64,3 +64,15 @@ def test_a_dialogue_that_does_not_fit_is_too_long(causal_checkpoint):
     long = replace(question(), before=(("state " * 4000, "I agree."),))
     with pytest.raises(TooLongError, match="the model takes"):
         respondent.complete([long], [1])
+
+
+def test_a_template_that_takes_a_date_is_told_the_same_on_every_day(causal_checkpoint, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(causal_checkpoint("gpt2-chat").path, tmp_path / "dated")
+    today = "{% if not date_string %}{% set date_string = strftime_now('%d %b %Y') %}{% endif %}"
+    dated = today + "Today is {{ date_string }}. {{ messages[0].content }}"
+    (folder / "chat_template.jinja").write_text(dated)
+    config = RespondentConfig(checkpoint=str(folder), device="cpu")
+    respondent = BACKEND.open("m", config, load_template("roleplay"), ElicitationConfig())
+    assert respondent._prompts.text(question()).startswith("Today is 26 Jul 2024. ")
