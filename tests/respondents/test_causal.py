@@ -240,7 +240,7 @@ def test_end_of_text_truncation_and_nothing_are_told_apart(causal_checkpoint):
 def test_an_answer_stops_where_the_model_ends(causal_checkpoint):
     respondent = opened(causal_checkpoint("gpt2-bytes-right"), max_new_tokens=50)
     long = question("I disagree. " * 32)
-    room = 128 - len(respondent._ids(long.prompt))
+    room = 128 - len(respondent._prompts.ids(long.prompt))
     assert 0 < room < 50
     [answer] = respondent.complete([long], [3])
     [again, other] = respondent.complete([long, question("I")], [3, 4])
