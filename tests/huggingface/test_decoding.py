@@ -169,7 +169,9 @@ def test_top_p_draws_from_the_likeliest_that_reach_it(causal_checkpoint):
     config = RespondentConfig(checkpoint=str(checkpoint.path), device="cpu")
     how = ElicitationConfig(max_new_tokens=1, top_k=0, top_p=0.6, batch_size=500)
     respondent = BACKEND.open("m", config, TEMPLATE, how)
-    p, tokens = Plain(respondent).run(respondent._prompts.ids(prompt))[0].softmax(0).sort(descending=True)
+    p, tokens = (
+        Plain(respondent).run(respondent._prompts.ids(prompt))[0].softmax(0).sort(descending=True)
+    )
     size = int((p.cumsum(0) < 0.6).sum()) + 1
     share = (p[:size] / p[:size].sum()).tolist()
     expected: dict[str, float] = {}
