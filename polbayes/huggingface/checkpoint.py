@@ -1,114 +1,23 @@
-"""Checkpoints: where they are, whether they can be used, and how they are loaded.
+"""Checkpoints: whether they can be used, and how they are loaded.
 
-Weights come from safetensors only, code of a checkpoint's own runs only when its
+Weights come from safetensors or GGUF files only, code of a checkpoint's own runs only when its
 respondent says ``trust_remote_code: true``, and a checkpoint that lies in a folder is read
 without asking the network anything. Coders that are checkpoints are loaded here as well.
 """
 
-import hashlib
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from polbayes.config.resources import folder
 from polbayes.config.schema import RespondentConfig
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError
+from polbayes.huggingface.adapter import merged, tokenizer_folder
 from polbayes.huggingface.hub import quiet, unusable
-from polbayes.huggingface.identity import folder_digest, other_digest
+from polbayes.huggingface.locate import Declared
+from polbayes.huggingface.shards import count_weights
 from polbayes.huggingface.source import Source
 
-DTYPES = ("float32", "bfloat16", "float16")
-DEVICES = ("auto", "cpu", "cuda", "mps")
-EMBEDDED = "embedded:"
-
-
-class Declared(Protocol):
-    """What the config says about any checkpoint."""
-
-    checkpoint: str
-    revision: str | None
-    dtype: str
-    device: str
-    trust_remote_code: bool
-
-
-def locate(name: str, config: Declared, *, under: str = "respondents") -> Source:
-    """Find out where a checkpoint is.
-
-    Parameters
-    ----------
-    name
-        Of the respondent, or of what else declares it.
-    config
-        The declaration.
-    under
-        The key of the config that the declaration is under; empty where `name` is all of it.
-
-    Raises
-    ------
-    UserError
-        If none is named, or a named folder or embedded model does not exist.
-    """
-    where = f"{under}.{name}" if under else name
-    given = config.checkpoint.strip()
-    if config.dtype not in DTYPES:
-        raise unknown("dtype", config.dtype, DTYPES, where=where)
-    if config.device not in DEVICES:
-        raise unknown("device", config.device, DEVICES, where=where)
-    if not given:
-        raise UserError(f"{where}: checkpoint: is empty; give embedded:NAME, a folder or a name.")
-    if given.startswith(EMBEDDED):
-        path = _embedded(given.removeprefix(EMBEDDED), where)
-    else:
-        path = Path(given).expanduser()
-        looks_local = given[0] in "./~" or given.count("/") > 1
-        if not path.is_dir() and looks_local:
-            raise UserError(f"{where}: checkpoint: there is no folder '{given}'.")
-    if not path.is_dir():
-        return Source(where, given, False, config.revision, config.trust_remote_code)
-    if not (path / "config.json").is_file():
-        raise UserError(f"{where}: checkpoint: the folder '{given}' has no config.json.")
-    if not any(path.glob("*.safetensors")):
-        raise UserError(
-            f"{where}: checkpoint: the folder '{given}' has no *.safetensors file; "
-            "other weight formats are not loaded, convert it first."
-        )
-    return Source(where, str(path), True, None, config.trust_remote_code)
-
-
-def _embedded(name: str, where: str) -> Path:
-    shipped = {path.parent.name: path.parent for path in folder("models").glob("*/config.json")}
-    if name not in shipped:
-        raise unknown("embedded model", name, shipped, where=f"{where}: checkpoint")
-    return shipped[name]
-
-
-def weights_digest(config: Declared) -> str:
-    """Return a digest of a local checkpoint's weights; empty for one on the hub.
-
-    Raises
-    ------
-    UserError
-        As `locate`.
-    """
-    return source_digest(locate("checkpoint", config))
-
-
-def files_digest(config: Declared) -> str:
-    """Return what tells config, tokenizer and templates from others (`identity.other_digest`)."""
-    return other_digest(locate("checkpoint", config))
-
-
-def source_digest(source: Source) -> str:
-    """Return a digest of the weights in a folder; empty for a checkpoint on the hub."""
-    return folder_digest(Path(source.location)) if source.local else ""
-
-
-def checkpoint_digest(where: Path) -> str:
-    """Return a digest of a folder's weights and of what they mean; empty where there are none."""
-    weights, about = folder_digest(where), where / "config.json"
-    if not weights or not about.is_file():
-        return weights
-    return f"{weights}:{hashlib.blake2b(about.read_bytes(), digest_size=8).hexdigest()}"
+# So many times the weights that there are, and a config is that of another model.
+_TOO_LARGE = 4
 
 
 def load_tokenizer(source: Source) -> Any:
@@ -122,15 +31,18 @@ def load_tokenizer(source: Source) -> Any:
     from transformers import AutoTokenizer
 
     quiet()
+    where = tokenizer_folder(source)
+    # The folder of an adapter has no config to find the class of its tokenizer by.
+    base = {"config": load_config(source)} if where == source.adapter else {}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source.location, **source.arguments)
+        tokenizer = AutoTokenizer.from_pretrained(where, **base, **source.arguments)
         ids = tokenizer("Agree", add_special_tokens=False)["input_ids"]
     except Exception as error:  # every family of tokenizers raises errors of its own
         raise unusable(source, error, "tokenizer") from error
     # Where the files are missing, some families give an empty vocabulary without a word.
     if not set(ids) - {tokenizer.unk_token_id}:
         raise UserError(
-            f"{source.where}: checkpoint: '{source.location}' has no usable tokenizer: "
+            f"{source.where}: checkpoint: '{source.name}' has no usable tokenizer: "
             "it knows no letters; are its files missing?"
         )
     return tokenizer
@@ -151,15 +63,19 @@ def load_model(source: Source, config: RespondentConfig, *, masked: bool) -> Any
     Raises
     ------
     UserError
-        If it is no such model, has no safetensors weights, or cannot be had.
+        If it is no such model, or its weights cannot be used.
     """
-    import transformers as tf
-
     about = load_config(source)
-    _check_kind(source, about, masked)
-    kind: Any = tf.AutoModelForMaskedLM if masked else tf.AutoModelForCausalLM
+    check_kind(source, about, masked=masked)
     trained_as = f"a {'masked' if masked else 'causal'} language model"
-    return load_weights(source, config, kind, about, trained_as=trained_as)
+    return load_weights(source, config, language_model(masked), about, trained_as=trained_as)
+
+
+def language_model(masked: bool) -> Any:
+    """Return the ``AutoModel`` of transformers for masked, or causal, language models."""
+    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+
+    return AutoModelForMaskedLM if masked else AutoModelForCausalLM
 
 
 def load_config(source: Source) -> Any:
@@ -208,24 +124,12 @@ def load_weights(
     Raises
     ------
     UserError
-        If weights are missing, are no safetensors or cannot be had.
+        If weights are missing or not finite, are no safetensors or cannot be had.
     """
-    import torch
-
     quiet()
     device = _device(source.where, config.device)
-    try:
-        model, report = kind.from_pretrained(
-            source.location,
-            config=about,
-            dtype=getattr(torch, config.dtype),
-            use_safetensors=True,
-            output_loading_info=True,
-            ignore_mismatched_sizes=new_head,
-            **source.arguments,
-        )
-    except Exception as error:
-        raise unusable(source, error, "weights") from error
+    _check_size(source, kind, about)
+    model, report = _loaded(source, config, kind, about, new_head=new_head)
     # A size that does not match is an error of its own where it is not ignored.
     missing = {*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])}
     if new_head:
@@ -233,10 +137,86 @@ def load_weights(
     if missing:
         # They would be filled with random numbers, and the answers with them.
         raise UserError(
-            f"{source.where}: checkpoint: '{source.location}' lacks the weights "
-            f"'{min(missing)}'; it was not trained as {trained_as}."
+            f"{source.where}: checkpoint: '{source.name}' lacks the weights '{min(missing)}'; it "
+            f"was not trained as {trained_as}, or is incomplete, so choose another checkpoint."
         )
-    return model.to(device).eval()
+    if source.adapter:
+        model = merged(source, model)
+    _check_finite(source, model)
+    try:
+        return model.to(device).eval()
+    except Exception as error:  # above all, memory that runs out
+        raise unusable(source, error, "weights") from error
+
+
+def _loaded(
+    source: Source, config: Declared, kind: Any, about: Any, *, new_head: bool
+) -> tuple[Any, Any]:
+    """Return what transformers loads, and its report of what was missing."""
+    import torch
+    from transformers import GgufConfig
+
+    unpacked = {"quantization_config": GgufConfig(dequantize=True)} if source.gguf else {}
+    try:
+        found: tuple[Any, Any] = kind.from_pretrained(
+            source.location,
+            config=about,
+            dtype=getattr(torch, config.dtype),
+            use_safetensors=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=new_head,
+            # Where peft is installed, transformers would look for an adapter of its own accord.
+            adapter_kwargs={"subfolder": "none"},
+            **unpacked,
+            **source.arguments,
+        )
+    except Exception as error:
+        raise unusable(source, error, "weights") from error
+    return found
+
+
+def _check_size(source: Source, kind: Any, about: Any) -> None:
+    """Refuse a config that describes a far larger model than the files hold.
+
+    What is missing would be filled with random numbers before anything could be said, and take
+    more memory than there may be.
+    """
+    if not source.local or source.gguf or getattr(about, "quantization_config", None):
+        return
+    empty = skeleton(source, kind, about)
+    held = count_weights(Path(source.location))
+    described = sum(weight.numel() for weight in empty.parameters()) if empty else 0
+    if described > _TOO_LARGE * held:
+        raise UserError(
+            f"{source.where}: checkpoint: '{source.name}' has a config.json of a model with "
+            f"{described:,} weights, and files with {held:,}; put those together that belong "
+            "together."
+        )
+
+
+def skeleton(source: Source, kind: Any, about: Any) -> Any:
+    """Return a model without any weights in memory; None where it cannot be built without."""
+    import torch
+
+    try:
+        with torch.device("meta"):
+            return kind.from_config(about, trust_remote_code=source.remote_code)
+    except Exception:  # what keeps it from being built is said where it is loaded
+        return None
+
+
+def _check_finite(source: Source, model: Any) -> None:
+    """Refuse weights that are not numbers, which no answer could come of."""
+    import torch
+
+    for name, weight in model.named_parameters():
+        plain = weight.dtype in (torch.float32, torch.float16, torch.bfloat16)
+        if plain and not torch.isfinite(weight.detach().sum(dtype=torch.float32)):
+            raise UserError(
+                f"{source.where}: checkpoint: '{source.name}' has weights that are not finite "
+                f"numbers ('{name}'); download or convert it again, and if it was converted to "
+                f"16 bits, use dtype: float32."
+            )
 
 
 def _is_encoder(key: str, prefix: str) -> bool:
@@ -244,7 +224,8 @@ def _is_encoder(key: str, prefix: str) -> bool:
     return key.startswith(f"{prefix}.") and "pooler" not in key
 
 
-def _check_kind(source: Source, about: Any, masked: bool) -> None:
+def check_kind(source: Source, about: Any, *, masked: bool) -> None:
+    """Refuse a checkpoint that is no masked, or no causal, language model, by its config."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
 
     auto = "AutoModelForMaskedLM" if masked else "AutoModelForCausalLM"
@@ -258,7 +239,7 @@ def _check_kind(source: Source, about: Any, masked: bool) -> None:
         return
     want, use = ("masked", "causal") if masked else ("causal", "masked")
     raise UserError(
-        f"{source.where}: checkpoint: '{source.location}' is a {about.model_type} model "
+        f"{source.where}: checkpoint: '{source.name}' is a {about.model_type} model "
         f"({', '.join(trained) or 'no architecture named'}), not a {want} language model; "
         f"choose another checkpoint, or backend: {use} if it is one of those."
     )

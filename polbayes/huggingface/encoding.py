@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError
+from polbayes.huggingface.positions import positions
 from polbayes.huggingface.windows import windows
 
 if TYPE_CHECKING:
@@ -137,15 +138,7 @@ def room(about: Any, tokenizer: Any, model: Any) -> int:
     about, tokenizer, model
         Of a checkpoint: its config, its tokenizer and the network.
     """
-    limit = int(getattr(about, "max_position_embeddings", 0) or 1 << 30)
-    for name, module in model.named_modules():
-        if (
-            name.endswith("position_embeddings")
-            and getattr(module, "padding_idx", None) is not None
-        ):
-            # Models such as RoBERTa begin to count positions after the padding's.
-            limit -= module.padding_idx + 1
-    return min(limit, int(tokenizer.model_max_length))
+    return min(positions(about, model), int(tokenizer.model_max_length))
 
 
 def _padded(rows: Sequence[Sequence[int]], value: int) -> list[list[int]]:

@@ -10,6 +10,7 @@ import numpy as np
 from polbayes.huggingface.continuation import Ids
 from polbayes.huggingface.padded import PlainPass, tolerance
 from polbayes.huggingface.portions import Portion
+from polbayes.huggingface.positions import positions
 from polbayes.huggingface.shared_prefix import SharedPass
 from polbayes.huggingface.tree_attention import takes
 
@@ -77,7 +78,7 @@ class Passes:
 def _trial(model: Any, longest: int, portion: int) -> tuple[list[Ids], list[tuple[int, int, int]]]:
     """Return random sequences that fill two passes, and what is read of a few of them."""
     about = model.config.get_text_config()
-    length = min(longest, int(getattr(about, "max_position_embeddings", 0) or longest))
+    length = min(longest, positions(about, model))
     random = np.random.default_rng(0)
     drawn = random.integers(about.vocab_size, size=(2 + 4 * portion // length, length))
     # All begin alike, and every second one is like the one before it up to the middle.

@@ -8,23 +8,75 @@ commit.
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from polbayes.config.schema import CoderConfig
 from polbayes.data.files import write_text
 from polbayes.errors import UserError
+from polbayes.huggingface.locate import Declared, locate
 from polbayes.huggingface.source import Source
 
 # From this size on the digest of a file is kept.
 _LARGE = 1 << 26
-_SUFFIXES = (".json", ".jinja", ".txt", ".model", ".py", ".tiktoken", ".vocab")
+_TEXT = (".json", ".jinja", ".txt", ".py")
+_VOCABULARY = (".model", ".tiktoken", ".vocab", ".spm", ".bpe", ".codes")
+_SUFFIXES = (*_TEXT, *_VOCABULARY)
 # What is in a checkpoint's folder and determines no answer.
-_NOT_ASKED = ("README", "LICENSE", "NOTICE", "model.safetensors.index")
+_NOT_ASKED = ("README", "LICENSE", "NOTICE")
+_BESIDE_GGUF = ("tokenizer", "generation_config", "chat_template", "special_tokens", "added_tokens")
 
 
-def folder_digest(where: Path) -> str:
-    """Return a digest of the weights in a folder; empty where there are none."""
-    paths = sorted(where.glob("*.safetensors"))
+def weights_digest(config: Declared) -> str:
+    """Return `source_digest` of what a respondent declares.
+
+    Raises
+    ------
+    UserError
+        As `polbayes.huggingface.locate.locate`.
+    """
+    return source_digest(locate("checkpoint", config))
+
+
+def files_digest(config: Declared) -> str:
+    """Return `other_digest` of what a respondent declares.
+
+    Raises
+    ------
+    UserError
+        As `polbayes.huggingface.locate.locate`.
+    """
+    return other_digest(locate("checkpoint", config))
+
+
+def checkpoint_digest(where: Path) -> str:
+    """Return a digest of a local checkpoint's weights and config; empty where there is none."""
+    if not where.exists():
+        return ""
+    try:
+        source = locate("checkpoint", CoderConfig(checkpoint=str(where)))
+    except UserError:  # what keeps it from being used is said where it is opened
+        return _weights(sorted(where.glob("*.safetensors")))
+    weights, about = source_digest(source), Path(source.location) / "config.json"
+    if not about.is_file():
+        return weights
+    return f"{weights}:{hashlib.blake2b(about.read_bytes(), digest_size=8).hexdigest()}"
+
+
+def source_digest(source: Source) -> str:
+    """Return a digest of the weights, those of an adapter included; empty for those of the hub."""
+    folder, own = Path(source.location), ""
+    if source.local:
+        own = _weights([folder / source.gguf] if source.gguf else _safetensors(folder))
+    return f"{own}+{_weights(_safetensors(Path(source.adapter)))}" if source.adapter else own
+
+
+def _safetensors(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.safetensors"))
+
+
+def _weights(paths: Sequence[Path]) -> str:
     if not paths:
         return ""
     digest = hashlib.blake2b(digest_size=16)
@@ -40,15 +92,23 @@ def other_digest(source: Source) -> str:
 
     Empty where the hub cannot be asked.
     """
-    return _about(Path(source.location)) if source.local else _commit(source)
+    if source.local:
+        own = _about(Path(source.location), beside_gguf=bool(source.gguf))
+    else:
+        own = _commit(source)
+    return f"{own}+{_about(Path(source.adapter))}" if source.adapter else own
 
 
-def _about(where: Path) -> str:
+def _about(folder: Path, *, beside_gguf: bool = False) -> str:
+    """Return a digest of the files that determine answers, other than the weights."""
+    paths = folder.rglob("*")
+    if beside_gguf:
+        # The folder of a GGUF file may be any, and the file has most of it in itself.
+        paths = (path for path in folder.glob("*") if path.name.startswith(_BESIDE_GGUF))
     digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(where.rglob("*")):
-        name = path.relative_to(where).as_posix()
+    for path in sorted(paths):
         if path.suffix in _SUFFIXES and not path.name.startswith(_NOT_ASKED) and path.is_file():
-            content = path.read_bytes()
+            name, content = path.relative_to(folder).as_posix(), path.read_bytes()
             digest.update(f"{name}:{len(content)};".encode() + content)
     return digest.hexdigest()
 

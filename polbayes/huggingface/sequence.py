@@ -9,6 +9,9 @@ from polbayes.config.schema import CoderConfig
 from polbayes.errors import UserError
 from polbayes.huggingface import checkpoint
 from polbayes.huggingface.encoding import Encoder, Encoding, room
+from polbayes.huggingface.hub import reason_of
+from polbayes.huggingface.identity import other_digest, source_digest
+from polbayes.huggingface.locate import locate
 from polbayes.huggingface.trained import trained_as
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ class SequenceClassifier:
 
     def __init__(self, name: str, config: CoderConfig, *, under: str = UNDER) -> None:
         self._config = config
-        self._source = checkpoint.locate(name, config, under=under)
+        self._source = locate(name, config, under=under)
         self._about = checkpoint.load_config(self._source)
         self._loaded: tuple[Encoder, Any] | None = None
         self.where = self._source.where
@@ -48,15 +51,17 @@ class SequenceClassifier:
     def identity(self) -> dict[str, Any]:
         """What determines the logits of a text, as values that JSON can hold.
 
-        Of a checkpoint on the hub the commit is told, of one in a folder a digest of its weights.
+        Of a checkpoint on the hub the commit is told, of one in a folder digests of its files.
         """
+        files = {"files": other_digest(self._source)} if self._source.local else {}
         return {
             "checkpoint": self._config.checkpoint,
             "revision": self._config.revision,
             "commit": getattr(self._about, "_commit_hash", None),
-            "weights": checkpoint.source_digest(self._source),
+            "weights": source_digest(self._source),
             "dtype": self._config.dtype,
             "trust_remote_code": self._config.trust_remote_code,
+            **files,
         }
 
     def encoder(self) -> Encoder:
@@ -81,11 +86,10 @@ class SequenceClassifier:
             try:
                 out[rows] = self._forward([encodings[n] for n in rows])
             except Exception as error:  # whatever a model or its library raises
-                reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
                 raise UserError(
                     f"{self.where}: '{self._config.checkpoint}' could not read {len(rows)} texts "
-                    f"at once ({reason}); earlier batches are kept; a smaller batch_size needs "
-                    "less memory."
+                    f"at once ({reason_of(error)}); earlier batches are kept; a smaller "
+                    "batch_size needs less memory."
                 ) from error
         if not np.isfinite(out).all():
             raise UserError(

@@ -65,6 +65,35 @@ class TooLongError(ValueError):
 
 
 @dataclass(frozen=True)
+class Room:
+    """How much fits into the context of a respondent.
+
+    Parameters
+    ----------
+    limit
+        The number of tokens that it takes.
+    needed
+        Returns how many tokens a question has, with those of an answer that have to be fed.
+    """
+
+    limit: int
+    needed: Callable[[Question], int]
+
+    def check(self, needed: int) -> None:
+        """Refuse a question of so many tokens, if they are too many.
+
+        Raises
+        ------
+        TooLongError
+            Saying how many.
+        """
+        if needed > self.limit:
+            raise TooLongError(
+                f"the prompt and its answer have {needed} tokens, the model takes {self.limit}"
+            )
+
+
+@dataclass(frozen=True)
 class Completion:
     """One open answer.
 
@@ -311,6 +340,7 @@ def left_out(model: str, lexicon: Lexicon, usable: Sequence[bool], why: str) -> 
 DECODINGS = ("sample", "greedy", "beam", "contrastive")
 
 _Describe = Callable[[str, RespondentConfig, Template], ModelInfo]
+_Room = Callable[[str, RespondentConfig, Template, Lexicon | None], Room | None]
 _Open = Callable[[str, RespondentConfig, Template, ElicitationConfig], Respondent]
 
 
@@ -341,6 +371,8 @@ class Backend:
     by_prompt
         Whether of a question nothing but the text of its prompt determines the answer; where not,
         the cell's labels are taken to do so, too (`polbayes.probing.answer_cache`).
+    room
+        Says, without loading a model, how much fits into its context; None where that is not known.
     """
 
     elicitations: tuple[str, ...]
@@ -352,3 +384,4 @@ class Backend:
     decodings: tuple[str, ...] = ("sample",)
     by_prompt: bool = False
     files: Callable[[RespondentConfig], str] = lambda config: ""
+    room: _Room = lambda name, config, template, lexicon: None

@@ -7,17 +7,12 @@ import numpy as np
 
 from polbayes.config.schema import TEXTS, ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
-from polbayes.huggingface import checkpoint
-from polbayes.huggingface.continuation import (
-    Continuations,
-    Ids,
-    continuations,
-    encode,
-    leading_ids,
-)
+from polbayes.huggingface.continuation import Continuations, Ids
 from polbayes.huggingface.decoding import beam_search, contrastive_search
 from polbayes.huggingface.engine import Passes
+from polbayes.huggingface.identity import files_digest, weights_digest
 from polbayes.huggingface.portions import release
+from polbayes.huggingface.positions import positions
 from polbayes.huggingface.sampling import Sampler
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon, Template
@@ -26,27 +21,19 @@ from polbayes.respondents.base import (
     Backend,
     Completion,
     Question,
-    TooLongError,
+    Room,
     left_out,
-    messages,
     model_info,
     template_text,
 )
+from polbayes.respondents.causal_prompts import CausalPrompts, check_chat_template
+from polbayes.respondents.local import LocalKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# How an option continues a prompt is decided by the end of the prompt; no token is longer.
-_TAIL = 64
 
-
-def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-    """Return what the design says about a causal LM, from its tokenizer alone."""
-    tokenizer = checkpoint.load_tokenizer(checkpoint.locate(name, config))
-    return _describe(name, config, template, tokenizer)
-
-
-def _describe(name: str, config: RespondentConfig, template: Template, tokenizer: Any) -> ModelInfo:
+def _info(name: str, config: RespondentConfig, template: Template, tokenizer: Any) -> ModelInfo:
     can_chat = bool(tokenizer.chat_template)
     if config.chat and not can_chat:
         raise UserError(
@@ -54,18 +41,14 @@ def _describe(name: str, config: RespondentConfig, template: Template, tokenizer
         )
     chat = can_chat if config.chat is None else config.chat
     text = template_text(template, ("chat",) if chat else ("base",), name)
+    if chat:
+        check_chat_template(name, config.checkpoint, tokenizer)
     return model_info(name, config, text, instruct=can_chat, chat=chat)
 
 
-def open_causal(
-    name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
-) -> "CausalRespondent":
-    """Load a causal LM."""
-    source = checkpoint.locate(name, config)
-    tokenizer = checkpoint.load_tokenizer(source)
-    info = _describe(name, config, template, tokenizer)
-    model = checkpoint.load_model(source, config, masked=False)
-    return CausalRespondent(info, tokenizer, model, elicitation)
+def _room(info: ModelInfo, tokenizer: Any, limit: int, lexicon: Lexicon | None) -> Room:
+    prompts = CausalPrompts(info, tokenizer)
+    return Room(limit, lambda question: prompts.needed(question, lexicon))
 
 
 class CausalRespondent:
@@ -87,18 +70,17 @@ class CausalRespondent:
         self.info = info
         self._tokenizer = tokenizer
         self._elicitation = elicitation
-        self._lead: Ids = () if info.chat else leading_ids(tokenizer)
-        self._limit = int(getattr(model.config, "max_position_embeddings", 0) or 1 << 30)
+        self._prompts = CausalPrompts(info, tokenizer)
+        self._room = _room(info, tokenizer, positions(model.config, model), None)
         self._ends = _end_ids(tokenizer, model)
         pad = next((i for i in (tokenizer.pad_token_id, *self._ends) if i is not None), 0)
-        self._joins: dict[tuple[str, tuple[str, ...]], Continuations] = {}
         self._passes = Passes(model, ends=self._ends, pad=pad, rows=elicitation.batch_size)
 
     def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
         """Say which options of the lexicon cannot be spelt."""
         if lexicon is None:
             return ()
-        absent = self._join("a", self._ids("a"), lexicon).absent
+        absent = self._prompts.join("a", self._prompts.ids("a"), lexicon).absent
         return left_out(self.info.model, lexicon, list(~absent), "spelt by this model's tokens")
 
     def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
@@ -106,9 +88,9 @@ class CausalRespondent:
 
         See `polbayes.huggingface.continuation` for what counts as an option.
         """
-        texts = [self._text(question) for question in questions]
-        prompts = [self._ids(text) for text in texts]
-        joins = [self._join(t, p, lexicon) for t, p in zip(texts, prompts, strict=True)]
+        texts = [self._prompts.text(question) for question in questions]
+        prompts = [self._prompts.ids(text) for text in texts]
+        joins = [self._prompts.join(t, p, lexicon) for t, p in zip(texts, prompts, strict=True)]
         fed, reads, of_sequence = _rows(prompts, joins)
         longest = max(map(len, fed), default=0)
         self._check(fed, longest)
@@ -126,11 +108,11 @@ class CausalRespondent:
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
         """Return one open answer to each question; its seed fixes it."""
-        prompts = [self._ids(self._text(question)) for question in questions]
+        prompts = [self._prompts.ids(self._prompts.text(question)) for question in questions]
         longest = max(map(len, prompts), default=0)
         self._check(prompts, longest + 1)
         how = self._elicitation
-        room = [min(how.max_new_tokens, self._limit - len(ids)) for ids in prompts]
+        room = [min(how.max_new_tokens, self._room.limit - len(ids)) for ids in prompts]
         if how.decoding in ("beam", "contrastive"):
             written = self._searched(prompts, room, [question.run for question in questions])
             return [self._completion(new) for new in written]
@@ -177,32 +159,10 @@ class CausalRespondent:
         del self._passes
         release()
 
-    def _text(self, question: Question) -> str:
-        if not self.info.chat:
-            turns = [part for turn in question.before for part in turn]
-            return "\n\n".join([*turns, question.prompt])
-        chat = messages(question)
-        return str(
-            self._tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
-        )
-
-    def _ids(self, text: str) -> Ids:
-        return self._lead + encode(self._tokenizer, text)
-
-    def _join(self, text: str, ids: Ids, lexicon: Lexicon) -> Continuations:
-        key = (text[-_TAIL:], lexicon.options)
-        if key not in self._joins:
-            own = ids[len(self._lead) :]
-            self._joins[key] = continuations(self._tokenizer, text, own, lexicon)
-        return self._joins[key]
-
     def _check(self, prompts: Sequence[Ids], longest: int) -> None:
         if not all(prompts):
             raise ValueError("the prompt is empty and the model has no token to begin with")
-        if longest > self._limit:
-            raise TooLongError(
-                f"the prompt and its answer have {longest} tokens, the model takes {self._limit}"
-            )
+        self._room.check(longest)
 
     def _completion(self, new: list[int]) -> Completion:
         ended = [n for n, token in enumerate(new) if token in self._ends]
@@ -249,12 +209,15 @@ def _rows(
     return fed, reads, of_sequence
 
 
+_KIND = LocalKind(False, _info, CausalRespondent, _room)
+
 BACKEND = Backend(
     ("forced_choice", *TEXTS),
-    describe,
-    open_causal,
-    checkpoint.weights_digest,
+    _KIND.describe,
+    _KIND.open,
+    weights_digest,
     decodings=DECODINGS,
     by_prompt=True,
-    files=checkpoint.files_digest,
+    files=files_digest,
+    room=_KIND.room_of,
 )

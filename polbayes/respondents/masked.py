@@ -10,19 +10,22 @@ import numpy as np
 
 from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
-from polbayes.huggingface import checkpoint
+from polbayes.huggingface.identity import files_digest, weights_digest
 from polbayes.huggingface.padded import tolerance
 from polbayes.huggingface.portions import Portion, fitting, release, step_bytes
+from polbayes.huggingface.positions import positions
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon, Template, claim, surfaces
 from polbayes.respondents.base import (
     Backend,
     Completion,
     Question,
+    Room,
     left_out,
     model_info,
     template_text,
 )
+from polbayes.respondents.local import LocalKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,17 +37,12 @@ _ROWS = {"cpu": 8}
 _MOST_ROWS = 256
 
 
-def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-    """Return what the design says about a masked LM, from its tokenizer alone.
+def _info(name: str, config: RespondentConfig, template: Template, tokenizer: Any) -> ModelInfo:
+    """Return what the design says about a masked LM.
 
     The field ``{mask}`` of the template is replaced with the tokenizer's mask token, so that
     whoever has only the dataset can put the prompts together.
     """
-    tokenizer = checkpoint.load_tokenizer(checkpoint.locate(name, config))
-    return _describe(name, config, template, tokenizer)
-
-
-def _describe(name: str, config: RespondentConfig, template: Template, tokenizer: Any) -> ModelInfo:
     if tokenizer.mask_token is None:
         raise UserError(
             f"respondents.{name}: the tokenizer of '{config.checkpoint}' has no mask token; "
@@ -54,15 +52,10 @@ def _describe(name: str, config: RespondentConfig, template: Template, tokenizer
     return model_info(name, config, text, instruct=False)
 
 
-def open_masked(
-    name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
-) -> "MaskedRespondent":
-    """Load a masked LM."""
-    source = checkpoint.locate(name, config)
-    tokenizer = checkpoint.load_tokenizer(source)
-    info = _describe(name, config, template, tokenizer)
-    model = checkpoint.load_model(source, config, masked=True)
-    return MaskedRespondent(info, tokenizer, model, elicitation)
+def _room(info: ModelInfo, tokenizer: Any, limit: int, lexicon: Lexicon | None) -> Room:
+    # Tokenizers of models that begin to count positions at 2 know the smaller number.
+    least = min(limit, int(tokenizer.model_max_length))
+    return Room(least, lambda question: len(tokenizer(question.prompt)["input_ids"]))
 
 
 class MaskedRespondent:
@@ -86,9 +79,7 @@ class MaskedRespondent:
         self._model = model
         self._rows = Portion(elicitation.batch_size or _ROWS.get(model.device.type, _MOST_ROWS))
         self._most = elicitation.top_tokens
-        limit = getattr(model.config, "max_position_embeddings", 0) or 1 << 30
-        # Tokenizers of models that begin to count positions at 2 know the smaller number.
-        self._limit = min(int(limit), int(tokenizer.model_max_length))
+        self._room = _room(info, tokenizer, positions(model.config, model), None)
 
     def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
         """Say which words of the lexicon are left out."""
@@ -153,8 +144,7 @@ class MaskedRespondent:
         masks = ids.count(self._tokenizer.mask_token_id)
         if masks != 1:
             raise ValueError(f"the prompt has {masks} masks instead of one")
-        if len(ids) > self._limit:
-            raise ValueError(f"the prompt has {len(ids)} tokens, the model takes {self._limit}")
+        self._room.check(len(ids))
         return ids
 
     def _at_mask(
@@ -263,11 +253,14 @@ def _only_position(modules: Sequence[Any], at: Any) -> Iterator[None]:
         yield
 
 
+_KIND = LocalKind(True, _info, MaskedRespondent, _room)
+
 BACKEND = Backend(
     ("fill_mask",),
-    describe,
-    open_masked,
-    checkpoint.weights_digest,
+    _KIND.describe,
+    _KIND.open,
+    weights_digest,
     by_prompt=True,
-    files=checkpoint.files_digest,
+    files=files_digest,
+    room=_KIND.room_of,
 )

@@ -274,6 +274,7 @@ _PLURAL = {dim: f"{dim}es" if dim.endswith("x") else f"{dim}s" for dim in CELL_D
 def dry_run(config: RunConfig) -> str:
     """Return what a config would ask: counts, tokens, costs, and an example of each prompt."""
     from polbayes.probing.costs import estimate, estimate_in_words
+    from polbayes.probing.lengths import lengths_in_words
     from polbayes.probing.probe import rendered_prompt
 
     planned = plan(config)
@@ -287,7 +288,9 @@ def dry_run(config: RunConfig) -> str:
         return "\n".join([*lines, *judged])
     journal = Path(config.run_dir).expanduser() / "journal"
     table = estimate(data, config.respondents, config.elicitation, journal)
-    lines += ["", estimate_in_words(table, config.respondents), *judged]
+    lines += ["", estimate_in_words(table, config.respondents)]
+    lines += lengths_in_words(data, config.respondents, config.elicitation, planned.lexicon)
+    lines += judged
     item, variant = data["item"].values[0], data["variant"].values[0]
     for model in data["model"].values:
         api = config.respondents[model].api

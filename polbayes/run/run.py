@@ -147,7 +147,7 @@ def keys_of(config: RunConfig, text: str) -> dict[str, str]:
 
 def _code_inputs(config: RunConfig) -> dict[str, str]:
     """Hash the checkpoints and rubrics of coders."""
-    from polbayes.huggingface.checkpoint import checkpoint_digest
+    from polbayes.huggingface.identity import checkpoint_digest
     from polbayes.judging.rubric import rubric_digests
 
     return {

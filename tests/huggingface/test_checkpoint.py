@@ -6,7 +6,9 @@ import pytest
 from polbayes.config.resources import folder
 from polbayes.config.schema import RespondentConfig
 from polbayes.errors import UserError
-from polbayes.huggingface.checkpoint import load_model, load_tokenizer, locate, weights_digest
+from polbayes.huggingface.checkpoint import load_model, load_tokenizer
+from polbayes.huggingface.identity import weights_digest
+from polbayes.huggingface.locate import locate
 
 
 def config(path, **more):

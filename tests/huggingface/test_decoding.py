@@ -13,7 +13,7 @@ from polbayes.errors import UserError
 from polbayes.huggingface.sampling import nucleus
 from polbayes.instrument.prompts import Lexicon, Template
 from polbayes.respondents import Question, answer_settings, check
-from polbayes.respondents.causal import open_causal
+from polbayes.respondents.causal import BACKEND
 from polbayes.respondents.chat_api.request import request_body
 
 PROMPTS = [
@@ -33,7 +33,9 @@ def question(prompt: str, run: int = 1) -> Question:
 
 def opened(checkpoint, **elicitation):
     config = RespondentConfig(checkpoint=str(checkpoint.path), device="cpu")
-    return open_causal("m", config, TEMPLATE, ElicitationConfig(max_new_tokens=ROOM, **elicitation))
+    return BACKEND.open(
+        "m", config, TEMPLATE, ElicitationConfig(max_new_tokens=ROOM, **elicitation)
+    )
 
 
 class Plain:
@@ -100,7 +102,7 @@ def test_greedy_takes_the_likeliest_token_whatever_the_sampling_is(causal_checkp
     respondent = opened(causal_checkpoint(name), decoding="greedy", temperature=2.0, top_k=3)
     plain = Plain(respondent)
     answers = respondent.complete([question(p) for p in PROMPTS], range(4))
-    expected = [text(respondent, plain.greedy(respondent._ids(p))) for p in PROMPTS]
+    expected = [text(respondent, plain.greedy(respondent._prompts.ids(p))) for p in PROMPTS]
     assert [answer.text for answer in answers] == expected
 
 
@@ -112,9 +114,9 @@ def test_contrastive_search_is_its_definition(causal_checkpoint, name, alpha, k)
     )
     plain = Plain(respondent)
     answers = respondent.complete([question(p) for p in PROMPTS], range(4))
-    found = [plain.contrastive(respondent._ids(p), alpha, k) for p in PROMPTS]
+    found = [plain.contrastive(respondent._prompts.ids(p), alpha, k) for p in PROMPTS]
     assert [answer.text for answer in answers] == [text(respondent, one) for one in found]
-    assert found != [plain.greedy(respondent._ids(p)) for p in PROMPTS]
+    assert found != [plain.greedy(respondent._prompts.ids(p)) for p in PROMPTS]
 
 
 @pytest.mark.parametrize(("alpha", "k"), [(0.0, 5), (0.8, 1)])
@@ -131,7 +133,7 @@ def test_the_runs_of_a_beam_search_are_its_sequences_in_order(causal_checkpoint,
     plain = Plain(respondent)
     asked = [question(p, run) for p in PROMPTS for run in (1, 2, 3)]
     answers = [answer.text for answer in respondent.complete(asked, range(12))]
-    found = [plain.beam(respondent._ids(p), 4) for p in PROMPTS]
+    found = [plain.beam(respondent._prompts.ids(p), 4) for p in PROMPTS]
     assert answers == [text(respondent, one) for best in found for one in best[:3]]
     assert len(set(answers)) > len(PROMPTS)
 
@@ -166,8 +168,10 @@ def test_top_p_draws_from_the_likeliest_that_reach_it(causal_checkpoint):
     checkpoint, prompt, n = causal_checkpoint(NAMES[0]), "Agree?", 4000
     config = RespondentConfig(checkpoint=str(checkpoint.path), device="cpu")
     how = ElicitationConfig(max_new_tokens=1, top_k=0, top_p=0.6, batch_size=500)
-    respondent = open_causal("m", config, TEMPLATE, how)
-    p, tokens = Plain(respondent).run(respondent._ids(prompt))[0].softmax(0).sort(descending=True)
+    respondent = BACKEND.open("m", config, TEMPLATE, how)
+    p, tokens = (
+        Plain(respondent).run(respondent._prompts.ids(prompt))[0].softmax(0).sort(descending=True)
+    )
     size = int((p.cumsum(0) < 0.6).sum()) + 1
     share = (p[:size] / p[:size].sum()).tolist()
     expected: dict[str, float] = {}

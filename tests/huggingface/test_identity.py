@@ -7,18 +7,24 @@ import shutil
 
 import pytest
 
-from polbayes.config.schema import ElicitationConfig, RespondentConfig
+from polbayes.config.schema import CoderConfig, ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
 from polbayes.huggingface import identity
-from polbayes.huggingface.identity import folder_digest, other_digest
+from polbayes.huggingface.identity import other_digest, source_digest
+from polbayes.huggingface.sequence import SequenceClassifier
 from polbayes.huggingface.source import Source
 from polbayes.probing.answer_cache import open_cache
-from polbayes.probing.journal import Journal
+from polbayes.probing.journal import Journal, adopt
 from polbayes.respondents import Question, answer_settings, setting_defaults
 
 ASKED = Question("i", "v", "p", 1, "Statement.", 1, "economic", "Prompt.")
 RECORD = {"cell": ["i", "v", "p", 1], "prompt": "x", "status": "ok", "mass": [0.25, None]}
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+FILES = [
+    *("model.safetensors", "config.json", "generation_config.json"),
+    *("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"),
+]
 
 
 @pytest.fixture
@@ -42,6 +48,14 @@ def flip(path, place):
     os.utime(path, ns=(1, hash(place) % 10**9))
 
 
+def change(path):
+    """Flip a bit in the middle of weights; change other files so that they can still be read."""
+    if path.suffix == ".safetensors":
+        flip(path, path.stat().st_size // 2)
+    else:
+        path.write_text(path.read_text() + " ")
+
+
 def source(path):
     return Source("respondents.m", str(path), True, None, False)
 
@@ -53,36 +67,36 @@ def settings(path):
 
 def test_a_middle_layer_counts(copy, large):
     weights = copy / "model.safetensors"
-    before = folder_digest(copy)
+    before = source_digest(source(copy))
     flip(weights, weights.stat().st_size // 2)
-    assert folder_digest(copy) != before
+    assert source_digest(source(copy)) != before
     assert len(json.loads(large.read_text())) == 2
 
 
 def test_a_large_file_is_read_once(copy, large, monkeypatch):
-    before = folder_digest(copy)
+    before = source_digest(source(copy))
 
     def refuse(*_):
         raise AssertionError("read again")
 
     monkeypatch.setattr(hashlib, "file_digest", refuse)
-    assert folder_digest(copy) == before
+    assert source_digest(source(copy)) == before
     os.utime(copy / "model.safetensors", ns=(5, 5))
     with pytest.raises(AssertionError, match="read again"):
-        folder_digest(copy)
+        source_digest(source(copy))
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]"])
 def test_a_damaged_cache_is_made_anew(copy, large, content):
-    before = folder_digest(copy)
+    before = source_digest(source(copy))
     large.write_text(content)
-    assert folder_digest(copy) == before
+    assert source_digest(source(copy)) == before
     assert json.loads(large.read_text())
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(copy, large):
     large.parent.parent.write_text("a file where the folder should be")
-    assert folder_digest(copy) == folder_digest(copy) != ""
+    assert source_digest(source(copy)) == source_digest(source(copy)) != ""
 
 
 @pytest.mark.parametrize(
@@ -121,18 +135,54 @@ def test_a_checkpoint_on_the_hub_is_known_by_its_commit(monkeypatch, tmp_path):
     assert other_digest(Source("m", "owner/other", False, None, False)) == ""
 
 
-@pytest.mark.parametrize("changed", ["model.safetensors", "tokenizer.json", "chat_template.jinja"])
+@pytest.mark.parametrize("changed", FILES)
 def test_a_journal_refuses_another_checkpoint(copy, tmp_path, changed, large):
     path, before = tmp_path / "m.jsonl", settings(copy)
     with Journal(path, before, defaults=setting_defaults(before)) as journal:
         journal.extend([RECORD])
-    flip(copy / changed, (copy / changed).stat().st_size // 2)
+    change(copy / changed)
     now = settings(copy)
     with (
         pytest.raises(UserError, match="made under other settings"),
         Journal(path, now, defaults=setting_defaults(now)),
     ):
         pass
+
+
+@pytest.mark.parametrize("changed", FILES)
+def test_answers_of_another_checkpoint_are_not_taken_over(copy, tmp_path, changed, large):
+    path, before = tmp_path / "m.jsonl", settings(copy)
+    with Journal(path, before, defaults=setting_defaults(before)) as journal:
+        journal.extend([RECORD])
+    change(copy / changed)
+    now = settings(copy)
+    with pytest.raises(UserError, match="made under other settings: respondent"):
+        adopt(path, tmp_path / "new.jsonl", now, defaults=setting_defaults(now))
+    assert not (tmp_path / "new.jsonl").exists()
+
+
+def test_which_part_holds_which_weights_counts(copy):
+    (copy / "model.safetensors.index.json").write_text('{"weight_map": {"a": "one"}}')
+    before = other_digest(source(copy))
+    (copy / "model.safetensors.index.json").write_text('{"weight_map": {"a": "two"}}')
+    assert other_digest(source(copy)) != before
+
+
+@pytest.mark.parametrize("name", ["source.spm", "vocab.bpe", "bpe.codes"])
+def test_rarer_vocabularies_count(copy, name):
+    before = other_digest(source(copy))
+    (copy / name).write_text("a b")
+    assert other_digest(source(copy)) != before
+
+
+def test_the_tokenizer_of_a_classifier_counts(tmp_path, copy):
+    about = json.loads((copy / "config.json").read_text())
+    about |= {"architectures": ["GPT2ForSequenceClassification"]}
+    (copy / "config.json").write_text(json.dumps(about))
+    config = CoderConfig(checkpoint=str(copy))
+    before = SequenceClassifier("c", config).identity
+    change(copy / "tokenizer.json")
+    assert SequenceClassifier("c", config).identity != before
 
 
 def test_a_journal_begun_before_files_counted_is_gone_on_with(copy, tmp_path):
@@ -145,7 +195,7 @@ def test_a_journal_begun_before_files_counted_is_gone_on_with(copy, tmp_path):
         assert [record["cell"] for record in journal.records] == [RECORD["cell"]]
 
 
-@pytest.mark.parametrize("changed", ["model.safetensors", "tokenizer.json", "chat_template.jinja"])
+@pytest.mark.parametrize("changed", FILES)
 def test_a_cache_misses_another_checkpoint(copy, tmp_path, changed, large):
     path = tmp_path / "answers.sqlite"
 
@@ -156,6 +206,6 @@ def test_a_cache_misses_another_checkpoint(copy, tmp_path, changed, large):
     with cache() as before:
         before.keep([(ASKED, RECORD)])
         assert before.find([ASKED])
-    flip(copy / changed, (copy / changed).stat().st_size // 2)
+    change(copy / changed)
     with cache() as after:
         assert not after.find([ASKED])

@@ -14,7 +14,7 @@ from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import Lexicon, Template
 from polbayes.respondents import Question, describe
-from polbayes.respondents.causal import open_causal
+from polbayes.respondents.causal import BACKEND
 
 CHECKPOINTS = [
     "llama-bytes-bos-right",
@@ -45,7 +45,7 @@ def question(prompt: str, run: int = 1) -> Question:
 
 def opened(checkpoint, **elicitation):
     config = RespondentConfig(checkpoint=str(checkpoint.path), device="cpu")
-    return open_causal("m", config, TEMPLATE, ElicitationConfig(**elicitation))
+    return BACKEND.open("m", config, TEMPLATE, ElicitationConfig(**elicitation))
 
 
 class Naive:
@@ -240,7 +240,7 @@ def test_end_of_text_truncation_and_nothing_are_told_apart(causal_checkpoint):
 def test_an_answer_stops_where_the_model_ends(causal_checkpoint):
     respondent = opened(causal_checkpoint("gpt2-bytes-right"), max_new_tokens=50)
     long = question("I disagree. " * 32)
-    room = 128 - len(respondent._ids(long.prompt))
+    room = 128 - len(respondent._prompts.ids(long.prompt))
     assert 0 < room < 50
     [answer] = respondent.complete([long], [3])
     [again, other] = respondent.complete([long, question("I")], [3, 4])

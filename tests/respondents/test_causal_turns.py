@@ -8,7 +8,7 @@ import transformers as tf
 from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.instrument.prompts import load_template
 from polbayes.respondents.base import Question, TooLongError
-from polbayes.respondents.causal import open_causal
+from polbayes.respondents.causal import BACKEND
 
 BEFORE = (("The state should own it?", "I disagree."), ("And taxes?", "I agree."))
 
@@ -22,7 +22,7 @@ def opened(checkpoint, **how):
     config = RespondentConfig(checkpoint=str(checkpoint.path), device="cpu")
     settings = {"max_new_tokens": 4, "top_k": 0, **how}
     elicitation = ElicitationConfig(kind="roleplay", template="roleplay", **settings)
-    return open_causal("m", config, load_template("roleplay"), elicitation)
+    return BACKEND.open("m", config, load_template("roleplay"), elicitation)
 
 
 def test_a_chat_template_gets_all_turns(causal_checkpoint):
@@ -37,13 +37,13 @@ def test_a_chat_template_gets_all_turns(causal_checkpoint):
         {"role": "user", "content": "Agree?"},
     ]
     wanted = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
-    assert respondent._text(question(before=BEFORE)) == wanted
+    assert respondent._prompts.text(question(before=BEFORE)) == wanted
 
 
 def test_a_base_model_gets_the_turns_one_below_the_other(causal_checkpoint):
     respondent = opened(causal_checkpoint("gpt2-bytes-right"))
     wanted = "\n\n".join([*BEFORE[0], *BEFORE[1], "Agree?"])
-    assert respondent._text(question(before=BEFORE)) == wanted
+    assert respondent._prompts.text(question(before=BEFORE)) == wanted
 
 
 def test_each_answer_has_its_own_temperature_in_any_batch(causal_checkpoint):
@@ -64,3 +64,15 @@ def test_a_dialogue_that_does_not_fit_is_too_long(causal_checkpoint):
     long = replace(question(), before=(("state " * 4000, "I agree."),))
     with pytest.raises(TooLongError, match="the model takes"):
         respondent.complete([long], [1])
+
+
+def test_a_template_that_takes_a_date_is_told_the_same_on_every_day(causal_checkpoint, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(causal_checkpoint("gpt2-chat").path, tmp_path / "dated")
+    today = "{% if not date_string %}{% set date_string = strftime_now('%d %b %Y') %}{% endif %}"
+    dated = today + "Today is {{ date_string }}. {{ messages[0].content }}"
+    (folder / "chat_template.jinja").write_text(dated)
+    config = RespondentConfig(checkpoint=str(folder), device="cpu")
+    respondent = BACKEND.open("m", config, load_template("roleplay"), ElicitationConfig())
+    assert respondent._prompts.text(question()).startswith("Today is 26 Jul 2024. ")

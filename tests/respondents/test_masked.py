@@ -7,7 +7,7 @@ from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import Lexicon, Template, render
 from polbayes.respondents import Question, describe
-from polbayes.respondents.masked import open_masked
+from polbayes.respondents.masked import BACKEND
 
 TEMPLATE = Template("t", "fill_mask", {"masked": "{prefix}{statement} I {mask} with it."})
 STATEMENTS = [
@@ -22,7 +22,7 @@ LEXICON = Lexicon(
 
 def opened(path, **elicitation):
     config = RespondentConfig(backend="masked", checkpoint=str(path), device="cpu")
-    return open_masked("m", config, TEMPLATE, ElicitationConfig(kind="fill_mask", **elicitation))
+    return BACKEND.open("m", config, TEMPLATE, ElicitationConfig(kind="fill_mask", **elicitation))
 
 
 def ask(respondent, statements=STATEMENTS, lexicon=LEXICON):

@@ -8,6 +8,8 @@ from polbayes.config.schema import TrainingConfig
 from polbayes.errors import UserError
 from polbayes.huggingface import checkpoint
 from polbayes.huggingface.encoding import Encoder, room
+from polbayes.huggingface.identity import source_digest
+from polbayes.huggingface.locate import locate
 from polbayes.huggingface.source import Source
 from polbayes.tasks.training.settings import SECTION
 
@@ -26,7 +28,7 @@ class Base:
 
 def open_base(settings: TrainingConfig) -> Base:
     """Find the checkpoint, and load all but its weights."""
-    source = checkpoint.locate(SECTION, settings, under="")
+    source = locate(SECTION, settings, under="")
     about = checkpoint.load_config(source)
     tokenizer = checkpoint.load_tokenizer(source)
     if tokenizer.pad_token_id is None:
@@ -38,7 +40,7 @@ def open_base(settings: TrainingConfig) -> Base:
         "checkpoint": settings.checkpoint,
         "revision": None if source.local else settings.revision,
         "commit": getattr(about, "_commit_hash", None),
-        "weights": checkpoint.source_digest(source),
+        "weights": source_digest(source),
     }
     return Base(source, about, tokenizer, identity)
 

@@ -1,0 +1,139 @@
+"""LoRA adapters: which base model they belong to, and how their weights are added to it.
+
+An adapter is merged into its base model, which then is asked like any other. `peft` reads it.
+"""
+
+import warnings
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from polbayes.errors import UserError
+from polbayes.huggingface.hub import reason_of
+from polbayes.huggingface.shards import has_weights, json_object
+from polbayes.huggingface.source import Source
+
+_CONFIG = "adapter_config.json"
+_WEIGHTS = "adapter_model.safetensors"
+_TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
+
+
+@dataclass(frozen=True)
+class Base:
+    """What an adapter goes on top of: a folder, or a model on the hub in some revision."""
+
+    location: str
+    local: bool
+    revision: str | None = None
+
+
+def is_adapter(folder: Path) -> bool:
+    """Return whether a folder is that of an adapter."""
+    return (folder / _CONFIG).is_file()
+
+
+def base_of(where: str, folder: Path) -> Base:
+    """Find the base model of an adapter.
+
+    Parameters
+    ----------
+    where
+        The key of the config that declares it, for errors.
+    folder
+        Of the adapter. Its ``base_model_name_or_path`` is a folder, by its whole path or next to
+        the adapter's, or a name on the hub; weights of a whole model in the adapter's own folder
+        come first.
+
+    Raises
+    ------
+    UserError
+        If it is no LoRA adapter, has no safetensors weights, its base model is not there, or
+        `peft` is not installed.
+    """
+    said = f"{where}: checkpoint: the adapter '{folder}'"
+    about = json_object(folder / _CONFIG)
+    if about.get("peft_type") != "LORA":
+        raise UserError(
+            f"{said} is of type {about.get('peft_type')}; only LORA is loaded, so merge it into "
+            "its base model and give that."
+        )
+    if not (folder / _WEIGHTS).is_file():
+        raise UserError(
+            f"{said} has no {_WEIGHTS}; other formats are not loaded, save it again with "
+            "save_pretrained of peft."
+        )
+    if find_spec("peft") is None:
+        raise UserError(
+            f"{said} needs peft, which is not installed; install polbayes[adapters], or give a "
+            "checkpoint that it was merged into."
+        )
+    if (folder / "config.json").is_file() and has_weights(folder):
+        return Base(str(folder), local=True)
+    return _named(said, folder, about)
+
+
+def _named(said: str, folder: Path, about: dict[str, Any]) -> Base:
+    """Return the base model that an adapter names."""
+    name = str(about.get("base_model_name_or_path") or "")
+    if not name:
+        raise UserError(
+            f"{said} names no base model; write it as base_model_name_or_path into its {_CONFIG}."
+        )
+    given = Path(name).expanduser()
+    for place in (given, folder / given, folder.parent / given, folder.parent / given.name):
+        if place.is_dir():
+            return Base(str(place), local=True)
+    if given.is_absolute() or name[0] in ".~" or name.count("/") > 1:
+        raise UserError(
+            f"{said} belongs to the base model '{name}', which is not there; put the folder "
+            f"'{given.name}' next to the adapter's, or correct base_model_name_or_path in its "
+            f"{_CONFIG}."
+        )
+    return Base(name, local=False, revision=about.get("revision"))
+
+
+def tokenizer_folder(source: Source) -> str:
+    """Return where the tokenizer is: an adapter may bring one of its own."""
+    own = Path(source.adapter)
+    if source.adapter and any((own / name).is_file() for name in _TOKENIZER):
+        return source.adapter
+    return source.location
+
+
+def merged(source: Source, model: Any) -> Any:
+    """Return a base model with the weights of its adapter added.
+
+    Raises
+    ------
+    UserError
+        If the adapter cannot be read, or is not one of this model.
+    """
+    import torch
+    from peft import LoraConfig, PeftModel, set_peft_model_state_dict
+    from safetensors.torch import load_file
+
+    folder = Path(source.adapter)
+    try:
+        about = LoraConfig.from_pretrained(str(folder))
+        about.inference_mode = True
+        with torch.no_grad(), warnings.catch_warnings():
+            # What peft calls in transformers is no matter of the user's.
+            warnings.simplefilter("ignore")
+            wrapped = PeftModel(model, about)
+            found: Any = set_peft_model_state_dict(wrapped, load_file(folder / _WEIGHTS))
+            strays = [*found.unexpected_keys, *filter(_is_own, found.missing_keys)]
+            if strays:
+                raise ValueError(f"'{min(strays)}' is in only one of them")
+            return wrapped.merge_and_unload(safe_merge=True)
+    except Exception as error:  # whatever peft raises about what is not its own
+        raise UserError(
+            f"{source.where}: checkpoint: the adapter '{folder}' does not fit its base model "
+            f"'{source.location}' ({reason_of(error)}); name the one that it was trained on as "
+            f"base_model_name_or_path in its {_CONFIG}."
+        ) from error
+
+
+def _is_own(key: str) -> bool:
+    """Tell whether a weight has to come from the adapter."""
+    return ".lora_" in key or ".modules_to_save." in key

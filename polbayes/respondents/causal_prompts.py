@@ -1,0 +1,96 @@
+"""Questions as the token ids that a causal LM is fed."""
+
+from typing import Any
+
+from polbayes.errors import UserError
+from polbayes.huggingface.continuation import (
+    Continuations,
+    Ids,
+    continuations,
+    encode,
+    leading_ids,
+)
+from polbayes.huggingface.hub import reason_of
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import Lexicon
+from polbayes.respondents.base import Question, messages
+
+# How an option continues a prompt is decided by the end of the prompt; no token is longer.
+_TAIL = 64
+# What LLaMA's chat templates are told that today is, so that no answer depends on the day it is
+# asked for: what they say where they are not told.
+_TODAY = "26 Jul 2024"
+_WORD = "agree"
+
+
+class CausalPrompts:
+    """Writes prompts down as a checkpoint wants them, and finds how options continue them.
+
+    Parameters
+    ----------
+    info
+        What the design says about the respondent; `info.chat` decides how a prompt is put.
+    tokenizer
+        As transformers loads it.
+    """
+
+    def __init__(self, info: ModelInfo, tokenizer: Any) -> None:
+        self._chat = info.chat
+        self._tokenizer = tokenizer
+        self._lead: Ids = () if info.chat else leading_ids(tokenizer)
+        self._joins: dict[tuple[str, tuple[str, ...]], Continuations] = {}
+
+    def text(self, question: Question) -> str:
+        """Return a question, with the turns before it, as one text."""
+        if not self._chat:
+            turns = [part for turn in question.before for part in turn]
+            return "\n\n".join([*turns, question.prompt])
+        return _through_template(self._tokenizer, messages(question))
+
+    def ids(self, text: str) -> Ids:
+        """Return the ids of a text, with what the tokenizer puts before every text."""
+        return self._lead + encode(self._tokenizer, text)
+
+    def join(self, text: str, ids: Ids, lexicon: Lexicon) -> Continuations:
+        """Return how the options of a lexicon continue a text."""
+        key = (text[-_TAIL:], lexicon.options)
+        if key not in self._joins:
+            own = ids[len(self._lead) :]
+            self._joins[key] = continuations(self._tokenizer, text, own, lexicon)
+        return self._joins[key]
+
+    def needed(self, question: Question, lexicon: Lexicon | None) -> int:
+        """Return how many tokens have to be fed to read the options, or to begin an answer."""
+        text = self.text(question)
+        ids = self.ids(text)
+        if lexicon is None:
+            return len(ids) + 1
+        return len(ids) + max(map(len, self.join(text, ids, lexicon).stems))
+
+
+def check_chat_template(name: str, checkpoint: str, tokenizer: Any) -> None:
+    """Refuse a chat template that fails, or leaves out what is asked.
+
+    Raises
+    ------
+    UserError
+        Saying why.
+    """
+    try:
+        text = _through_template(tokenizer, [{"role": "user", "content": _WORD}])
+        reason = "it leaves out what the user says"
+    except Exception as error:  # templates are programs
+        text, reason = "", reason_of(error)
+    if _WORD not in text:
+        raise UserError(
+            f"respondents.{name}: chat: the chat template of '{checkpoint}' cannot be used "
+            f"({reason}); correct it, or set chat: false to put prompts as plain text."
+        )
+
+
+def _through_template(tokenizer: Any, turns: list[dict[str, str]]) -> str:
+    return str(
+        tokenizer.apply_chat_template(
+            turns, add_generation_prompt=True, tokenize=False, date_string=_TODAY
+        )
+    )
