@@ -83,8 +83,9 @@ def _test(todo: Todo, results: Results, *, jobs: int) -> None:
         try:
             failed = [os.waitpid(child, 0)[1] for child in children]
         finally:
+            # A test may have left what cannot be removed the usual way.
             shutil.rmtree(folder, ignore_errors=True)
-            Path(folder).mkdir()
+            Path(folder).mkdir(exist_ok=True)
     if any(failed):
         raise SystemExit(2)
 
@@ -95,19 +96,24 @@ def _memory() -> str | None:
 
 
 def _work(todo: Todo, results: Results, folder: Path, job: int, jobs: int) -> None:
-    """Test every `jobs`-th mutant, in a process that ends here."""
-    status = 1
+    """Test every `jobs`-th mutant, in a process that ends here or with the one that began it."""
+    status, parent = 1, os.getppid()
     try:
         tree = Tree(ROOT, folder)
+        failed = False
         for room, found in todo:
-            if mine := found[job::jobs]:
+            try:
                 tree.baseline(room)
-                for mutant in mine:
-                    results.add(room, mutant, tree.test(room, mutant))
-                print(f"{room.module}: {len(mine)} tested", flush=True)
-        status = 0
-    except RuntimeError as error:
-        print(error, file=sys.stderr, flush=True)
+            except RuntimeError as error:
+                failed = True
+                print(error, file=sys.stderr, flush=True)
+                continue
+            for mutant in found[job::jobs]:
+                if os.getppid() != parent:
+                    return
+                results.add(room, mutant, tree.test(room, mutant))
+            print(f"{room.module}: tested", flush=True)
+        status = int(failed)
     finally:
         os._exit(status)
 

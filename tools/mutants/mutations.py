@@ -7,13 +7,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import parso
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator
+from parso.python.tree import Name
 
 # Each operation is replaced by the one it is most easily mistaken for, each comparison by the one
 # with the other boundary and by its opposite.
@@ -78,6 +79,11 @@ class _Ours(Operator):
         return ()
 
 
+def _leaf(text: str, instead: Any) -> Name:
+    """Return a text as the leaf that takes a node's place."""
+    return Name(text, instead.start_pos, instead.get_first_leaf().prefix)
+
+
 class _RemoveStatement(_Ours):
     """Leaves out a call, an assignment to an element, an augmented assignment, a ``raise``."""
 
@@ -93,7 +99,20 @@ class _RemoveStatement(_Ours):
         return node.type in {"atom_expr", "power", "raise_stmt", "del_stmt"}
 
     def mutate(self, node: Any, index: int) -> Any:
-        return parso.parse(f"{node.get_first_leaf().prefix}pass").children[0]
+        return _leaf("pass", node)
+
+
+class _SwapAugmented(_Ours):
+    """Assigns by the opposite operation."""
+
+    opposite: ClassVar = {"+=": "-=", "-=": "+=", "*=": "/=", "/=": "*=", "|=": "&=", "&=": "|="}
+
+    def applies(self, node: Any) -> bool:
+        return node.type == "operator" and node.value in self.opposite
+
+    def mutate(self, node: Any, index: int) -> Any:
+        node.value = self.opposite[node.value]
+        return node
 
 
 class _ReturnNothing(_Ours):
@@ -117,7 +136,7 @@ class _DropKeyword(_Ours):
 
     def mutate(self, node: Any, index: int) -> Any:
         # What an empty mapping says by name is nothing.
-        return parso.parse(f"{node.get_first_leaf().prefix}**{{}}").children[0]
+        return _leaf("**{}", node)
 
 
 class _NegateFilter(_Ours):
@@ -139,7 +158,7 @@ def _operators() -> Iterator[tuple[str, Operator]]:
             yield name, get_operator(f"core/{name}")()
     for name in _NAMED:
         yield name, get_operator(f"core/{name}")()
-    for ours in (_RemoveStatement, _ReturnNothing, _DropKeyword, _NegateFilter):
+    for ours in (_RemoveStatement, _SwapAugmented, _ReturnNothing, _DropKeyword, _NegateFilter):
         yield ours.__name__.lstrip("_"), ours()
 
 
