@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import parso
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
-from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator
 from parso.python.tree import Name
 
@@ -61,8 +60,8 @@ _NAMED = (
 )
 
 
-class _Ours(Operator):
-    """An operator that changes each node of its kind in one way."""
+class _Ours:
+    """An operator as Cosmic Ray's, which changes each node of its kind in one way."""
 
     def mutation_positions(self, node: Any) -> Iterator[tuple[Any, Any]]:
         """Yield the position of the node, if it is of the kind."""
@@ -73,10 +72,9 @@ class _Ours(Operator):
         """Say whether a node is of the kind."""
         raise NotImplementedError
 
-    @classmethod
-    def examples(cls) -> tuple[()]:
-        """Give no examples."""
-        return ()
+    def mutate(self, node: Any, index: int) -> Any:
+        """Return what takes the node's place."""
+        raise NotImplementedError
 
 
 def _leaf(text: str, instead: Any) -> Name:
@@ -151,7 +149,7 @@ class _NegateFilter(_Ours):
         return node
 
 
-def _operators() -> Iterator[tuple[str, Operator]]:
+def _operators() -> Iterator[tuple[str, Any]]:
     for kind, pairs in _REPLACED.items():
         for old, new in pairs:
             name = f"Replace{kind}Operator_{old}_{new}"
