@@ -23,7 +23,7 @@ _LEFT_OUT = (".*", "__pycache__", "outputs", "build", "dist", "*.egg-info", "_bu
 # What a mutant may take above what the unchanged module takes. A machine that others use, too, may
 # be much slower for a while, and whoever is stopped counts as killed.
 _SLOWER, _SECONDS_MORE, _BYTES_MORE = 10, 60, 4 << 30
-_OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0")
+_OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
 
 
 class Tree:
@@ -106,7 +106,7 @@ class Tree:
             self._settle(scratch, compiled=room.compiled, keep=imported is not None)
             import pytest
 
-            status = int(pytest.main([*_OPTIONS, *room.tests]))
+            status = int(pytest.main([*_OPTIONS, *room.tests], plugins=[_Same()]))
             if imported is not None:
                 imported.write_text(json.dumps(self._foreign()))
         except BaseException:
@@ -150,6 +150,18 @@ class Tree:
             and not Path(file).is_relative_to(self._folder)
             and name.split(".")[0] not in {*theirs, "__main__", "tools"}
         ]
+
+
+class _Same:
+    """A plugin of pytest: the same examples each time, and as long as each takes."""
+
+    def pytest_configure(self) -> None:
+        """Have Hypothesis neither draw anew nor watch the clock."""
+        with contextlib.suppress(ImportError):
+            from hypothesis import settings
+
+            settings.register_profile("mutants", deadline=None, derandomize=True, database=None)
+            settings.load_profile("mutants")
 
 
 def _awaited(child: int, limit: float) -> int | None:
