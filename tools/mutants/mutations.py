@@ -227,7 +227,29 @@ def _made(module: str, source: str) -> list[Mutant]:
 
 
 class _Without(ast.NodeTransformer):
-    """Takes out what the tests cannot notice: annotations, and how dataclasses are declared."""
+    """Takes out what makes no difference or none worth a test.
+
+    These are annotations, how dataclasses are declared, which arguments are by name only, and
+    whether None is returned in so many words.
+    """
+
+    def visit_arguments(self, node: ast.arguments) -> ast.AST:
+        self.generic_visit(node)
+        defaults = [value for value in node.kw_defaults if value is not None]
+        return ast.arguments(
+            posonlyargs=[],
+            args=[*node.posonlyargs, *node.args, *node.kwonlyargs],
+            vararg=node.vararg,
+            kwonlyargs=[],
+            kw_defaults=[],
+            kwarg=node.kwarg,
+            defaults=[*node.defaults, *defaults],
+        )
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        if isinstance(node.value, ast.Constant) and node.value.value is None:
+            node.value = None
+        return self.generic_visit(node)
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None

@@ -14,12 +14,12 @@ USED = Usage(1000, 300, 1, 500, 200)
 
 def test_what_was_counted_is_paid_for():
     """1000 × 2 + 300 × 10 = 5000 millionths."""
-    assert cost(USED, ApiConfig(**PRICED)) == pytest.approx(0.005)
+    assert cost(USED, ApiConfig(**PRICED)) == pytest.approx(0.005, rel=1e-12)
 
 
 def test_at_most_what_was_not_counted_is_paid_for_too():
     """1500 × 2 + 500 × 10 = 8000 millionths."""
-    assert cost(USED, ApiConfig(**PRICED), at_most=True) == pytest.approx(0.008)
+    assert cost(USED, ApiConfig(**PRICED), at_most=True) == pytest.approx(0.008, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,15 @@ def kept(values: list[int | None], low: int) -> list[int]:
     found = [v for v in values if v is not None]
     found.sort(reverse=low > 3)
     return found
+
+
+def none(value: int, *, other: int = 0) -> None:
+    """Return nothing."""
+    return None
 '''
+
+
+NONE = "def none(value: int, *, other: int = 0) -> None:"
 
 
 def changes(folder, text):
@@ -49,6 +57,8 @@ def test_all_changes_of_a_module_by_hand(tmp_path):
         (14, sort, "found.sort(**{})"),
         (14, sort, "pass"),
         (15, "return found", "return"),
+        (18, NONE, NONE.replace("0", "1")),
+        (18, NONE, NONE.replace("0", "-1")),
     }
 
 
