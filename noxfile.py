@@ -88,7 +88,7 @@ def embedded(session: nox.Session) -> None:
 
 @nox.session(python="3.11")
 def mutants(session: nox.Session) -> None:
-    """Change the code in small ways and see whether its tests notice (hours; goes on where it was)."""
+    """Change modules in small ways and see whether their tests notice (hours; resumes)."""
     session.install(*CONSTRAINTS, "-e", ".[test]", "cosmic-ray==8.7.0")
     session.run("python", "-m", "tools.mutants", *(session.posargs or ["--jobs", "2"]))
 
