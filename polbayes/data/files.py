@@ -24,15 +24,15 @@ def replacing(path: Path) -> Iterator[Path]:
                 os.fsync(written.fileno())
             temporary.chmod(0o644)
             temporary.replace(path)
-            synced_folder(path.parent)
+            _sync_folder(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror or error}).") from error
 
 
-def synced_folder(folder: Path) -> None:
-    """Bring to the disk which files a folder has, without which nobody finds their content."""
+def _sync_folder(folder: Path) -> None:
+    """Bring to the disk which files a folder has: without that a power cut may lose a new file."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -105,10 +105,11 @@ def _codes(labels: pd.DataFrame) -> np.ndarray:
     """Replace labels with their numbers, -1 where there is none."""
     flat = labels.to_numpy(dtype=object)
     missing = labels.isna().to_numpy()
-    names = sorted({str(x) for x in flat[~missing]})
+    # By value: a column of numbers with a gap has 1.0 where another has 1.
+    names = sorted(set(flat[~missing]), key=str)
     number = {name: k for k, name in enumerate(names)}
     coded = [
-        [-1 if gone else number[str(x)] for x, gone in zip(row, none, strict=True)]
+        [-1 if gone else number[x] for x, gone in zip(row, none, strict=True)]
         for row, none in zip(flat, missing, strict=True)
     ]
     return np.array(coded, dtype=np.int64).reshape(len(labels), len(labels.columns))

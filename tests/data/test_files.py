@@ -1,11 +1,12 @@
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from polbayes.data.files import one_writer, replacing
+from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.errors import UserError
 
 ELSEWHERE = (
@@ -76,3 +77,46 @@ def test_a_file_and_its_folder_are_on_the_disk_before_it_is_said_to_be_there(tmp
         temporary.write_text("whole")
     written = ("sync", str(temporary))
     assert happened == [written, ("replace", str(tmp_path / "a.txt")), ("sync", str(tmp_path))]
+    # Where files lie elsewhere, they cannot be replaced in one step.
+    assert temporary.parent == tmp_path
+    assert temporary.name.endswith(".txt.tmp")
+
+
+def test_a_file_can_be_read_by_others_and_its_folder_is_made(tmp_path):
+    path = tmp_path / "not" / "there" / "a.txt"
+    write_text(path, "é")
+    assert path.read_bytes() == b"\xc3\xa9"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_a_file_that_cannot_be_written_is_named_with_the_reason(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"file/a\.txt: cannot be written \(.*exist"):
+        write_text(tmp_path / "file" / "a.txt", "text")
+    (tmp_path / "folder.txt").mkdir()
+    with pytest.raises(UserError, match=r"folder\.txt: cannot be written \(Is a directory\)"):
+        write_text(tmp_path / "folder.txt", "text")
+    # Nor is there anything half-written.
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.txt"]
+
+
+def test_an_error_without_a_reason_is_told_as_it_is(tmp_path):
+    with (
+        pytest.raises(UserError, match=r"a\.txt: cannot be written \(it did not work\)"),
+        replacing(tmp_path / "a.txt"),
+    ):
+        raise OSError("it did not work")
+
+
+def test_no_file_stays_open(tmp_path):
+    def descriptors():
+        return len(os.listdir("/proc/self/fd"))
+
+    before = descriptors()
+    write_text(tmp_path / "a.txt", "text")
+    assert descriptors() == before
+    with one_writer(tmp_path):
+        with pytest.raises(UserError, match="another process"), one_writer(tmp_path):
+            pass
+        assert descriptors() == before + 1
+    assert descriptors() == before

@@ -138,6 +138,15 @@ def test_polarity_is_keying_times_direction_or_follows_from_the_kind(mixed):
     assert polarity(mixed.drop_vars("direction")).values.tolist() == expected
 
 
+def test_a_kind_whose_meaning_is_not_known_has_no_polarity(mixed):
+    data = mixed.drop_vars("direction")
+    kinds = np.where(data["kind"] == "opposite", "rhyme", data["kind"].astype(str))
+    unknown = data.assign_coords(kind=(data["kind"].dims, kinds))
+    assert polarity(unknown).values.tolist() == [[1, 0], [1, 0], [1, 0], [0, 0]]
+    with pytest.raises(UserError, match="neither 'direction' nor 'kind'"):
+        polarity(data.drop_vars("kind"))
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
