@@ -88,7 +88,7 @@ def test_distribution_by_hand(coded):
     assert table.loc["median", ["n", "n_excluded"]].tolist() == [10, 1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @example(n=2, level=0.5)
 @given(n=st.integers(1, 600), level=st.sampled_from([0.5, 0.8, 0.95]))
 def test_order_statistics_cover_as_much_as_they_say(coded, n, level):
