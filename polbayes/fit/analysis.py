@@ -166,7 +166,7 @@ def fit_analysis(
     seed
         Fixes the draws.
     rope
-        The largest difference of ``lean`` that does not matter, in (0, 2); for the ideology model.
+        The largest difference of ``lean`` that does not matter, above 0; for the ideology model.
     precision
         The precision that the D-study of the ideology model aims at.
     cache

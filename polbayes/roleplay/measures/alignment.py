@@ -47,7 +47,7 @@ def alignment(
     weights
         Of the values in the alignment, positive for liberal ones; as published by default.
     judge_weights
-        Weights of the judges' ratings, 0 or more, over any dimensions of `data`; equal by default.
+        From 0 on, over ``judge`` and other dimensions of `data` but ``value``; equal by default.
     draws, level, seed
         Bootstrap resamples of scenarios, coverage in (0, 1), and seed.
 

@@ -40,9 +40,9 @@ def stage_curves(
     -------
     pandas.DataFrame
         The columns of `polbayes.roleplay.measures.alignment.alignment`, one row per ``measure``
-        (``alignment``, ``commitment``, ``activated``, ``entropy``), ``model``, ``stage`` (with
-        ``stages`` for the mean over the four) and ``twin``. Of alignment, **positive is liberal**;
-        the other measures are not tested against 0.
+        (``alignment``; ``commitment`` in [0, 5]; ``activated``, a number of values; ``entropy``, in
+        nats), ``model``, ``stage`` (``stages`` is the mean over the four) and ``twin``. Of
+        alignment, **positive is liberal**; the others are not tested against 0.
     """
     bootstrap = Bootstrap(draws, level, seed)
     found = unit_measures(data)
