@@ -65,7 +65,20 @@ class Lexicon:
 
 
 def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) -> tuple[Prefix, ...]:
-    """Load prefixes, in the order of the file or of `only`."""
+    """Load prefixes, in the order of the file or of `only`.
+
+    Parameters
+    ----------
+    path
+        A YAML file of the user's own; by default the shipped ten of Faulborn et al. (2025).
+    only
+        Ids of the prefixes to keep; by default all.
+
+    Raises
+    ------
+    UserError
+        If the file is malformed or an id in `only` is unknown.
+    """
     file = Path(path).expanduser() if path else folder("data") / "prefixes.yaml"
     found: dict[str, Prefix] = {}
     for name, entry in _section(file, "prefixes").items():

@@ -85,7 +85,18 @@ class Instrument:
 
 
 def load_instrument(name: str) -> Instrument:
-    """Load and check an instrument, shipped (``"pct"``, ``"wvs"``) or by the path of its file."""
+    """Load and check an instrument.
+
+    Parameters
+    ----------
+    name
+        Name of a shipped instrument (``"pct"``, ``"wvs"``) or path of a YAML file.
+
+    Raises
+    ------
+    UserError
+        Naming the file, the item and the key of the first thing that is wrong.
+    """
     path = find("instruments", name)
     content = mapping(read_yaml(path), f"{path}")
     check_keys(content, _FILE_KEYS, _FILE_OPTIONAL, f"{path}")

@@ -30,7 +30,7 @@ _COLUMNS = ("first", "second", "measure", *INTERVAL, "n", "n_excluded", "level",
 def annotator_agreement(
     labels: pd.DataFrame, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> pd.DataFrame:
-    """Compute kappa of every two annotators and of all together.
+    """Compute kappa of every two annotators and of all together (Cohen 1960; Fleiss 1971).
 
     Parameters
     ----------

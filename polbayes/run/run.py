@@ -424,6 +424,16 @@ PIPELINE = Pipeline(
 def load_run(folder: str | Path) -> tuple[xr.Dataset, xr.Dataset]:
     """Load the responses and the posterior of a finished run.
 
+    Parameters
+    ----------
+    folder
+        The run's folder.
+
+    Returns
+    -------
+    responses, posterior : xarray.Dataset
+        The coded answers, and the draws over ``chain, draw`` and the dimensions of each estimate.
+
     Raises
     ------
     UserError

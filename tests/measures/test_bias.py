@@ -272,7 +272,7 @@ def worded(coded, stance):
     return coded(WORDED, stance, models=("m", "n"), prefixes=("p", "q"), runs=2)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(stance=stances)
 def test_flipping_all_keys_flips_the_sign(coded, stance):
     data = worded(coded, stance)
@@ -285,7 +285,7 @@ def test_flipping_all_keys_flips_the_sign(coded, stance):
     assert before.dropna().between(-1, 1).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(stance=stances, order=st.permutations(range(4)), runs=st.permutations(range(2)))
 def test_order_changes_nothing(coded, stance, order, runs):
     data = worded(coded, stance)
@@ -295,7 +295,7 @@ def test_order_changes_nothing(coded, stance, order, runs):
     pd.testing.assert_frame_equal(before, after)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(stance=stances)
 def test_names_change_no_estimate(coded, stance):
     data = worded(coded, stance)

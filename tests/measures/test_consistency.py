@@ -159,7 +159,7 @@ def test_wrong_use_is_explained(coded):
         consistency(coded([("a", "economic", "left", ("original",))], 1))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     levels=st.lists(st.sampled_from([0, 1, 2, 3, MISSING]), min_size=20, max_size=20),
     order=st.permutations(range(5)),

@@ -33,7 +33,7 @@ def test_fleiss_by_hand():
 TABLES = arrays(int, (4, 4), elements=st.integers(0, 9))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TABLES.filter(lambda table: ((table.sum(axis=0) + table.sum(axis=1)) > 0).sum() > 1))
 def test_cohen_in_another_implementation(table):
     plain = inter_rater.cohens_kappa(table, return_results=False)
@@ -42,7 +42,7 @@ def test_cohen_in_another_implementation(table):
     assert quadratic_kappa(table) == pytest.approx(weighted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(arrays(int, (9, 5), elements=st.integers(0, 3)).filter(lambda labels: np.ptp(labels) > 0))
 def test_fleiss_in_another_implementation(labels):
     counts, _ = inter_rater.aggregate_raters(labels)
@@ -108,7 +108,7 @@ def test_labels_may_be_numbers():
     assert found["cohen_kappa"] == pytest.approx((2 / 3 - 4 / 9) / (5 / 9))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=30))
 def test_against_the_definition_and_relabelling(pairs):
     labels = pd.DataFrame(pairs, columns=["x", "y"])

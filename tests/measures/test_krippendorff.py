@@ -75,7 +75,7 @@ COUNTS = arrays(int, (8, 4), elements=st.integers(0, 3))
 
 
 @pytest.mark.parametrize("metric", ["nominal", "ordinal"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(COUNTS.filter(lambda counts: (counts[counts.sum(axis=1) > 1].sum(axis=0) > 0).sum() > 1))
 def test_the_same_in_another_implementation(metric, counts):
     expected = krippendorff.alpha(value_counts=counts, level_of_measurement=metric)
@@ -152,7 +152,7 @@ TABLES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TABLES, st.randoms(use_true_random=False))
 def test_neither_names_nor_orders_matter(rows, random):
     labels = pd.DataFrame(rows, columns=list("xyz"), dtype=object)
@@ -169,7 +169,7 @@ def test_neither_names_nor_orders_matter(rows, random):
     np.testing.assert_allclose(turned, found)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.sampled_from("abc"), min_size=3, max_size=3), min_size=2, max_size=30))
 def test_without_gaps_it_is_fleiss_corrected_for_size(rows):
     """D_e draws without replacement: 1 - alpha = (1 - kappa) (n - 1) / n with n labels."""

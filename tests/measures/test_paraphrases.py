@@ -116,7 +116,7 @@ def test_a_wording_is_agreed_with_from_one_half_on(coded):
     assert table["difference"].is_monotonic_decreasing
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @example(n=2, level=0.5)
 @given(n=st.integers(1, 600), level=st.sampled_from([0.5, 0.8, 0.95]))
 def test_order_statistics_cover_as_much_as_they_say(coded, n, level):

@@ -135,7 +135,7 @@ def test_wrong_use_is_explained(coded):
         rank_agreement(ranked(coded), over="prefx")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=9))
 def test_tau_against_its_definition(pairs):
     x, y = np.array(pairs, dtype=float).T

@@ -56,7 +56,7 @@ def test_of_a_cell_the_first_answer_counts(tmp_path):
     assert [r["text"] for r in read(path)] == [record(n)["text"] for n in (0, 1, 2)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_a_journal_cut_anywhere_keeps_every_whole_line(tmp_path_factory, data):
     path = written(tmp_path_factory.mktemp("cut") / "m.jsonl")
@@ -72,7 +72,7 @@ def test_a_journal_cut_anywhere_keeps_every_whole_line(tmp_path_factory, data):
     assert path.read_bytes() == whole
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_a_damaged_line_costs_itself_only(tmp_path_factory, data):
     path = written(tmp_path_factory.mktemp("flip") / "m.jsonl")
