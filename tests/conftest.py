@@ -38,12 +38,7 @@ def shared_data() -> Path:
 
 
 def pytest_configure() -> None:
-    """Have Ctrl-C interrupt, also where a shell in the background says not to; ignore the clock."""
-    from hypothesis import settings
-
-    # A busy machine is no reason to fail.
-    settings.register_profile("patient", deadline=None)
-    settings.load_profile("patient")
+    """Have Ctrl-C interrupt, also where a shell in the background says not to."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
