@@ -606,7 +606,7 @@ class ParaphraseConfig:
 
     instructions: list[str] = field(default_factory=lambda: ["haller"])
     file: str | None = None
-    calls: int = 1
+    calls: int = number(1, ge=1)
     temperature: float = number(1.0, ge=0)
     top_k: int = number(0, ge=0)
     max_new_tokens: int = number(1000, ge=1)
@@ -617,7 +617,7 @@ class ParaphraseConfig:
     items: dict[str, str] = field(default_factory=dict)
     ignore: list[str] = field(default_factory=list)
     exclude: list[str] = field(default_factory=list)
-    least_words: int = 3
+    least_words: int = number(3, ge=0)
     near: float | None = number(None, gt=0, le=1)
     wanted: int | None = number(None, ge=1, says=_WANTED)
     nli: str | None = None

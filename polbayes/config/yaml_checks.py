@@ -4,6 +4,7 @@
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -77,13 +78,50 @@ def text(value: Any, where: str) -> str:
     Raises
     ------
     UserError
-        If it is empty or no text.
+        If it is empty or no text, or has characters that nobody can read (`printable`).
     """
     if not isinstance(value, str):
         raise UserError(f"{where}: must be text, not {kind_of(value)}.")
-    if not value.strip():
+    if not _is_visible(value):
         raise UserError(f"{where}: the text is empty.")
-    return value.strip()
+    return printable(value, where).strip()
+
+
+def label(value: Any, where: str) -> str:
+    """Return a text or a number as text, nothing as an empty one.
+
+    Raises
+    ------
+    UserError
+        If it is something else.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise UserError(f"{where}: must be text, not {kind_of(value)}.")
+    return printable(str(value), where).strip()
+
+
+def printable(value: str, where: str) -> str:
+    """Return a text as it is.
+
+    Raises
+    ------
+    UserError
+        If it has control characters other than line breaks and tabs, or half a character.
+    """
+    for sign in value:
+        if unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\r\t":
+            raise UserError(
+                f"{where}: the text has the character U+{ord(sign):04X}, which nobody can read; "
+                "take it out."
+            )
+    return value
+
+
+def _is_visible(value: str) -> bool:
+    """Tell whether a text has more than spaces, controls and marks without a letter."""
+    return any(unicodedata.category(sign)[0] not in "ZCM" for sign in value)
 
 
 def kind_of(value: Any) -> str:

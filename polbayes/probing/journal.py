@@ -218,7 +218,7 @@ class Journal:
         """Return the first line, of which a copy is on the disk by then."""
         settings = self._settings
         line = line_of({"journal": _VERSION, "hash": json_digest(settings), "settings": settings})
-        with replacing(_settings_path(self.path)) as temporary:
+        with replacing(_settings_path(self.path), alone=True) as temporary:
             temporary.write_bytes(line)
         synced_folder(self.path.parent)
         return line

@@ -185,7 +185,7 @@ def used_variables(spec: "Spec | MixedSpec") -> set[str]:
                 names |= set(model_description(text).var_names) if text != "0" else set()
             except (ParseError, ScanError, ValueError, TypeError) as error:
                 raise UserError(
-                    f"analysis.parts.{part}: '{text}' cannot be read: {error}"
+                    f"analysis.parts.{part}: '{text}' cannot be read: {str(error).rstrip('.')}."
                 ) from error
     return names - {""}  # formulae's name for a constant in a call
 

@@ -309,5 +309,5 @@ def common_names(common: str, where: str = "analysis.parts") -> list[str]:
     try:
         terms = model_description(common).common_terms
     except (ParseError, ScanError, ValueError, TypeError, AttributeError) as error:
-        raise UserError(f"{where}: '{common}' cannot be read: {error}") from error
+        raise UserError(f"{where}: '{common}' cannot be read: {str(error).rstrip('.')}.") from error
     return [str(getattr(term, "name", "Intercept")) for term in terms]
