@@ -318,7 +318,7 @@ def _ragged(text: str, rng: random.Random) -> str:
         at = rng.randrange(1, len(lines))
         line = lines[at]
         lines[at] = rng.choice(
-            ["x," + line, line[: len(line) // 2] + "\n", '"' + line, ",,,,,,\n", "\n"]
+            ["x," + line, line.rsplit(",", 1)[0] + "\n", '"' + line, ",,,,,,\n", "\n"]
         )
     return "".join(lines)
 
@@ -719,8 +719,8 @@ KINDS = {
         Kind(prefixes, 60),
         Kind(lexicons, 100),
         Kind(wordings, 60),
-        Kind(tables, 60),
-        Kind(configs, 20),
+        Kind(tables, 40),
+        Kind(configs, 15),
     )
 }
 

@@ -1,5 +1,6 @@
 """Reading a table of answers from a file of the user's: CSV, TSV, Parquet or JSON lines."""
 
+import csv
 import json
 import re
 from collections.abc import Mapping
@@ -85,8 +86,8 @@ def _read(path: Path) -> "pd.DataFrame":
 def _read_fields(path: Path, separator: str) -> "pd.DataFrame":
     """Read a file whose first line has the names of the columns.
 
-    With a header pandas would rename a column that is there twice, take what a row has too much for
-    its name, and fill up a row that has too little.
+    With a header pandas would rename a column that is there twice, and take what a row has too much
+    for its name.
     """
     import pandas as pd
 
@@ -99,12 +100,23 @@ def _read_fields(path: Path, separator: str) -> "pd.DataFrame":
         na_values=[],
         encoding="utf-8-sig",
     )
-    short = lines.isna().any(axis=1).to_numpy()
-    if short.any():
-        raise ValueError(f"row {short.argmax()} has fewer fields than the header")
+    _check_widths(path, separator, len(lines.columns))
     frame = lines.iloc[1:].reset_index(drop=True).astype(object)
     frame.columns = [name or f"Unnamed: {n}" for n, name in enumerate(lines.iloc[0])]
     return frame.where(frame != "", None)
+
+
+def _check_widths(path: Path, separator: str, width: int) -> None:
+    """Refuse a row with fewer fields than the header, which pandas fills up."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = (row for row in csv.reader(file, delimiter=separator) if row)
+            for number, row in enumerate(rows):
+                if len(row) < width:
+                    raise ValueError(f"row {number} has fewer fields than the header")
+    finally:
+        csv.field_size_limit(before)
 
 
 def _read_lines(path: Path) -> list[Mapping[str, Any]]:

@@ -177,7 +177,6 @@ def test_what_cannot_be_composed_is_one_sentence(overrides, says):
         ("kind: &b {b: *b}", "the config cannot be composed: maximum recursion depth exceeded"),
         ("analysis: {priors: [{a: b}]}", "Cannot merge DictConfig with ListConfig"),
         ("analysis: {parts: {null: '~ 1'}}", "NoneType"),
-        ("sampler: {draws: 2020-99-99}", "the config cannot be composed: month must be in 1..12"),
     ],
 )
 def test_a_config_of_ones_own_that_cannot_be_composed(tmp_path, content, says):
