@@ -715,7 +715,7 @@ class Kind:
 KINDS = {
     kind.case.__name__: kind
     for kind in (
-        Kind(instruments, 60),
+        Kind(instruments, 40),
         Kind(prefixes, 60),
         Kind(lexicons, 100),
         Kind(wordings, 60),

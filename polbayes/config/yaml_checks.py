@@ -3,6 +3,7 @@
 `where` is file and key, and begins the sentence of every error.
 """
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -88,7 +89,7 @@ def text(value: Any, where: str) -> str:
 
 
 def label(value: Any, where: str) -> str:
-    """Return a text or a number as text, nothing as an empty one.
+    """Return a text or a finite number as text, nothing as an empty one.
 
     Raises
     ------
@@ -97,7 +98,8 @@ def label(value: Any, where: str) -> str:
     """
     if value is None:
         return ""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not isinstance(value, str) and not (number and math.isfinite(value)):
         raise UserError(f"{where}: must be text, not {kind_of(value)}.")
     return printable(str(value), where).strip()
 

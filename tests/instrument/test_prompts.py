@@ -121,6 +121,7 @@ def test_prefixes_of_ones_own(tmp_path):
         ("prefixes: {a: {text: x}, ' a': {text: y}}", "a name that no other prefix has"),
         ("prefixes: {'': {text: x}}", "must have a name that no other prefix has"),
         ("prefixes: {null: {text: x}}", "must have a name that no other prefix has"),
+        ("prefixes: {.nan: {text: x}}", "prefix 'nan': must be text, not a float"),
         ("prefixes: {true: {text: x}}", "prefix 'True': must be text, not a bool"),
         ("prefixes: {a: {text: x, answer: [open]}}", "unknown kind of answer '['open']'"),
         (
