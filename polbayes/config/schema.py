@@ -606,7 +606,7 @@ class ParaphraseConfig:
 
     instructions: list[str] = field(default_factory=lambda: ["haller"])
     file: str | None = None
-    calls: int = number(1, ge=1)
+    calls: int = 1
     temperature: float = number(1.0, ge=0)
     top_k: int = number(0, ge=0)
     max_new_tokens: int = number(1000, ge=1)

@@ -160,7 +160,10 @@ def test_a_folder_of_ones_own_configs(tmp_path):
         ([WVS, "models=left"], "models: "),
         ([WVS, "seed=["], "seed=["),
         ([WVS, "title='a\x1b[31m'"], "title: the text has the character U+001B, which nobody can"),
-        ([WVS, "paraphrase.calls=0"], "paraphrase.calls: must be at least 1, not 0"),
+        (
+            [WVS, "analysis.precision.grid.items=[10,[many]]"],
+            "analysis.precision.grid.items: must be a list of numbers, not of '['many']'",
+        ),
         ([WVS, "paraphrase.least_words=-1"], "paraphrase.least_words: must be at least 0, not -1"),
     ],
 )
