@@ -221,7 +221,7 @@ class Journal:
         """
         settings = self._settings
         line = line_of({"journal": _VERSION, "hash": json_digest(settings), "settings": settings})
-        with replacing(_settings_path(self.path)) as temporary:
+        with replacing(_settings_path(self.path), alone=True) as temporary:
             temporary.write_bytes(line)
         return line
 

@@ -290,7 +290,7 @@ def _taken_over(config: RunConfig, folder: Path) -> Path | None:
         own = folder / CODING / path.name
         if not own.exists():
             # The name says how it was read, so that no other way of reading takes it for its own.
-            with replacing(own) as temporary:
+            with replacing(own, alone=True) as temporary:
                 shutil.copyfile(path, temporary)
     return other / "journal"
 

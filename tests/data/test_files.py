@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from polbayes.data.files import one_writer, replacing, write_text
+from polbayes.data.files import TEMPORARY, one_writer, replacing, write_text
 from polbayes.errors import UserError
 
 ELSEWHERE = (
@@ -120,3 +120,37 @@ def test_no_file_stays_open(tmp_path):
             pass
         assert descriptors() == before + 1
     assert descriptors() == before
+
+
+def test_who_has_the_folder_removes_what_a_killed_process_left_half_written(tmp_path):
+    inside = (
+        "from polbayes.data.files import replacing; import os\n"
+        "        with replacing(Path(sys.argv[1]) / 'deep' / 'a.txt') as t:\n"
+        "            t.write_text('half'); os.kill(os.getpid(), 9)"
+    )
+    assert elsewhere(tmp_path, f"\n        {inside}").returncode == -9
+    (left,) = (tmp_path / "deep").iterdir()
+    assert left.read_text() == "half"
+    folder = tmp_path / f"{TEMPORARY[0]}abc{TEMPORARY[1]}"
+    (folder / "figures").mkdir(parents=True)
+    mine = [tmp_path / "deep" / "mine.tmp", tmp_path / ".polbayes-mine"]
+    # A task of a launcher may be writing there, whoever has the folder.
+    mine.append(tmp_path / "journal" / "shards" / left.name)
+    mine[-1].parent.mkdir(parents=True)
+    for path in mine:
+        path.write_text("mine")
+    with one_writer(tmp_path):
+        assert sorted(p for p in tmp_path.rglob("*") if p.is_file()) == sorted(mine)
+        assert not folder.exists()
+
+
+def test_what_was_left_of_a_file_that_one_alone_writes_is_written_over(tmp_path):
+    path = tmp_path / "a.txt"
+    with replacing(path, alone=True) as temporary:
+        temporary.write_text("first")
+    left = temporary
+    left.write_text("half, and longer than what is written then")
+    with replacing(path, alone=True) as temporary:
+        assert temporary == left
+        temporary.write_text("whole")
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("a.txt", "whole")]
