@@ -27,19 +27,7 @@ def tolerance(model: Any) -> float:
 
 
 class PlainPass:
-    """Feeds every prompt whole; has the methods of `polbayes.huggingface.shared_prefix.SharedPass`.
-
-    Parameters
-    ----------
-    model
-        A causal LM.
-    ends
-        Tokens that end an answer.
-    pad
-        The token that fills rows.
-    rows
-        How many prompts are fed together at most.
-    """
+    """Feeds every prompt whole; has the methods of `SharedPass` in `shared_prefix`."""
 
     def __init__(self, model: Any, *, ends: Sequence[int], pad: int, rows: int | None) -> None:
         self._model = model

@@ -118,17 +118,7 @@ def nucleus(values: "NDArray[np.float64]", top_p: float) -> "NDArray[np.float64]
 
 
 class SampledOnly:
-    """A logits processor that leaves one token per row: the one drawn.
-
-    Parameters
-    ----------
-    sampler
-        How it is drawn.
-    seeds
-        One per row.
-    start
-        Length of the (padded) prompts.
-    """
+    """A logits processor that leaves one token per row: the one drawn after the padded prompts."""
 
     def __init__(self, sampler: Sampler, seeds: Sequence[int], start: int) -> None:
         self._sampler = sampler

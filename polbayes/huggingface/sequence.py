@@ -69,13 +69,7 @@ class SequenceClassifier:
         return self._load()[0]
 
     def logits(self, encodings: Sequence[Encoding]) -> "NDArray[np.float32]":
-        """Return the logits (encoding, label).
-
-        Raises
-        ------
-        UserError
-            If the model fails, or gives something else than numbers.
-        """
+        """Return the logits (encoding, label), which are numbers or a `UserError`."""
         # What has no token to pad with reads one text at a time.
         size = 1 if self.encoder().tokenizer.pad_token_id is None else self._config.batch_size
         # Batches of texts of about the same length waste little on padding.

@@ -24,16 +24,10 @@ _WORTH_KEEPING = 0.85
 
 
 class SharedPass:
-    """Feeds every shared stretch of prompts once.
+    """Feeds every shared stretch of prompts once, to a causal LM that can be asked this way.
 
-    Parameters
-    ----------
-    model
-        A causal LM; `polbayes.huggingface.engine` finds out which can be asked this way.
-    ends
-        Tokens that end an answer.
-    rows
-        How many prompts are fed together at most; None for what memory takes.
+    `ends` are tokens that end an answer, and `rows` is how many prompts are fed together at most;
+    None for what memory takes.
     """
 
     def __init__(self, model: Any, *, ends: Sequence[int], rows: int | None) -> None:

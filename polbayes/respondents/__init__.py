@@ -166,10 +166,7 @@ _FILES = "respondent.files"
 def setting_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what settings of answers are where a journal was begun before they existed.
 
-    Parameters
-    ----------
-    settings
-        What the settings are now: a journal begun before files were told apart has these.
+    A journal begun before files were told apart has those that `settings` are now.
     """
     groups: dict[str, Any] = {
         "respondent": RespondentConfig(),

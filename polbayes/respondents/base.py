@@ -234,17 +234,7 @@ def messages(question: Question) -> list[dict[str, str]]:
 def chat_info(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
     """Return what the design says about a respondent that is put turns of a chat.
 
-    Parameters
-    ----------
-    name, config
-        The respondent.
-    template
-        With a text for chat or base models.
-
-    Raises
-    ------
-    UserError
-        If the template has neither.
+    Its template needs a text for chat or base models.
     """
     text = template_text(template, ("chat", "base"), name)
     return model_info(name, config, text, instruct=True, chat=True)
@@ -253,18 +243,10 @@ def chat_info(name: str, config: RespondentConfig, template: Template) -> ModelI
 def model_info(
     name: str, config: RespondentConfig, text: str, *, instruct: bool, chat: bool = False
 ) -> ModelInfo:
-    """Return what the design says about a respondent.
+    """Return what the design says about a respondent, given the text of its template.
 
-    Parameters
-    ----------
-    name, config
-        The respondent.
-    text
-        Of its template.
-    instruct
-        Whether it is tuned to follow instructions, where its declaration does not say.
-    chat
-        Whether it is put turns of a chat.
+    `instruct` is whether it follows instructions, where its declaration does not say; `chat`
+    whether it is put turns of a chat.
     """
     return ModelInfo(
         model=name,
@@ -280,19 +262,7 @@ def model_info(
 def template_text(template: Template, shapes: Sequence[str], name: str) -> str:
     """Choose the text of a template for a respondent.
 
-    Parameters
-    ----------
-    template
-        With a text for some of the shapes.
-    shapes
-        Those of `polbayes.instrument.prompts.SHAPES` that it can use, the best first.
-    name
-        The respondent's, for the error.
-
-    Raises
-    ------
-    UserError
-        If the template has none of them.
+    `shapes` are those of `polbayes.instrument.prompts.SHAPES` that it can use, the best first.
     """
     for shape in shapes:
         if shape in template.texts:
@@ -307,19 +277,8 @@ def template_text(template: Template, shapes: Sequence[str], name: str) -> str:
 def left_out(model: str, lexicon: Lexicon, usable: Sequence[bool], why: str) -> tuple[str, ...]:
     """Say which options cannot be read, one sentence or none.
 
-    Parameters
-    ----------
-    model
-        The respondent's name.
-    lexicon, usable
-        The options, and whether each can be read.
-    why
-        What the others are not, e.g. ``"a single token of this model"``.
-
-    Raises
-    ------
-    UserError
-        If no option is left to agree or to disagree with.
+    `why` is what they are not, e.g. ``"a single token of this model"``. Refused where no option is
+    left to agree or to disagree with.
     """
     for stance, name in ((1, "agree"), (-1, "disagree")):
         if not any(u for u, s in zip(usable, lexicon.stance, strict=True) if s == stance):

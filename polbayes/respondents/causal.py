@@ -52,17 +52,7 @@ def _room(info: ModelInfo, tokenizer: Any, limit: int, lexicon: Lexicon | None) 
 
 
 class CausalRespondent:
-    """A causal LM that is asked in batches.
-
-    Parameters
-    ----------
-    info
-        What the design says about it; `info.chat` decides how a prompt is put.
-    tokenizer, model
-        As transformers loads them.
-    elicitation
-        Batch size, and how open answers are sampled.
-    """
+    """A causal LM that is asked in batches; `info.chat` decides how a prompt is put."""
 
     def __init__(
         self, info: ModelInfo, tokenizer: Any, model: Any, elicitation: ElicitationConfig

@@ -59,17 +59,7 @@ def _room(info: ModelInfo, tokenizer: Any, limit: int, lexicon: Lexicon | None) 
 
 
 class MaskedRespondent:
-    """A masked LM that is asked in batches.
-
-    Parameters
-    ----------
-    info
-        What the design says about it.
-    tokenizer, model
-        As transformers loads them.
-    elicitation
-        Its batch size counts, if it has one, and how many of the likeliest tokens are read.
-    """
+    """A masked LM that is asked in batches."""
 
     def __init__(
         self, info: ModelInfo, tokenizer: Any, model: Any, elicitation: ElicitationConfig

@@ -64,15 +64,7 @@ def open_simulated(
 
 
 class SimulatedRespondent:
-    """Answers exactly as the ideology model says, given its parameters.
-
-    Parameters
-    ----------
-    info
-        What the design says about it.
-    truth
-        Its parameters.
-    """
+    """Answers exactly as the ideology model says, given its parameters."""
 
     def __init__(self, info: ModelInfo, truth: "Truth") -> None:
         self.info = info

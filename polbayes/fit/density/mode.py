@@ -178,18 +178,9 @@ class _Unit:
 
     Of a product, the mode has one side large and the other small, much more so than the posterior.
     The decisiveness of a model is therefore held while the mode is looked for, and then made so
-    much larger as its quirks are larger than the unit.
-
-    Parameters
-    ----------
-    columns
-        Of the coefficients and effects of decisiveness.
-    matrix
-        ``[model, column]`` how they enter each model's decisiveness, averaged over its cells.
-    effect, model
-        Places of the quirks among the group-specific effects, and ``[quirk]`` whose they are.
-    unit
-        The known scale of quirks.
+    much larger as its quirks are larger than the unit. `columns` are the coefficients and effects
+    of decisiveness, ``matrix[model, column]`` how they enter each model's, averaged over its cells,
+    `effect` and `model` the places of the quirks and whose they are, `unit` their known scale.
     """
 
     columns: np.ndarray
@@ -245,16 +236,9 @@ def _parts(layout: Layout, spec: Spec, cells: Cells) -> list[tuple[int, np.ndarr
 def _scales(squares: np.ndarray, share: np.ndarray, wide: np.ndarray) -> np.ndarray:
     """Return the likeliest scales s: where share / s² = squares / s⁴ - 1 / wide².
 
-    That is the fixed point of MacKay (1992) with a half-normal prior of scale `wide`.
-
-    Parameters
-    ----------
-    squares
-        ``[scale]`` sum of squares of the effects at the mode.
-    share
-        ``[scale]`` sum of their reliabilities: how many effects the data know.
-    wide
-        ``[scale]`` infinite without such a prior.
+    That is the fixed point of MacKay (1992) with a half-normal prior of scale `wide`, infinite
+    without such a prior; ``[scale]`` sums of squares of the effects at the mode, and of their
+    reliabilities: how many effects the data know.
     """
     root = np.sqrt(share**2 + 4 * squares / wide**2)
     return np.sqrt(2 * squares / np.maximum(share + root, 1e-9))

@@ -219,12 +219,8 @@ def _shifted_ordinal(
     """Score counts at ordered points, with a normal shift of the predictor integrated out.
 
     log E p(counts | eta + spread z), z standard normal, by the trapezoidal rule from the peak
-    outwards. The integrand is log-concave, so that it only falls from there.
-
-    Parameters
-    ----------
-    nodes
-        ``[3 + 2 cuts]`` or more: room for sums over the nodes.
+    outwards. The integrand is log-concave, so that it only falls from there. Sums over the nodes
+    need ``[3 + 2 cuts]`` of `nodes`.
     """
     width, size, edges = ready[0], cuts.shape[0], 1 + 2 * gaps.shape[0]
     n, kinds, fixed = 0.0, 0, 0.0
@@ -359,20 +355,8 @@ def _few_together(
 
     P(y <= k) at a node is v_k = x / (1 + x) with x = exp(cut_k - eta - spread z). Without the
     factors that no node changes, the likelihood is the product of v_k^n_k (1 - v_k)^n_{k+1}, its
-    powers made from the bits of the counts.
-
-    Parameters
-    ----------
-    cells
-        How many.
-    shrunk
-        ``[cell]`` exp(-eta).
-    times
-        ``[point, cell]`` counts, none of them above `most`.
-    table, number
-        See `lay_nodes`.
-    room
-        Written to.
+    powers made from the bits of the counts ``times[point, cell]``, none above `most`; `shrunk` is
+    ``[cell]`` exp(-eta), `room` is written to, and `lay_nodes` makes the table.
     """
     size = times.shape[0] - 1
     edges = 1 + 2 * (size - 1)
@@ -423,17 +407,7 @@ def _slopes_together(
     slope: np.ndarray,
     slopes: np.ndarray,
 ) -> None:
-    """Write the slopes of several cells, from what `_few_together` added up.
-
-    Parameters
-    ----------
-    counts
-        ``[point, cell]``.
-    slope
-        ``[3, cell]``, written to.
-    slopes
-        Those of all cells together are added to.
-    """
+    """Write ``slope[3, cell]`` from what `_few_together` added up, and add to `slopes`."""
     width, size, cells = ready[0], cuts.shape[0], slope.shape[1]
     by_eta, by_own, by_spread = slope[BY_ETA], slope[BY_OWN], slope[BY_SPREAD]
     share, tilted = room[_LIKE], room[_TILTED]
@@ -512,16 +486,9 @@ def score_shifted(
 ) -> None:
     """Score counts of all cells with normal shifts integrated out, by whichever way is the quicker.
 
-    Parameters
-    ----------
-    eta, own, spread
-        ``[cell]`` predictors, logarithms of widths, and standard deviations of the shifts.
-    gaps, cuts, answers, slopes
-        See `polbayes.fit.density.scores.cell_logp`.
-    logp
-        ``[cell]``, written to.
-    slope
-        ``[3, cell]`` slopes with respect to `eta`, `own` and `spread`, written to.
+    ``[cell]`` `eta`, `own` and `spread` are predictors, logarithms of widths, and standard
+    deviations of the shifts; `logp` ``[cell]`` and the slopes with respect to them, `slope`
+    ``[3, cell]``, are written. For the rest see `polbayes.fit.density.scores.cell_logp`.
     """
     size, number, first = cuts.shape[0], 0, 0
     _, alone, ready, nodes = workspace(gaps, np.empty(0))

@@ -25,18 +25,10 @@ _LOOK = 0.2
 
 @dataclass
 class _Task:
-    """A shard that an engine has, or is to have.
+    """A shard that an engine has, or is to have, by its `handle`, and the round it belongs to.
 
-    Parameters
-    ----------
-    shard, round
-        The shard, and what it belongs to.
-    died
-        How often in a row its worker has died without getting on.
-    size
-        Bytes of its journal when it was begun.
-    handle
-        What the engine calls it.
+    `died` counts how often in a row its worker has died without getting on; `size` are the bytes of
+    its journal when it was begun.
     """
 
     shard: Shard
