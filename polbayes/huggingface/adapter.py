@@ -34,22 +34,10 @@ def is_adapter(folder: Path) -> bool:
 
 
 def base_of(where: str, folder: Path) -> Base:
-    """Find the base model of an adapter.
+    """Find the base model of a LoRA adapter, which `where` of the config declares.
 
-    Parameters
-    ----------
-    where
-        The key of the config that declares it, for errors.
-    folder
-        Of the adapter. Its ``base_model_name_or_path`` is a folder, by its whole path or next to
-        the adapter's, or a name on the hub; weights of a whole model in the adapter's own folder
-        come first.
-
-    Raises
-    ------
-    UserError
-        If it is no LoRA adapter, has no safetensors weights, its base model is not there, or
-        `peft` is not installed.
+    Its ``base_model_name_or_path`` is a folder, by its whole path or next to the adapter's, or a
+    name on the hub; weights of a whole model in the adapter's own folder come first.
     """
     said = f"{where}: checkpoint: the adapter '{folder}'"
     about = json_object(folder / _CONFIG)
@@ -102,13 +90,7 @@ def tokenizer_folder(source: Source) -> str:
 
 
 def merged(source: Source, model: Any) -> Any:
-    """Return a base model with the weights of its adapter added.
-
-    Raises
-    ------
-    UserError
-        If the adapter cannot be read, or is not one of this model.
-    """
+    """Return a base model with the weights of its adapter added."""
     import torch
     from peft import LoraConfig, PeftModel, set_peft_model_state_dict
     from safetensors.torch import load_file

@@ -14,17 +14,11 @@ from torch.overrides import TorchFunctionMode
 
 
 class NarrowAttention(TorchFunctionMode):
-    """Within it, attention over this many tokens and keys is computed part by part.
+    """Within it, attention over `shape` tokens and keys is computed part by part.
 
-    Models that do not use PyTorch's `scaled_dot_product_attention` compute theirs as ever.
-
-    Parameters
-    ----------
-    shape
-        The number of tokens fed, and of keys: those at hand and those of the tokens.
-    parts
-        For each part its first token, the one after its last, and the places of the keys that
-        its tokens may see. The parts cover all tokens in order.
+    A part is its first token, the one after its last, and the places of the keys that its tokens
+    may see; the parts cover all tokens in order. Models that do not use PyTorch's
+    `scaled_dot_product_attention` compute theirs as ever.
     """
 
     def __init__(self, shape: tuple[int, int], parts: Sequence[tuple[int, int, Any]]) -> None:

@@ -49,22 +49,7 @@ def load_tokenizer(source: Source) -> Any:
 
 
 def load_model(source: Source, config: RespondentConfig, *, masked: bool) -> Any:
-    """Load a checkpoint's weights, ready to be asked.
-
-    Parameters
-    ----------
-    source
-        Where it is.
-    config
-        Names dtype and device.
-    masked
-        Whether it has to be a masked LM; a causal one otherwise.
-
-    Raises
-    ------
-    UserError
-        If it is no such model, or its weights cannot be used.
-    """
+    """Load the weights of a masked LM, or else a causal one, ready to be asked."""
     about = load_config(source)
     check_kind(source, about, masked=masked)
     trained_as = f"a {'masked' if masked else 'causal'} language model"

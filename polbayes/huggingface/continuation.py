@@ -12,14 +12,12 @@ prompt; a form without such ids cannot follow this prompt.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polbayes.instrument.prompts import Lexicon, claim, surfaces
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Ids = tuple[int, ...]
 
@@ -51,8 +49,8 @@ class Continuations:
     sequences: tuple[Ids, ...]
     stems: tuple[Ids, ...]
     stem_of: tuple[int, ...]
-    weights: "NDArray[np.float64]"
-    absent: "NDArray[np.bool_]"
+    weights: NDArray[np.float64]
+    absent: NDArray[np.bool_]
 
 
 def continuations(tokenizer: Any, prompt: str, ids: Ids, lexicon: Lexicon) -> Continuations:
@@ -84,7 +82,7 @@ def _continue(tokenizer: Any, prompt: str, ids: Ids, form: str) -> Ids:
     return ()
 
 
-def _arrange(owner: dict[Ids, int], absent: "NDArray[np.bool_]") -> Continuations:
+def _arrange(owner: dict[Ids, int], absent: NDArray[np.bool_]) -> Continuations:
     sequences = tuple(owner)
     weights = np.zeros((len(absent), len(sequences)))
     for column, sequence in enumerate(sequences):

@@ -24,18 +24,10 @@ _TRIAL = 128
 
 
 class Passes:
-    """Chooses the way that is right for a model and its prompts.
+    """Chooses the way that is right for a causal LM and its prompts.
 
-    Parameters
-    ----------
-    model
-        A causal LM.
-    ends
-        Tokens that end an answer.
-    pad
-        The token that fills rows.
-    rows
-        How many prompts are fed together at most; None for what memory takes.
+    `ends` are tokens that end an answer, `pad` fills rows, and `rows` is how many prompts are fed
+    together at most; None for what memory takes.
     """
 
     def __init__(self, model: Any, *, ends: Sequence[int], pad: int, rows: int | None) -> None:

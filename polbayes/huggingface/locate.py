@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from polbayes.config.resources import folder
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.huggingface.adapter import base_of, is_adapter
 from polbayes.huggingface.shards import check_weights
 from polbayes.huggingface.source import Source
@@ -48,10 +48,8 @@ def locate(name: str, config: Declared, *, under: str = "respondents") -> Source
     """
     where = f"{under}.{name}" if under else name
     given = config.checkpoint.strip()
-    if config.dtype not in _DTYPES:
-        raise unknown("dtype", config.dtype, _DTYPES, where=where)
-    if config.device not in _DEVICES:
-        raise unknown("device", config.device, _DEVICES, where=where)
+    check_known("dtype", config.dtype, known=_DTYPES, where=where)
+    check_known("device", config.device, known=_DEVICES, where=where)
     if not given:
         raise UserError(f"{where}: checkpoint: is empty; give embedded:NAME, a folder or a name.")
     if given.startswith(_EMBEDDED):
@@ -69,8 +67,7 @@ def locate(name: str, config: Declared, *, under: str = "respondents") -> Source
 
 def _embedded(name: str, where: str) -> Path:
     shipped = {path.parent.name: path.parent for path in folder("models").glob("*/config.json")}
-    if name not in shipped:
-        raise unknown("embedded model", name, shipped, where=f"{where}: checkpoint")
+    check_known("embedded model", name, known=shipped, where=f"{where}: checkpoint")
     return shipped[name]
 
 

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polbayes.huggingface.continuation import Ids
 from polbayes.huggingface.portions import Portion
 from polbayes.huggingface.sampling import SampledOnly, Sampler
 from polbayes.huggingface.tree_attention import takes, token_log_probabilities
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _ROWS = 16
 
@@ -27,19 +25,7 @@ def tolerance(model: Any) -> float:
 
 
 class PlainPass:
-    """Feeds every prompt whole; has the methods of `polbayes.huggingface.shared_prefix.SharedPass`.
-
-    Parameters
-    ----------
-    model
-        A causal LM.
-    ends
-        Tokens that end an answer.
-    pad
-        The token that fills rows.
-    rows
-        How many prompts are fed together at most.
-    """
+    """Feeds every prompt whole; has the methods of `SharedPass` in `shared_prefix`."""
 
     def __init__(self, model: Any, *, ends: Sequence[int], pad: int, rows: int | None) -> None:
         self._model = model
@@ -67,7 +53,7 @@ class PlainPass:
 
     def log_probabilities(
         self, sequences: Sequence[Ids], reads: Sequence[tuple[int, int, int]]
-    ) -> "NDArray[np.float64]":
+    ) -> NDArray[np.float64]:
         """Return the log probability of tokens after beginnings of sequences (read)."""
         found = np.full(len(reads), np.nan)
         of_sequence: dict[Ids, list[int]] = {}

@@ -8,12 +8,10 @@ same answer in any batch, in any order, and after resuming.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 # The constants of splitmix64 (Steele, Lea and Flood, 2014).
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
@@ -21,7 +19,7 @@ _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 
 
-def mix(state: "ArrayLike") -> "NDArray[np.uint64]":
+def mix(state: ArrayLike) -> NDArray[np.uint64]:
     """Return the next output of splitmix64 for each state, an array of 64 random-looking bits."""
     with np.errstate(over="ignore"):  # arithmetic modulo 2**64 is what is wanted
         z = np.asarray(state, dtype=np.uint64) + _GAMMA
@@ -30,7 +28,7 @@ def mix(state: "ArrayLike") -> "NDArray[np.uint64]":
         return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-def uniform(*keys: "ArrayLike") -> "NDArray[np.float64]":
+def uniform(*keys: ArrayLike) -> NDArray[np.float64]:
     """Hash integers to numbers in (0, 1).
 
     Parameters
@@ -50,8 +48,8 @@ def uniform(*keys: "ArrayLike") -> "NDArray[np.float64]":
 
 
 def choose(
-    values: "NDArray[np.floating[Any]]", tokens: "ArrayLike", *, seeds: "ArrayLike", step: int
-) -> "NDArray[np.int64]":
+    values: NDArray[np.floating[Any]], tokens: ArrayLike, *, seeds: ArrayLike, step: int
+) -> NDArray[np.int64]:
     """Draw one candidate per row from the softmax of its values."""
     rows = np.asarray(seeds, dtype=np.uint64)[:, None]
     noise = -np.log(-np.log(uniform(rows, step, tokens)))
@@ -76,7 +74,7 @@ class Sampler:
     temperature: float
     top_p: float = 1.0
 
-    def draw(self, logits: Any, seeds: "ArrayLike", step: int) -> "NDArray[np.int64]":
+    def draw(self, logits: Any, seeds: ArrayLike, step: int) -> NDArray[np.int64]:
         """Return one token per row.
 
         Parameters
@@ -107,7 +105,7 @@ class Sampler:
         return np.asarray(candidates[np.arange(len(at)), at])
 
 
-def nucleus(values: "NDArray[np.float64]", top_p: float) -> "NDArray[np.float64]":
+def nucleus(values: NDArray[np.float64], top_p: float) -> NDArray[np.float64]:
     """Leave the smallest set of candidates that reaches `top_p` (Holtzman et al., 2020)."""
     if top_p >= 1:
         return values
@@ -118,17 +116,7 @@ def nucleus(values: "NDArray[np.float64]", top_p: float) -> "NDArray[np.float64]
 
 
 class SampledOnly:
-    """A logits processor that leaves one token per row: the one drawn.
-
-    Parameters
-    ----------
-    sampler
-        How it is drawn.
-    seeds
-        One per row.
-    start
-        Length of the (padded) prompts.
-    """
+    """A logits processor that leaves one token per row: the one drawn after the padded prompts."""
 
     def __init__(self, sampler: Sampler, seeds: Sequence[int], start: int) -> None:
         self._sampler = sampler

@@ -1,9 +1,10 @@
 """Sequence classifiers from Hugging Face checkpoints: texts in, logits out."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polbayes.config.schema import CoderConfig
 from polbayes.errors import UserError
@@ -13,9 +14,6 @@ from polbayes.huggingface.hub import reason_of
 from polbayes.huggingface.identity import other_digest, source_digest
 from polbayes.huggingface.locate import locate
 from polbayes.huggingface.trained import trained_as
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 UNDER = "coding.models"
 
@@ -68,14 +66,8 @@ class SequenceClassifier:
         """Return what turns texts into this model's tokens."""
         return self._load()[0]
 
-    def logits(self, encodings: Sequence[Encoding]) -> "NDArray[np.float32]":
-        """Return the logits (encoding, label).
-
-        Raises
-        ------
-        UserError
-            If the model fails, or gives something else than numbers.
-        """
+    def logits(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
+        """Return the logits (encoding, label), which are numbers or a `UserError`."""
         # What has no token to pad with reads one text at a time.
         size = 1 if self.encoder().tokenizer.pad_token_id is None else self._config.batch_size
         # Batches of texts of about the same length waste little on padding.
@@ -98,7 +90,7 @@ class SequenceClassifier:
             )
         return out
 
-    def _forward(self, batch: Sequence[Encoding]) -> "NDArray[np.float32]":
+    def _forward(self, batch: Sequence[Encoding]) -> NDArray[np.float32]:
         import torch
 
         encoder, model = self._load()

@@ -21,13 +21,7 @@ def has_weights(folder: Path) -> bool:
 
 
 def check_weights(where: str, folder: Path) -> None:
-    """Refuse a folder whose weights cannot be loaded, from names, sizes and headers alone.
-
-    Raises
-    ------
-    UserError
-        If they have another format, or a file is missing, cut off or damaged.
-    """
+    """Refuse a folder whose weights cannot be loaded, from names, sizes and headers alone."""
     said = f"{where}: checkpoint: the folder '{folder}'"
     if not any(folder.glob("*.safetensors")):
         raise UserError(f"{said} has no *.safetensors file; {_other_format(folder)}.")

@@ -1,18 +1,16 @@
 """A causal LM asked so that prompts share what they begin with, and runs a whole prompt."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polbayes.huggingface.continuation import Ids
 from polbayes.huggingface.portions import Portion, fitting, kept_bytes, step_bytes
 from polbayes.huggingface.sampling import Sampler
 from polbayes.huggingface.tree_attention import Layers, TreePass, forward, token_log_probabilities
 from polbayes.huggingface.trie import build
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Tokens in one pass of prompts, and answers written at once. On a CPU more of them cost more
 # memory than they save time (benchmarks/engine.py).
@@ -24,16 +22,10 @@ _WORTH_KEEPING = 0.85
 
 
 class SharedPass:
-    """Feeds every shared stretch of prompts once.
+    """Feeds every shared stretch of prompts once, to a causal LM that can be asked this way.
 
-    Parameters
-    ----------
-    model
-        A causal LM; `polbayes.huggingface.engine` finds out which can be asked this way.
-    ends
-        Tokens that end an answer.
-    rows
-        How many prompts are fed together at most; None for what memory takes.
+    `ends` are tokens that end an answer, and `rows` is how many prompts are fed together at most;
+    None for what memory takes.
     """
 
     def __init__(self, model: Any, *, ends: Sequence[int], rows: int | None) -> None:
@@ -47,7 +39,7 @@ class SharedPass:
 
     def log_probabilities(
         self, sequences: Sequence[Ids], reads: Sequence[tuple[int, int, int]]
-    ) -> "NDArray[np.float64]":
+    ) -> NDArray[np.float64]:
         """Return the log probability of tokens after beginnings of sequences."""
         import torch
 
@@ -67,7 +59,7 @@ class SharedPass:
 
     def _of_trie(
         self, sequences: Sequence[Ids], reads: Sequence[tuple[int, int, int]]
-    ) -> "NDArray[np.float64]":
+    ) -> NDArray[np.float64]:
         trie = build(sequences)
         at = np.array([trie.paths[row][place] for row, place, _ in reads], dtype=np.int64)
         tokens = np.array([token for *_, token in reads], dtype=np.int64)

@@ -63,15 +63,7 @@ def token_log_probabilities(logits: Any, rows: Any, tokens: Any) -> "NDArray[np.
 
 
 class TreePass:
-    """Feeds a trie to a model, stretch by stretch in the order of its nodes.
-
-    Parameters
-    ----------
-    model
-        A causal LM.
-    trie
-        What to feed.
-    """
+    """Feeds a trie to a causal LM, stretch by stretch in the order of its nodes."""
 
     def __init__(self, model: Any, trie: Trie) -> None:
         self._model = model

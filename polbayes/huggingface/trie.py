@@ -21,12 +21,8 @@ if TYPE_CHECKING:
 class Trie:
     """Token sequences that share their beginnings.
 
-    Parameters
-    ----------
-    tokens, parents, depths
-        Dimension node: the token, the node before it (-1 for none) and how many are before it.
-    paths
-        For each sequence its nodes, from the first token to the last.
+    Each node has its token, the node before it (-1 for none) and how many are before it; `paths`
+    are the nodes of each sequence, from the first token to the last.
     """
 
     tokens: "Ints"

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 import pandas as pd
 import xarray as xr
 
-from polbayes.errors import unknown
+from polbayes.errors import check_known
 from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap
 from polbayes.measures.sided import (
@@ -102,9 +102,7 @@ def bias(
         If `by` or `measures` names what is not there, a setting is out of range, or the
         dataset is not coded.
     """
-    for name in measures:
-        if name not in _MEASURES:
-            raise unknown("measure", name, _MEASURES, where="measures")
+    check_known("measure", *measures, known=_MEASURES, where="measures")
     counts = count_answers(data, by, side_of="item")
     chosen = [_MEASURES[name] for name in measures]
     return summarise(counts, chosen, Bootstrap(draws, level, seed))

@@ -23,7 +23,7 @@ import xarray as xr
 
 from polbayes.coding.levels import STRONG, four_levels
 from polbayes.data.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.questionnaires import POLARITY
 from polbayes.measures.measure import INTERVAL, MANY_WORDINGS, Job, Measure
 from polbayes.measures.resampling import Bootstrap, item_weights
@@ -102,9 +102,7 @@ def compass(
         lie beyond the test's range of -10 to 10.
     """
     bootstrap = Bootstrap(draws, level, seed)
-    for name in by:
-        if name not in _GROUP_DIMS:
-            raise unknown("dimension", name, _GROUP_DIMS, where="by")
+    check_known("dimension", *by, known=_GROUP_DIMS, where="by")
     if "points" not in data.coords:
         raise UserError("no item of the dataset has points; the compass needs those of 'pct'.")
     chosen = [str(a) for a in data["axis"].values if str(a) in axes]

@@ -25,7 +25,7 @@ import xarray as xr
 
 from polbayes.coding.levels import STRONG, four_levels
 from polbayes.data.dataset import CELL_DIMS, MISSING
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.questionnaires import POLARITY
 from polbayes.measures.grouping import asked_cells, cluster_by, group_cells, on_cells, sum_by_item
 from polbayes.measures.measure import INTERVAL, Job, Measure
@@ -114,9 +114,7 @@ def consistency(
         If a name is not there, or the dataset is not coded or has no wording beside an original.
     """
     bootstrap = Bootstrap(draws, level, seed)
-    for name in measures:
-        if name not in MEASURES:
-            raise unknown("measure", name, MEASURES, where="measures")
+    check_known("measure", *measures, known=MEASURES, where="measures")
     if "kind" in by:
         raise UserError("by: 'kind' tells the comparisons apart already; leave it out.")
     pairs = compare_wordings(data, strong=strong)

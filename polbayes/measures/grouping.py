@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.questionnaires import DIMENSIONS
 
 TOTAL = "total"
@@ -99,9 +99,7 @@ def cluster_by(data: xr.Dataset, groups: Groups, name: str) -> Groups:
 def check_by(data: xr.Dataset, by: Sequence[str], dims: Sequence[str] = CELL_DIMS) -> None:
     """Refuse a grouping that the dataset cannot give: by what lies along other dimensions."""
     known = [str(name) for name, c in data.coords.items() if set(c.dims) <= set(dims) and c.ndim]
-    for name in by:
-        if name not in known:
-            raise unknown("coordinate", name, known, where="by")
+    check_known("coordinate", *by, known=known, where="by")
     if len(set(by)) < len(by):
         raise UserError("by: a coordinate is named twice.")
 

@@ -78,13 +78,7 @@ class Asking:
         return FirstAnswers(self.screening, questions, options)
 
     def open_journal(self, path: Path, settings: Mapping[str, Any]) -> Journal:
-        """Open a journal of answers for writing.
-
-        Parameters
-        ----------
-        path, settings
-            As of `Journal`, which says what can be wrong.
-        """
+        """Open a journal of answers for writing; `Journal` says what can be wrong."""
         return Journal(
             path,
             settings,
@@ -97,16 +91,8 @@ class Asking:
 class Before:
     """What a journal says when it is opened.
 
-    Parameters
-    ----------
-    answered
-        Digest of the question by cell.
-    works
-        Whether the respondent has answered anything.
-    spent
-        What it used.
-    notes
-        Remarks about all answers.
+    `answered` are digests of the questions by cell, `works` is whether the respondent has answered
+    anything, `spent` what it used, and `notes` are remarks about all answers.
     """
 
     answered: dict[Cell, str] = field(default_factory=dict)

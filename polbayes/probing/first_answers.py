@@ -48,13 +48,7 @@ class FirstAnswers:
         self.settled = screening is None
 
     def add(self, records: Iterable[Record]) -> None:
-        """Look at the answers among the records of a journal, until one can be used.
-
-        Raises
-        ------
-        UserError
-            If there are many by now, and none can be used.
-        """
+        """Look at answers until one can be used; `UserError` if there are many and none can."""
         if self.settled or self._screening is None:
             return
         answers = (r for r in records if "cell" in r and r["status"] != "error")

@@ -194,10 +194,7 @@ class Journal:
     def extend(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Append records, each with a ``cell`` or ``pair`` or, for a remark about all, without.
 
-        Raises
-        ------
-        UserError
-            If they cannot be written, e.g. on a full disk; the journal is of no further use.
+        Where they cannot be written, e.g. on a full disk, the journal is of no further use.
         """
         if self._failed is not None:
             raise self._unwritable(self._failed) from self._failed
@@ -249,13 +246,7 @@ class Journal:
                 self._failed = error
 
     def close(self) -> None:
-        """Bring everything to the disk and let others write; a file without answers goes.
-
-        Raises
-        ------
-        UserError
-            If not everything could be brought to the disk.
-        """
+        """Bring everything to the disk and let others write; a file without answers goes."""
         if self._file < 0:
             return
         self._closing.set()

@@ -13,7 +13,7 @@ from polbayes.config.schema import (
     RespondentConfig,
 )
 from polbayes.data.dataset import STATUS
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.prompts import Lexicon, Prefix, render
 from polbayes.probing.consolidation import filled
 from polbayes.probing.dispatch import Asking, before
@@ -106,8 +106,7 @@ def ask(
     """
     names = [str(name) for name in design["model"].values]
     for name in names:
-        if name not in respondents:
-            raise unknown("respondent", name, respondents, where="models")
+        check_known("respondent", name, known=respondents, where="models")
         check(name, respondents[name], elicitation)
     if elicitation.kind in TEXTS:
         lexicon = None

@@ -40,15 +40,7 @@ class Counts:
     truncated: int = 0
 
     def add(self, records: Iterable[Mapping[str, Any]], stances: Sequence[int] = ()) -> int:
-        """Count the records of a journal, and return how many of them were answers.
-
-        Parameters
-        ----------
-        records
-            Those that are not answers to a cell are passed over.
-        stances
-            Of the options whose mass was read, in their order.
-        """
+        """Count the records of a journal, and return how many of them were answers to a cell."""
         before = self.answered
         for record in records:
             if "cell" not in record:

@@ -21,19 +21,7 @@ _MOST = 1024
 
 @dataclass(frozen=True)
 class Work:
-    """What one respondent is to be asked.
-
-    Parameters
-    ----------
-    questions
-        All of its questions, answered or not.
-    config
-        The respondent.
-    asking
-        How it is asked.
-    path, settings
-        Of its journal.
-    """
+    """What one respondent is to be asked, answered or not, how, and its journal."""
 
     questions: PendingQuestions
     config: RespondentConfig
@@ -71,15 +59,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Put:
-    """Questions that are put, and what is known beside them.
-
-    Parameters
-    ----------
-    questions
-        Taken one by one.
-    known
-        What is known of the respondent, and used of what may be used in all.
-    """
+    """Questions that are put, one by one, and what is known of the respondent and used in all."""
 
     questions: Iterator[Question]
     known: Before = field(default_factory=Before)
@@ -97,19 +77,8 @@ def from_cache(
 ) -> Sequence[int]:
     """Answer from the cache that runs share, where there is one, and keep there what is new.
 
-    Parameters
-    ----------
-    work, left
-        What is asked, and the places of the questions without an answer.
-    journal
-        Where answers from the cache go.
-    stack
-        At its end the cache gets what was answered, also before an interruption.
-
-    Returns
-    -------
-    sequence of int
-        The places of the questions that are left.
+    Returns the places that are left; when `stack` ends, also before an interruption, the cache gets
+    what was answered.
     """
     if not left or work.asking.journal.cache is None:
         return left
@@ -150,26 +119,8 @@ def ask_left(
 ) -> None:
     """Ask a respondent questions, and write the answers into a journal as they come.
 
-    Failures are held back until the next success shows that the respondent works.
-
-    Parameters
-    ----------
-    questions, config
-        All questions of the respondent, answered or not, and who it is.
-    put
-        Those that are asked.
-    asking
-        How they are asked.
-    journal
-        Open for writing.
-    meter
-        Where to show the progress.
-
-    Raises
-    ------
-    UserError
-        If the respondent cannot be had or asked, does nothing but fail, or none of its first
-        answers can be used.
+    `questions` are all of the respondent's, answered or not; those of `put` are asked. Failures are
+    held back until the next success shows that the respondent works.
     """
     first = asking.first_answers(questions)
     first.add(journal.read())

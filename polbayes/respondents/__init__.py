@@ -13,7 +13,7 @@ from polbayes.config.schema import (
     ElicitationConfig,
     RespondentConfig,
 )
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import checked_attributes
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Template, load_template
@@ -68,8 +68,7 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
         If backend or elicitation is unknown or they do not go together.
     """
     where = f"respondents.{name}"
-    if config.backend not in BACKENDS:
-        raise unknown("backend", config.backend, BACKENDS, where=where)
+    check_known("backend", config.backend, known=BACKENDS, where=where)
     if elicitation.kind not in (*ELICITATIONS, JUDGING):
         raise unknown("kind", elicitation.kind, ELICITATIONS, where="elicitation")
     backend = BACKENDS[config.backend]
@@ -92,8 +91,7 @@ def _check_decoding(
 ) -> None:
     """Refuse a way of writing answers that there is not, or not with this backend."""
     way, runs = elicitation.decoding, elicitation.runs
-    if way not in DECODINGS:
-        raise unknown("decoding", way, DECODINGS, where="elicitation.decoding")
+    check_known("decoding", way, known=DECODINGS, where="elicitation.decoding")
     if way not in backend.decodings:
         raise UserError(
             f"{where}: backend {name} cannot write answers by decoding={way}; "
@@ -131,8 +129,7 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
         If the respondent cannot be used with this template, or an attribute of it as a
         predictor.
     """
-    if config.backend not in BACKENDS:
-        raise unknown("backend", config.backend, BACKENDS, where=f"respondents.{name}")
+    check_known("backend", config.backend, known=BACKENDS, where=f"respondents.{name}")
     attributes = checked_attributes(config.attributes, where=f"respondents.{name}.attributes")
     info = BACKENDS[config.backend].describe(name, config, template)
     return replace(info, attributes=attributes)
@@ -169,10 +166,7 @@ _FILES = "respondent.files"
 def setting_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what settings of answers are where a journal was begun before they existed.
 
-    Parameters
-    ----------
-    settings
-        What the settings are now: a journal begun before files were told apart has these.
+    A journal begun before files were told apart has those that `settings` are now.
     """
     groups: dict[str, Any] = {
         "respondent": RespondentConfig(),

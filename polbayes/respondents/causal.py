@@ -1,9 +1,10 @@
 """Causal language models from Hugging Face checkpoints."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polbayes.config.schema import TEXTS, ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
@@ -29,9 +30,6 @@ from polbayes.respondents.base import (
 from polbayes.respondents.causal_prompts import CausalPrompts, check_chat_template
 from polbayes.respondents.local import LocalKind
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 def _info(name: str, config: RespondentConfig, template: Template, tokenizer: Any) -> ModelInfo:
     can_chat = bool(tokenizer.chat_template)
@@ -52,17 +50,7 @@ def _room(info: ModelInfo, tokenizer: Any, limit: int, lexicon: Lexicon | None) 
 
 
 class CausalRespondent:
-    """A causal LM that is asked in batches.
-
-    Parameters
-    ----------
-    info
-        What the design says about it; `info.chat` decides how a prompt is put.
-    tokenizer, model
-        As transformers loads them.
-    elicitation
-        Batch size, and how open answers are sampled.
-    """
+    """A causal LM that is asked in batches; `info.chat` decides how a prompt is put."""
 
     def __init__(
         self, info: ModelInfo, tokenizer: Any, model: Any, elicitation: ElicitationConfig
@@ -83,7 +71,7 @@ class CausalRespondent:
         absent = self._prompts.join("a", self._prompts.ids("a"), lexicon).absent
         return left_out(self.info.model, lexicon, list(~absent), "spelt by this model's tokens")
 
-    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
+    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> NDArray[np.float64]:
         """Return the probability mass of each option (question, option), in [0, 1].
 
         See `polbayes.huggingface.continuation` for what counts as an option.

@@ -24,15 +24,7 @@ _WORD = "agree"
 
 
 class CausalPrompts:
-    """Writes prompts down as a checkpoint wants them, and finds how options continue them.
-
-    Parameters
-    ----------
-    info
-        What the design says about the respondent; `info.chat` decides how a prompt is put.
-    tokenizer
-        As transformers loads it.
-    """
+    """Writes prompts down as a checkpoint wants them, and finds how options continue them."""
 
     def __init__(self, info: ModelInfo, tokenizer: Any) -> None:
         self._chat = info.chat
@@ -69,13 +61,7 @@ class CausalPrompts:
 
 
 def check_chat_template(name: str, checkpoint: str, tokenizer: Any) -> None:
-    """Refuse a chat template that fails, or leaves out what is asked.
-
-    Raises
-    ------
-    UserError
-        Saying why.
-    """
+    """Refuse a chat template that fails, or leaves out what is asked."""
     try:
         text = _through_template(tokenizer, [{"role": "user", "content": _WORD}])
         reason = "it leaves out what the user says"

@@ -16,18 +16,10 @@ from polbayes.respondents.base import Respondent, Room
 
 @dataclass(frozen=True)
 class LocalKind:
-    """A kind of language model.
+    """A kind of language model: masked or causal, and how its design, respondent and room are had.
 
-    Parameters
-    ----------
-    masked
-        Whether it is a masked LM; a causal one otherwise.
-    info
-        Says what the design does, given name, config, template and tokenizer.
-    respondent
-        Makes the respondent of info, tokenizer, model and elicitation.
-    room
-        Says how much fits into it, given info, tokenizer, how many tokens it takes, and lexicon.
+    `info` gets name, config, template and tokenizer; `respondent` info, tokenizer, model and
+    elicitation; `room` info, tokenizer, how many tokens the model takes, and lexicon.
     """
 
     masked: bool

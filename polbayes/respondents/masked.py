@@ -4,9 +4,10 @@ import contextlib
 import logging
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
@@ -26,9 +27,6 @@ from polbayes.respondents.base import (
     template_text,
 )
 from polbayes.respondents.local import LocalKind
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _log = logging.getLogger("polbayes")
 
@@ -59,17 +57,7 @@ def _room(info: ModelInfo, tokenizer: Any, limit: int, lexicon: Lexicon | None) 
 
 
 class MaskedRespondent:
-    """A masked LM that is asked in batches.
-
-    Parameters
-    ----------
-    info
-        What the design says about it.
-    tokenizer, model
-        As transformers loads them.
-    elicitation
-        Its batch size counts, if it has one, and how many of the likeliest tokens are read.
-    """
+    """A masked LM that is asked in batches."""
 
     def __init__(
         self, info: ModelInfo, tokenizer: Any, model: Any, elicitation: ElicitationConfig
@@ -88,7 +76,7 @@ class MaskedRespondent:
         usable = [bool(ids) for ids in self._words(lexicon)]
         return left_out(self.info.model, lexicon, usable, "a single token of this model")
 
-    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
+    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> NDArray[np.float64]:
         """Return the probability mass of each option (question, option) at the mask.
 
         Case variants are summed. An option without a single-token form is NaN.
@@ -149,7 +137,7 @@ class MaskedRespondent:
 
     def _at_mask(
         self, prompts: Sequence[tuple[int, ...]], tokens: Sequence[int]
-    ) -> "NDArray[np.float64]":
+    ) -> NDArray[np.float64]:
         """Return the probabilities of some tokens at the mask (row, token), from float32.
 
         Where only the likeliest tokens are read, the others count as 0.

@@ -59,15 +59,7 @@ class _Writer:
 
 
 class PlantedActor(_Writer):
-    """Writes its planted profile down.
-
-    Parameters
-    ----------
-    info
-        What the design says about it.
-    actor
-        What is planted.
-    """
+    """Writes its planted profile down."""
 
     _only = "actor only plays roles"
 
@@ -109,15 +101,7 @@ class PlantedActor(_Writer):
 
 
 class PlantedJudge(_Writer):
-    """Rates the sentences that it knows, with its planted severity, leaning and carelessness.
-
-    Parameters
-    ----------
-    info
-        What is known of it.
-    judge
-        What is planted.
-    """
+    """Rates the sentences that it knows, with its planted severity, leaning and carelessness."""
 
     _only = "judge only rates texts"
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from polbayes.config.schema import QUESTIONNAIRES, ElicitationConfig, RespondentConfig
 from polbayes.data.provenance import text_digest
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.huggingface.sampling import uniform
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon, Template
@@ -40,8 +40,7 @@ def planted(name: str, config: RespondentConfig) -> "Truth":
         )
     truths = load_truths()
     which = config.checkpoint.removeprefix(PLANTED)
-    if which not in truths:
-        raise unknown("planted respondent", which, truths, where=where)
+    check_known("planted respondent", which, known=truths, where=where)
     return truths[which]
 
 
@@ -65,15 +64,7 @@ def open_simulated(
 
 
 class SimulatedRespondent:
-    """Answers exactly as the ideology model says, given its parameters.
-
-    Parameters
-    ----------
-    info
-        What the design says about it.
-    truth
-        Its parameters.
-    """
+    """Answers exactly as the ideology model says, given its parameters."""
 
     def __init__(self, info: ModelInfo, truth: "Truth") -> None:
         self.info = info

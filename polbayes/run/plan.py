@@ -10,7 +10,7 @@ import xarray as xr
 
 from polbayes.config.schema import ElicitationConfig, RespondentConfig, RunConfig
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses
-from polbayes.errors import UserError
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import (
     Lexicon,
@@ -207,14 +207,11 @@ def _judges(config: RunConfig) -> "dict[str, AskedJudge]":
 
 
 def _only_models(data: xr.Dataset, models: Sequence[str] | None) -> xr.Dataset:
-    from polbayes.errors import unknown
 
     if models is None:
         return data
     known = [str(m) for m in data["model"].values]
-    for name in models:
-        if name not in known:
-            raise unknown("model", name, known, where="models")
+    check_known("model", *models, known=known, where="models")
     return data.sel(model=list(models))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from polbayes.coding.responses import EXACT
 from polbayes.data.dataset import STANCE, STANCE_CLASSES, read_dataset
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.fit.coder_errors import confusion
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ def load_coder(
             )
     coders = [str(name) for name in data["coder"].values]
     wanted = settings.coder or (coders[0] if len(coders) == 1 else "cascade")
-    if wanted not in coders:
-        raise unknown("coder", wanted, coders, where=f"{WHERE}.coder")
+    check_known("coder", wanted, known=coders, where=f"{WHERE}.coder")
     data = data.sel(coder=wanted)
     labels = [str(name) for name in data["label"].values]
     for point in points:

@@ -14,23 +14,13 @@ from polbayes.fit.spec.spec import IN_UNITS
 
 
 def known_of(layout: Layout, start: Start) -> dict[str, np.ndarray]:
-    """Return what the answers know of coefficients and effects.
+    """Return what the answers know of coefficients and effects at the mode.
 
-    Parameters
-    ----------
-    layout
-        Where the effects are.
-    start
-        The mode, and what the answers know there.
-
-    Returns
-    -------
-    dict
-        ``coefficients_mode`` ``[coefficient]``; of the effects that are drawn one by one, those
-        that lead first, ``mode`` (h / (q + 1 / s²) with the scale s at the mode), ``total``
-        (q + 1 / s²) and ``precision`` (q), ``[effect]``; ``others_mode`` of the correlated effects
-        that are free; ``lead`` and ``weight``, ``[effect, lead]``: places among coefficients,
-        effects and correlated effects, and how far an effect moves with them.
+    ``coefficients_mode`` ``[coefficient]``; of the effects that are drawn one by one, those that
+    lead first, ``mode`` (h / (q + 1 / s²) with the scale s at the mode), ``total`` (q + 1 / s²) and
+    ``precision`` (q), ``[effect]``; ``others_mode`` of the correlated effects that are free;
+    ``lead`` and ``weight``, ``[effect, lead]``: places among coefficients, effects and correlated
+    effects, and how far an effect moves with them.
     """
     blocks = _one_by_one(layout)
     at = _joined([b.start + b.free for b in blocks])
@@ -54,13 +44,7 @@ def known_of(layout: Layout, start: Start) -> dict[str, np.ndarray]:
 
 
 def known_of_pairs(block: Block, start: Start) -> np.ndarray:
-    """Return what the answers know of correlated effects.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``[free effect, 2]`` product of precision and value, and precision.
-    """
+    """Return precision times value, and precision, of correlated effects, ``[free effect, 2]``."""
     variance = start.scales[block.scale_of] ** 2
     reliability = start.reliability[block.start + block.free]
     total = 1 / (variance * (1 - reliability))
@@ -70,20 +54,11 @@ def known_of_pairs(block: Block, start: Start) -> np.ndarray:
 def places_of(layout: Layout) -> dict[str, np.ndarray]:
     """Return where everything is in the vector of effects.
 
-    Parameters
-    ----------
-    layout
-        Where the effects are.
-
-    Returns
-    -------
-    dict
-        ``matrix`` ``[row, coefficient]``; ``scale`` and ``place`` of the effects that are drawn one
-        by one, in the order of `known_of`; ``correlated``: places of the others; ``group``
-        ``[effect]`` in which an effect sums to zero, -1 for none; ``share`` ``[effect]`` of the
-        group's sum that is taken from it; ``copied``: places of the scales that stand behind them;
-        ``tail``: places of the degrees of freedom of the effects that are drawn one by one, -1 for
-        a normal distribution.
+    ``matrix`` ``[row, coefficient]``; ``scale`` and ``place`` of the effects that are drawn one by
+    one, in the order of `known_of`; ``correlated``: places of the others; ``group`` ``[effect]`` in
+    which an effect sums to zero, -1 for none; ``share`` ``[effect]`` of the group's sum that is
+    taken from it; ``copied``: places of the scales that stand behind them; ``tail``: places of the
+    degrees of freedom of the effects that are drawn one by one, -1 for a normal distribution.
     """
     blocks = _one_by_one(layout)
     correlated = [b.start + b.free for b in layout.blocks if b.correlated]
@@ -118,17 +93,12 @@ def unit_of(
 
     The answers know effects in logits. How many units of statement spread these are hangs on how
     decisive models are on the whole: on the mean d of the logarithms of their decisiveness, each
-    with the weight of what the answers know of it. Coefficients, scales, distances of cutpoints
-    and effects that the predictor has are therefore drawn in the unit that they have at the mode:
-    as they are, times exp(d - d at the mode).
+    with the weight of what the answers know of it. What the predictor has is therefore drawn in the
+    unit that it has at the mode: as it is, times exp(d - d at the mode).
 
-    Returns
-    -------
-    coefficients, deviates, mode, numbers, effects
-        How d changes with ``[coefficient]`` and with ``[effect]``, the coordinates of those that
-        are drawn one by one, at the scales of the mode; coefficients at the mode; whether
-        ``[coefficient, scale and gap]`` and ``[effect]``, copies of scales included, have the unit.
-        Where a spec has no decisiveness nothing has.
+    Returned are how d changes with ``[coefficient]`` and with ``[effect]`` (coordinates at the
+    scales of the mode); coefficients at the mode; whether ``[coefficient, scale and gap]`` and
+    ``[effect]``, copies of scales included, have the unit: nothing has without decisiveness.
     """
     own = [b for b in layout.blocks if b.part == "decisiveness"]
     coefficients, deviates = np.zeros(len(start.coefficients)), np.zeros(len(known["mode"]))
@@ -180,13 +150,7 @@ def draw(
     scale: np.ndarray,
     tail: np.ndarray,
 ) -> np.ndarray:
-    """Draw coordinates from their prior, given coefficients and scales.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``[effect]``.
-    """
+    """Draw coordinates ``[effect]`` from their prior, given coefficients and scales."""
     z = rng.standard_normal(len(scale))
     heavy = tail >= 0
     z[heavy] = rng.standard_t(nu[tail[heavy]])

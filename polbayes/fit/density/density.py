@@ -160,13 +160,7 @@ def log_density(
 
 @dataclass(frozen=True)
 class Density:
-    """The log-posterior of a model at points of its coordinates.
-
-    Parameters
-    ----------
-    built
-        The model; no term of it may have more than two correlated coefficients.
-    """
+    """The log-posterior of a model, whose terms have at most two correlated coefficients each."""
 
     built: Built
 

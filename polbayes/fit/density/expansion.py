@@ -89,30 +89,13 @@ def expand(
     copied: np.ndarray,
     tail: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the effects, and the logarithm of the density of w.
+    """Compute the effects, and the logarithm of the density of w up to a constant.
 
-    Parameters
-    ----------
-    b
-        Coefficients of common terms.
-    sd
-        Scales, of either sign.
-    w
-        Coordinates of the effects that are drawn one by one.
-    others
-        The correlated effects that are free.
-    nu
-        Degrees of freedom.
-    mode_of_b, mode, mode_of_others, total, precision, lead, weight
-        See `polbayes.fit.density.coordinates.known_of`.
-    matrix, scale, place, correlated, group, share, copied, tail
-        See `polbayes.fit.density.coordinates.places_of`.
-
-    Returns
-    -------
-    effects, logp
-        ``[effect]``, with copies of scales behind them; and an array without dimensions, up to a
-        constant.
+    `b` are the coefficients of common terms, `sd` the scales, of either sign, `w` the coordinates
+    of the effects that are drawn one by one, `others` the correlated effects that are free, and
+    `nu` degrees of freedom. `polbayes.fit.density.coordinates` describes the rest: `known_of` from
+    `mode_of_b` to `weight`, and `places_of` from `matrix` to `tail`. The effects come with copies
+    of scales behind them, the density as an array without dimensions.
     """
     effects = np.zeros(group.shape[0] + copied.shape[0])
     for row in range(matrix.shape[0]):
@@ -177,21 +160,7 @@ def pull_back(
     of_effects: np.ndarray,
     of_logp: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Turn slopes with respect to what `expand` returns into slopes with respect to its variables.
-
-    Parameters
-    ----------
-    b, sd, w, others, nu, mode_of_b, mode, mode_of_others, total, precision, lead, weight, matrix, \
-    scale, place, correlated, group, share, copied, tail
-        See `expand`.
-    of_effects, of_logp
-        Slopes with respect to the effects and the density.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Slopes with respect to ``b``, ``sd``, ``w``, ``others`` and ``nu``.
-    """
+    """Turn slopes with respect to what `expand` returns into slopes of b, sd, w, others and nu."""
     inside = of_effects.copy()
     sums = _by_group(of_effects, share, group)
     for at in range(group.shape[0]):

@@ -81,19 +81,12 @@ def forward(
     roles: np.ndarray,
     keying: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute ``eta`` and ``own``, both ``[cell]``, from the effects.
+    """Compute ``eta`` and ``own``, both ``[cell]``, from the effects; for arguments see `evaluate`.
 
     With A, D, B, L, S, O and K the weighted sums of the effects whose terms have the roles
     `ASKED`, `DISCRIMINATED`, `BELIEVED`, `LOG_DISCRIMINATION`, `DISCRIMINATION`, `OWN` and
     `DECISIVENESS`, ``eta = exp(K) * (A + keying * (exp(L) * S * D + B))`` and ``own = O``, S being
     1 without such terms.
-
-    Parameters
-    ----------
-    effects
-        All effects of the model.
-    index, weight, roles, keying
-        See `polbayes.fit.density.layout.Gathering`.
     """
     cells = index.shape[0]
     eta = np.empty(cells)
@@ -118,13 +111,7 @@ def sharpness(
     roles: np.ndarray,
     keying: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the decisiveness, and the spread of what is integrated out times that, ``[cell]``.
-
-    Parameters
-    ----------
-    effects, index, weight, roles, keying
-        See `forward`.
-    """
+    """Compute the decisiveness, and the spread of what is integrated out times that, ``[cell]``."""
     cells = index.shape[0]
     decisiveness, spread = np.empty(cells), np.empty(cells)
     for cell in range(cells):
@@ -274,15 +261,7 @@ def pointwise(
     kind: int,
     answers: np.ndarray,
 ) -> np.ndarray:
-    """Return ``[cell]`` the log-likelihood of every cell.
-
-    Parameters
-    ----------
-    eta, own
-        See `forward`.
-    gaps, confusion, kind, answers
-        See `evaluate`.
-    """
+    """Return ``[cell]`` the log-likelihood of every cell; see `forward` and `evaluate`."""
     cuts, slopes, ready, _ = workspace(gaps, confusion)
     logp = np.empty(eta.shape[0])
     for cell in range(eta.shape[0]):
@@ -302,14 +281,8 @@ def shifted(
 ) -> np.ndarray:
     """Return ``[cell]`` log of the mean likelihood of counts over normal shifts of the predictor.
 
-    Parameters
-    ----------
-    eta, own
-        See `forward`.
-    spread
-        ``[cell]`` standard deviation of the shifts; 0 for none.
-    gaps, answers
-        See `evaluate`; counts at ordered points.
+    ``spread`` is the ``[cell]`` standard deviation of the shifts, 0 for none; `forward` and
+    `evaluate` describe the rest.
     """
     none = np.empty(0)
     cuts, slopes, _, _ = workspace(gaps, none)

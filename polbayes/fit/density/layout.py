@@ -235,15 +235,7 @@ class Layout:
 
 
 def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
-    """Lay out the effects of all parts of a spec, none of them centred yet.
-
-    Parameters
-    ----------
-    parts
-        Bound parts.
-    cells
-        What they are bound to.
-    """
+    """Lay out the effects of all parts of a spec, none of them centred yet."""
     keying = cells.frame["keying"].to_numpy(dtype=float)
     blocks, matrix, coefficients = _common_blocks(parts)
     scales: list[tuple[str, str, str]] = []

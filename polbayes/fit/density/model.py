@@ -25,17 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Built:
-    """An analysis spec on data, ready to be sampled.
-
-    Parameters
-    ----------
-    parts, cells, spec
-        Bound parts, distinct cells and the analysis spec.
-    layout
-        Where the effects are; the model has those of `layout.sampled`.
-    start
-        Where chains start, and what the answers know there.
-    """
+    """An analysis spec on data, laid out and ready to be sampled from `start`."""
 
     parts: Mapping[str, BoundPart]
     cells: Cells
@@ -56,17 +46,7 @@ class Built:
 
 
 def build(spec: Spec, cells: Cells, parts: Mapping[str, BoundPart]) -> Built:
-    """Lay out the effects and find out where their mode is.
-
-    Parameters
-    ----------
-    spec
-        The analysis spec.
-    cells
-        Distinct cells and their answers.
-    parts
-        The spec's parts bound to these cells (`polbayes.fit.spec.terms.bind`).
-    """
+    """Lay out the effects of bound parts (`polbayes.fit.spec.terms.bind`) and find their mode."""
     layout = lay_out(parts, cells)
     start = find_start(layout.sampled, spec, cells)
     return Built(parts, cells, spec, centre(layout, start), start)

@@ -32,21 +32,8 @@ def likelihood_parts(
 ) -> list[tuple[int, np.ndarray, Gathering]]:
     """Return observation model, answers and gathering of each part of the likelihood.
 
-    Parameters
-    ----------
-    layout
-        Where the effects are.
-    spec
-        The analysis spec.
-    cells
-        Distinct cells and their answers.
-    naive
-        Whether what a coder read is taken for true.
-
-    Returns
-    -------
-    list of tuple
-        That of the answers first, then that of their validity where the spec has one.
+    That of the answers first, then that of their validity where the spec has one; `naive` takes
+    what a coder read for true.
     """
     kind, answers = spec.observation.kind, answers_of(spec, cells)
     if cells.read is not None and not naive:

@@ -127,13 +127,7 @@ def _slopes_in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
 
 
 class Confusion(Op):
-    """Confusion matrices: see `polbayes.fit.coder_errors.confusion.expand`.
-
-    Parameters
-    ----------
-    tables, points, bins
-        Their numbers.
-    """
+    """Confusion matrices: see `polbayes.fit.coder_errors.confusion.expand`."""
 
     __props__ = ("tables", "points", "bins")
 

@@ -16,22 +16,9 @@ _UNIT = 2.0
 
 
 def anchored(layout: Layout, spec: Spec, cells: Cells) -> np.ndarray:
-    """Return what theta of every anchor is, as weights of the effects.
+    """Return what theta of every anchor is, as weights of the effects, ``[dimension, effect]``.
 
-    Parameters
-    ----------
-    layout
-        Where the effects are.
-    spec
-        The analysis spec; its anchors are in the data.
-    cells
-        Distinct cells.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``[dimension, effect]``, the dimensions in the order of the anchors; the mean over the cells
-        of the anchor on that dimension.
+    The mean over the cells of the anchor on that dimension; dimensions in the order of the anchors.
     """
     g, frame = layout.answers, cells.frame
     theta = slice(g.roles[1], g.roles[2])
@@ -44,16 +31,11 @@ def anchored(layout: Layout, spec: Spec, cells: Cells) -> np.ndarray:
 
 
 def first_discriminations(layout: Layout, spec: Spec, cells: Cells) -> np.ndarray:
-    """Return discriminations from which the mode can be looked for.
+    """Return discriminations ``[effect]`` to look for the mode from, zeros for all other effects.
 
     Where all are 0 so is the slope of theta, and the search would end where it starts. On each
     dimension they are the items' side of the first pair of singular vectors of the table of mean
     keyed answers by model and item, each item about its mean.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``[effect]``, zeros for all others.
     """
     frame = cells.frame
     answers = frame.assign(score=_scores(cells) * frame["keying"].to_numpy(dtype=float))

@@ -26,20 +26,11 @@ VALUE, PRECISION = range(2)
 def expand(
     x: np.ndarray, values: np.ndarray, terms: np.ndarray, known: np.ndarray, others: np.ndarray
 ) -> float:
-    """Write the effects, and return the log-density of the coordinates, up to a constant.
+    """Write the effects, and return the log-density of the coordinates `x`, up to a constant.
 
-    Parameters
-    ----------
-    x
-        All coordinates.
-    values
-        Scales and correlations (`polbayes.fit.density.prior_densities`).
-    terms
-        ``[term, 6]``.
-    known
-        ``[level and coefficient, 2]``.
-    others
-        ``[level and coefficient]`` written to.
+    Scales and correlations are in `values` (`polbayes.fit.density.prior_densities`); `terms` is
+    ``[term, 6]``, `known` ``[level and coefficient, 2]``, and `others` ``[level and coefficient]``
+    is written to.
     """
     total = 0.0
     for k in range(terms.shape[0]):

@@ -25,20 +25,11 @@ NORMAL, STUDENT_T, LAPLACE, GAMMA, LOG_NORMAL, CORRELATION, KNOWN = range(7)
 class Priors:
     """Priors of what is sampled beside the effects.
 
-    Parameters
-    ----------
-    coefficients
-        ``[coefficient]`` of common terms.
-    scales
-        ``[scale]`` as they are sampled. Where effects are a scale times a deviate, the scale may
-        as well be negative: its absolute value is what counts, and a sampler that can pass through
-        zero does not get lost in the long tail that the logarithm of a small scale has.
-    gaps
-        ``[gap]`` distances of the cutpoints.
-    readings
-        ``[number]`` from which confusion matrices are made (`polbayes.fit.coder_errors.confusion`).
-    tails
-        ``[tail]`` degrees of freedom of t distributions.
+    `coefficients`, `scales`, `gaps` and `tails` have one each, and `readings` those of the numbers
+    from which confusion matrices are made (`polbayes.fit.coder_errors.confusion`). Where effects
+    are a scale times a deviate, the scale may as well be negative: its absolute value is what
+    counts, and a sampler that can pass through zero does not get lost in the long tail that the
+    logarithm of a small scale has.
     """
 
     coefficients: list[Prior]
@@ -49,17 +40,7 @@ class Priors:
 
 
 def priors_of(layout: Layout, spec: Spec, cells: Cells) -> Priors:
-    """Look up the priors in a spec.
-
-    Parameters
-    ----------
-    layout
-        Where the effects are.
-    spec
-        The analysis spec.
-    cells
-        Distinct cells and their answers.
-    """
+    """Look up the priors in a spec."""
     scales = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
     for block in layout.blocks:
         if not block.correlated:
@@ -77,15 +58,7 @@ def priors_of(layout: Layout, spec: Spec, cells: Cells) -> Priors:
 
 
 def correlation_prior(block: Block, spec: Spec) -> Prior:
-    """Look up the prior of a term's correlations.
-
-    Parameters
-    ----------
-    block
-        The term.
-    spec
-        The analysis spec.
-    """
+    """Look up the prior of a term's correlations."""
     assert block.group is not None
     return spec.prior(block.part, block.group.term.name, "cor")
 
@@ -94,16 +67,9 @@ def correlation_prior(block: Block, spec: Spec) -> Prior:
 class Scalars:
     """Some numbers with priors.
 
-    Parameters
-    ----------
-    kind
-        ``[number]`` one of the densities above.
-    arguments
-        ``[number, 3]`` of the density; for `KNOWN` the value.
-    positive
-        ``[number]`` whether the coordinate is the logarithm.
-    at
-        ``[number]`` place of the coordinate, -1 for `KNOWN`.
+    ``[number]`` `kind` is one of the densities above, and ``[number, 3]`` `arguments` its own (for
+    `KNOWN` the value); `positive` says whether the coordinate is the logarithm, and `at` where it
+    is, -1 for `KNOWN`.
     """
 
     kind: np.ndarray
@@ -187,14 +153,7 @@ def _density(kind: int, value: float, a: np.ndarray) -> tuple[float, float]:
 def evaluate(
     x: np.ndarray, kind: np.ndarray, arguments: np.ndarray, positive: np.ndarray, at: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Compute values and densities.
-
-    Returns
-    -------
-    values, slopes, of_density, logp
-        ``[number]`` values, their slopes and those of the log-density with respect to their
-        coordinates; and the log-density.
-    """
+    """Compute ``[number]`` values, their slopes, those of the log-density, and the log-density."""
     size = kind.shape[0]
     values, slopes, of_density, total = np.empty(size), np.zeros(size), np.zeros(size), 0.0
     for k in range(size):

@@ -47,10 +47,7 @@ def curvature(
 ) -> sparse.csr_array:
     """Return the curvature of minus the log-likelihood (its Gauss-Newton part).
 
-    Returns
-    -------
-    scipy.sparse.csr_array
-        ``[column, column]``, first the coefficients of common terms, then the varying effects.
+    ``[column, column]``, first the coefficients of common terms, then the varying effects.
     """
     rows, coefficients = layout.matrix.shape
     stop = layout.blocks[-1].stop
@@ -108,15 +105,9 @@ def _logp(
 class Known:
     """What the answers know of the varying effects, given their scales.
 
-    Parameters
-    ----------
-    after, before
-        ``[effect]`` variances with the answers and without.
-    following
-        ``[effect]`` variances with the answers, given what leads.
-    index, weight
-        ``[effect, lead]`` places of a few leading coefficients and effects, and how much the
-        effect is expected to change by the change of each.
+    ``[effect]`` variances `after` and `before` the answers, and `following` what leads; and
+    ``[effect, lead]`` places of a few leading coefficients and effects, and how much the effect is
+    expected to change by the change of each.
     """
 
     after: np.ndarray
@@ -131,16 +122,8 @@ def known(
 ) -> Known:
     """Tell how uncertain every varying effect is beside all others.
 
-    Parameters
-    ----------
-    layout
-        Where the effects are.
-    bend
-        See `curvature`.
-    precision
-        ``[column]`` of the prior of each coefficient and effect.
-    leading
-        Columns of what the effects are to follow.
+    `bend` is their `curvature`, `precision` ``[column]`` that of the priors, and `leading` the
+    columns of what the effects are to follow.
     """
     coefficients = layout.matrix.shape[1]
     groups = [block for block in layout.blocks if block.group is not None]

@@ -484,16 +484,9 @@ def score_shifted(
 ) -> None:
     """Score counts of all cells with normal shifts integrated out, by whichever way is the quicker.
 
-    Parameters
-    ----------
-    eta, own, spread
-        ``[cell]`` predictors, logarithms of widths, and standard deviations of the shifts.
-    gaps, cuts, answers, slopes
-        See `polbayes.fit.density.scores.cell_logp`.
-    logp
-        ``[cell]``, written to.
-    slope
-        ``[3, cell]`` slopes with respect to `eta`, `own` and `spread`, written to.
+    ``[cell]`` `eta`, `own` and `spread` are predictors, logarithms of widths, and standard
+    deviations of the shifts; `logp` ``[cell]`` and the slopes with respect to them, `slope`
+    ``[3, cell]``, are written. For the rest see `polbayes.fit.density.scores.cell_logp`.
     """
     size, number, first = cuts.shape[0], 0, 0
     _, alone, ready, nodes = workspace(gaps, np.empty(0))

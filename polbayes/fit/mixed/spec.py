@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from polbayes.config.schema import FeatureConfig
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.fit.mixed.families import FAMILIES, MixedFamily
 from polbayes.fit.spec.answers import selection
 from polbayes.fit.spec.formula import Formula, GroupTerm, parse_formula
@@ -84,8 +84,7 @@ def is_mixed(config: "AnalysisConfig") -> bool:
 
 def parse_mixed(config: "AnalysisConfig", features: FeatureConfig | None = None) -> MixedSpec:
     """Parse and check the spec of a mixed model as far as that needs no data."""
-    if config.family not in FAMILIES:
-        raise unknown("family of mixed models", config.family, FAMILIES, where="analysis.family")
+    check_known("family of mixed models", config.family, known=FAMILIES, where="analysis.family")
     if config.anchor:
         raise UserError(
             "analysis.anchor: an anchor is for the ideology model, whose discriminations may then "
@@ -167,8 +166,7 @@ def _check_calls(body: str, where: str) -> None:
                 f"{where}: gr(…, by = …) is not available here, because Bambi gives a grouping "
                 "factor one standard deviation for all its levels; write (1 | a:b)."
             )
-        if name not in FUNCTIONS:
-            raise unknown("function", name, FUNCTIONS, where=where)
+        check_known("function", name, known=FUNCTIONS, where=where)
 
 
 def _check_group(group: GroupTerm, where: str) -> None:
@@ -195,8 +193,7 @@ def _check_priors(priors: Mapping[str, str], formula: Formula, family: str) -> N
         known.discard(f"{PART}.Intercept")
     known |= {FAMILIES[family].scale} - {""}
     for key, text in priors.items():
-        if key not in known:
-            raise unknown("prior", key, known, where="analysis.priors")
+        check_known("prior", key, known=known, where="analysis.priors")
         _prior(key, text)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.fit.posterior.generalizability import (
     RUN,
     Plan,
@@ -41,10 +41,8 @@ _USUAL = {
 def check_precision(config: "PrecisionConfig") -> None:
     """Check what is wanted of a study."""
     where = "analysis.precision"
-    if config.measure not in MEASURES:
-        raise unknown("measure of precision", config.measure, MEASURES, where=f"{where}.measure")
-    if config.prefixes not in ("random", "fixed"):
-        raise unknown("kind", config.prefixes, ("random", "fixed"), where=f"{where}.prefixes")
+    check_known("measure of precision", config.measure, known=MEASURES, where=f"{where}.measure")
+    check_known("kind", config.prefixes, known=("random", "fixed"), where=f"{where}.prefixes")
     if config.measure in COEFFICIENTS and not 0 < config.wanted < 1:
         raise UserError(
             f"{where}.wanted: a {config.measure} lies between 0 and 1, not {config.wanted}."

@@ -1,26 +1,21 @@
 """A quick approximation of the posterior, to be looked at and not to be quoted."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pymc as pm
+import xarray as xr
+from arviz import psislw
+from pymc.blocking import DictToArrayBijection, RaveledVars
 
-if TYPE_CHECKING:
-    import pymc as pm
-    import xarray as xr
-
-    from polbayes.config.schema import SamplerConfig
+from polbayes.config.schema import SamplerConfig
 
 
 def approximate(
-    model: "pm.Model", config: "SamplerConfig", *, seed: int
-) -> tuple["xr.Dataset", "xr.Dataset"]:
+    model: pm.Model, config: SamplerConfig, *, seed: int
+) -> tuple[xr.Dataset, xr.Dataset]:
     """Approximate the posterior by independent normals (ADVI, Kucukelbir et al. 2017)."""
-    import pymc as pm
-    import xarray as xr
-    from arviz import psislw
-    from pymc.blocking import DictToArrayBijection, RaveledVars
-
     compiled = {"mode": "NUMBA"}
     fitted = pm.fit(
         config.tune,

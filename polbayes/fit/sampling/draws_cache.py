@@ -35,30 +35,11 @@ class DrawsCache:
     key: str
 
     def load(self, layout: Layout) -> tuple["xr.Dataset", "xr.Dataset"] | None:
-        """Return the draws and the sampler's statistics.
-
-        Parameters
-        ----------
-        layout
-            Where the effects are.
-
-        Returns
-        -------
-        tuple of xarray.Dataset or None
-            None where there is no file, or it is damaged or was made from something else.
-        """
+        """Return the draws and the sampler's statistics; None as `load_draws`."""
         return load_draws(self.path, self._made_from(layout))
 
     def save(self, drawn: "xr.Dataset", stats: "xr.Dataset", layout: Layout) -> None:
-        """Write the draws, whole or not at all.
-
-        Parameters
-        ----------
-        drawn, stats
-            See `polbayes.fit.sampling.sample.sample`.
-        layout
-            Where the effects are.
-        """
+        """Write the draws, whole or not at all."""
         names = [n for n in map(str, drawn.data_vars) if n in _NAMES or n.startswith("cor_")]
         save_draws(self.path, drawn[names], stats, self._made_from(layout))
 

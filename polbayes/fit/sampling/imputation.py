@@ -98,16 +98,8 @@ def draw_shifts(
     """Draw ``[cell]`` standardised shifts of the predictor from their distribution given answers.
 
     The density is proportional to exp(-z^2 / 2) p(answers | eta + spread z) and log-concave; its
-    distribution function is inverted.
-
-    Parameters
-    ----------
-    eta, own, gaps, answers
-        See `polbayes.fit.density.kernel.shifted`.
-    spread
-        ``[cell]`` standard deviation of the shifts.
-    uniform
-        ``[cell]`` the values of the distribution functions, in (0, 1).
+    distribution function is inverted at ``uniform[cell]``, in (0, 1). For the other arguments see
+    `polbayes.fit.density.kernel.shifted`.
     """
     none = np.empty(0)
     cuts, slopes, ready, _ = workspace(gaps, none)
@@ -159,17 +151,7 @@ def draw_shifts(
 
 
 def with_integrated(built: Built, drawn: "xr.Dataset", *, seed: int) -> "xr.Dataset":
-    """Put the effects that were integrated out into the draws.
-
-    Parameters
-    ----------
-    built
-        The model.
-    drawn
-        Its draws, ``[chain, draw, ...]``, as they were sampled.
-    seed
-        Fixes the effects.
-    """
+    """Put the effects that were integrated out into the draws, ``[chain, draw, ...]``."""
     whole, sampled = built.layout, built.layout.sampled
     if whole.integrating is None:
         return drawn

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import Built
 from polbayes.fit.families.kinds import COMPILED
@@ -30,8 +30,7 @@ def check_sampler(config: "SamplerConfig") -> None:
     UserError
         If the backend is unknown.
     """
-    if config.backend not in BACKENDS:
-        raise unknown("sampler", config.backend, BACKENDS, where="sampler.backend")
+    check_known("sampler", config.backend, known=BACKENDS, where="sampler.backend")
 
 
 def sample(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.data.dataset import ANSWERED
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,9 +31,7 @@ def selected(frame: "pd.DataFrame", select: Mapping[str, tuple[Any, ...]]) -> "p
     """Keep the rows with selected values."""
     for name, values in select.items():
         known = frame[name].unique().tolist()
-        for value in values:
-            if value not in known:
-                raise unknown("value", value, known, where=f"analysis.select.{name}")
+        check_known("value", *values, known=known, where=f"analysis.select.{name}")
         frame = frame[frame[name].isin(values)]
     if frame.empty:
         raise UserError("analysis.select: the selection leaves no cell of the data.")

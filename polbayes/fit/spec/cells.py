@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polbayes.data.dataset import NOT_ASKED, STANCE, to_frame
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.fit.coder_errors.misclassification import (
     Coder,
     Readings,
@@ -149,9 +149,9 @@ def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
     frame = to_frame(source, wanted)
     frame = frame[frame["status"] != NOT_ASKED]
     available = sorted(set(frame.columns) - {spec.response, "status", *also})
-    for name in used_variables(spec) | set(spec.select):
-        if name not in available:
-            raise unknown("variable", name, available, where="analysis")
+    check_known(
+        "variable", *used_variables(spec) | set(spec.select), known=available, where="analysis"
+    )
     frame = answers.selected(frame, spec.select)
     check_given(data, sorted(used_variables(spec)), sorted(set(frame["model"])))
     return frame.reset_index(drop=True)

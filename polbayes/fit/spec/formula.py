@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 # Functions for formulas beside those that formulae has (scale, center, C, ...).
 NAMESPACE = {name: getattr(np, name) for name in ("log", "log2", "log10", "exp", "sqrt", "abs")}
@@ -158,8 +158,7 @@ def _group(piece: str, where: str) -> GroupTerm:
             f"{where}: '{right}' is not a grouping factor; write a name, names joined by ':', "
             "gr(a:b, by = a) or gr(a:b, dist = student)."
         )
-    if dist not in DISTRIBUTIONS:
-        raise unknown("distribution", dist, DISTRIBUTIONS, where=f"{where}: in '{right}'")
+    check_known("distribution", dist, known=DISTRIBUTIONS, where=f"{where}: in '{right}'")
     names = tuple(name.strip() for name in factors.split(":"))
     if by is not None and by not in names:
         raise UserError(f"{where}: in '{right}', '{by}' must be one of the grouping factors.")

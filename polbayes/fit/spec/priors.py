@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 # What is not estimated, but known.
 CONSTANT = "Constant"
@@ -131,8 +131,7 @@ def parse_prior(
     if not match:
         raise UserError(f"{where}: '{text}' is not a prior; write e.g. Normal(0, 1).")
     name = match["name"]
-    if name not in _DISTRIBUTIONS:
-        raise unknown("distribution", name, _DISTRIBUTIONS, where=where)
+    check_known("distribution", name, known=_DISTRIBUTIONS, where=where)
     expected = _DISTRIBUTIONS[name][1]
     prior = Prior(name, _arguments(str(text), match, expected, where))
     free = ("mu", "alpha") if name == "Cauchy" else ("mu",)

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.fit.families import FAMILIES
 from polbayes.fit.families.base import Family
 from polbayes.fit.spec.answers import selection
@@ -184,20 +184,18 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         Naming the key that is unknown or does not fit, and what would be right.
     """
     family = FAMILIES.chosen(config.family, where="analysis.family")
-    if config.response not in family.responses:
-        raise unknown(
-            f"response for family {config.family}",
-            config.response,
-            family.responses,
-            where="analysis.response",
-        )
+    check_known(
+        f"response for family {config.family}",
+        config.response,
+        known=family.responses,
+        where="analysis.response",
+    )
     known = [p for p, at in POSITIONS.items() if at not in _OF_FAMILIES or p in family.parts]
     parts = {}
     for part, text in config.parts.items():
         if text is None:  # a part that an override switched off
             continue
-        if part not in known:
-            raise unknown("part", part, known, where="analysis.parts")
+        check_known("part", part, known=known, where="analysis.parts")
         parts[part] = parse_formula(str(text), where=f"analysis.parts.{part}")
     if "theta" not in parts:
         raise UserError("analysis.parts: the part 'theta' is missing; it is what is estimated.")
@@ -284,9 +282,7 @@ def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) ->
         known |= {f"{part}.{g.name}.{kind}" for g in formula.groups for kind in ("sd", "cor")}
         heavy = [g.name for g in formula.groups if g.heavy]
         known |= {f"{part}.nu" for _ in heavy} | {f"{part}.{name}.nu" for name in heavy}
-    for key in given:
-        if key not in known:
-            raise unknown("prior", key, known, where="analysis.priors")
+    check_known("prior", *given, known=known, where="analysis.priors")
 
 
 def common_names(common: str, where: str = "analysis.parts") -> list[str]:

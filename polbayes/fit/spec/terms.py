@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.fit.spec.cells import Cells, label, levels
 from polbayes.fit.spec.centring import centring, holds_mean, mean_is_common, refines
 from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
@@ -237,11 +237,9 @@ def _check_anchors(spec: Spec, frame: "pd.DataFrame") -> None:
         return
     dimensions = list(dict.fromkeys(frame["dimension"]))
     for dimension, model in spec.anchors.items():
-        if dimension not in dimensions:
-            raise unknown("dimension", dimension, dimensions, where="analysis.anchor")
+        check_known("dimension", dimension, known=dimensions, where="analysis.anchor")
         here = set(frame.loc[frame["dimension"] == dimension, "model"])
-        if model not in here:
-            raise unknown("model", model, here, where=f"analysis.anchor.{dimension}")
+        check_known("model", model, known=here, where=f"analysis.anchor.{dimension}")
     for dimension in dimensions:
         if dimension not in spec.anchors:
             raise UserError(

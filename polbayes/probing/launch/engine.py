@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from polbayes.config.schema import LauncherConfig
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.probing.launch.shard import Ended, Shard
 
 
@@ -53,8 +53,7 @@ def check_launcher(launcher: LauncherConfig) -> None:
     """Refuse a launcher that cannot be used here."""
     from importlib.util import find_spec
 
-    if launcher.kind not in ("local", *_ENGINES):
-        raise unknown("kind", launcher.kind, ("local", *_ENGINES), where="launcher")
+    check_known("kind", launcher.kind, known=("local", *_ENGINES), where="launcher")
     if launcher.kind == "local":
         return
     package, extra, _ = _ENGINES[launcher.kind]

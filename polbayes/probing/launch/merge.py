@@ -46,17 +46,8 @@ def stop_launch(journal_dir: Path) -> None:
 def absorb(path: Path, settings: Mapping[str, Any], asking: "Asking") -> None:
     """Merge what an earlier launch left of a respondent's shards.
 
-    Parameters
-    ----------
-    path, settings
-        Of the respondent's journal.
-    asking
-        How its journals are opened.
-
-    Raises
-    ------
-    UserError
-        If a worker is still writing after a minute, or a journal was made under other settings.
+    Refused where a worker is still writing after a minute, or a journal was made under other
+    settings.
     """
     left = shard_paths(path)
     if not left:

@@ -20,24 +20,9 @@ from polbayes.probing.work import Work, from_cache, note_damage
 class Round:
     """The shards that one respondent's remaining questions are divided into.
 
-    Parameters
-    ----------
-    work
-        What it is asked.
-    journal
-        The respondent's, open for writing.
-    left
-        Places of the questions that were left when the round began.
-    known
-        What the journal says: what was used before the round, whether there was any success so far.
-    number
-        Counts a respondent's rounds from 1.
-    size, running
-        Shards of the round, and how many of them have not ended.
-    ended
-        How the others did, if not well.
-    answered
-        Answers of this round.
+    `left` are places of the questions that were left when the round began, and `known` what the
+    journal said then; `number` counts a respondent's rounds from 1. Of its `size` shards `running`
+    have not ended, and `ended` says how the others did, if not well.
     """
 
     work: Work

@@ -69,13 +69,8 @@ class Shard:
 class Ended:
     """How a task came to its end.
 
-    Parameters
-    ----------
-    error
-        What to tell the user; empty where all was asked.
-    kind
-        ``budget`` or ``failures`` where the shard's part says nothing of the whole yet, ``lost``
-        where the worker died, and otherwise empty.
+    `error` is for the user, empty where all was asked; `kind` is ``budget`` or ``failures`` where
+    the shard's part says nothing of the whole yet, ``lost`` where the worker died, otherwise empty.
     """
 
     error: str = ""
@@ -83,13 +78,7 @@ class Ended:
 
 
 def ask_shard(shard: Shard) -> Ended:
-    """Ask what of a shard is not in its journal yet; the task of a worker.
-
-    Parameters
-    ----------
-    shard
-        The shard. A shard that is no longer wanted is left as it is.
-    """
+    """Ask what of a shard is not in its journal yet, if the shard is still wanted."""
     try:
         _ask(shard)
     except OverBudgetError as error:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from polbayes.config.resources import folder
 from polbayes.config.schema import STUDIES
-from polbayes.errors import unknown
+from polbayes.errors import check_known
 
 NAMES = {
     "faulborn": "Faulborn et al. (2025)",
@@ -15,8 +15,7 @@ NAMES = {
 
 def load_published(study: str) -> pd.DataFrame:
     """Load the published figures of a study."""
-    if study not in STUDIES:
-        raise unknown("study", study, STUDIES)
+    check_known("study", study, known=STUDIES)
     path = folder("data") / "published" / f"{study}.csv"
     return pd.read_csv(path, comment="#", keep_default_na=False, na_values=[""])
 

@@ -32,15 +32,7 @@ def tokens_at_most(usage: Usage) -> int:
 
 
 class Budget:
-    """What may still be spent.
-
-    Parameters
-    ----------
-    api
-        Has the limits and the prices.
-    spent
-        What was used before.
-    """
+    """What may still be spent after what was `spent` before, by the limits and prices of an API."""
 
     def __init__(self, api: ApiConfig, spent: Usage) -> None:
         self._api = api
@@ -48,13 +40,7 @@ class Budget:
         self._aside = Usage()
 
     def set_aside(self, most: tuple[int, int]) -> bool:
-        """Set the most that a request may take aside, if that much is left.
-
-        Parameters
-        ----------
-        most
-            Tokens of prompt and answer.
-        """
+        """Set the most tokens of prompt and answer that a request may take aside, if left."""
         if self.lacking(most):
             return False
         self._aside += _bound(most)

@@ -37,20 +37,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a request came to nothing.
+    """Why a request came to nothing, and what to do about it.
 
-    Parameters
-    ----------
-    kind
-        What to do about it.
-    message
-        In words, on one line, without the key.
-    wait
-        Seconds that the server asks to wait; None where it does not.
-    billed
-        Whether the model may have worked on it, so that it may cost.
-    too_long
-        Whether the question does not fit into the model's context.
+    `message` is on one line, without the key; `wait` are seconds that the server asks to wait, None
+    where it does not. `billed` is whether the model may have worked on it, so that it may cost, and
+    `too_long` whether the question does not fit into the model's context.
     """
 
     kind: Kind

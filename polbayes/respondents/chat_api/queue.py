@@ -10,15 +10,7 @@ from polbayes.respondents.base import Answer, Question
 
 @dataclass(frozen=True)
 class Asked:
-    """A question.
-
-    Parameters
-    ----------
-    question, seed
-        What is asked.
-    failed_after
-        How many had been answered when it failed before; None where it did not.
-    """
+    """A question; `failed_after` is how many had been answered when it failed before, if it did."""
 
     question: Question
     seed: int
@@ -27,18 +19,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a question.
+    """What came of a question: its answer, or why there is none.
 
-    Parameters
-    ----------
-    asked
-        The question.
-    answer
-        Its answer, or why there is none.
-    passing
-        Whether there may be one another time.
-    stop
-        Why no other question can be answered either; None where they can.
+    `passing` is whether there may be one another time, and `stop` why no other question can be
+    answered either; None where they can.
     """
 
     asked: Asked

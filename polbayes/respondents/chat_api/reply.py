@@ -12,17 +12,7 @@ class UnreadableReplyError(ValueError):
 
 @dataclass(frozen=True)
 class Position:
-    """One token of an answer.
-
-    Parameters
-    ----------
-    token
-        Its text.
-    log_prob
-        Its log probability.
-    top
-        The likeliest tokens at its place with their log probabilities, as the server lists them.
-    """
+    """One token of an answer, and the likeliest at its place with their log probabilities."""
 
     token: str
     log_prob: float
@@ -33,21 +23,9 @@ class Position:
 class Reply:
     """What a server said.
 
-    Parameters
-    ----------
-    text
-        The answer, or the refusal where that has a field of its own; lone surrogates, which no
-        file can hold, are replaced.
-    declined
-        Whether the server says that the answer was refused or filtered.
-    truncated
-        Whether the answer was cut off at the limit of tokens.
-    tokens
-        Of prompt and answer; None where the server does not say.
-    positions
-        The tokens of the answer; None where the server gives no log probabilities.
-    served_by
-        What the server calls the model that answered.
+    The text is the answer, or the refusal where that has a field of its own; lone surrogates, which
+    no file can hold, are replaced. It may be `declined` or filtered, or `truncated` at the limit of
+    tokens. `tokens` of prompt and answer, and `positions`, are None where the server does not say.
     """
 
     text: str

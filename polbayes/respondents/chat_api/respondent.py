@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
@@ -20,9 +21,6 @@ from polbayes.respondents.chat_api.reply import Reply
 from polbayes.respondents.chat_api.server import Server, StopError
 from polbayes.respondents.chat_api.settings import api_of, check_api, key_of
 from polbayes.respondents.usage import Usage
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # After so many questions in a row without an answer, beside those under way, the server is down.
 _OUTAGE = 20
@@ -177,7 +175,7 @@ class ChatApiRespondent:
             f"({message}); what was answered is kept, and the same command resumes from there."
         )
 
-    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
+    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> NDArray[np.float64]:
         """Return the probability mass of each option (question, option) that was seen."""
         rows = self._in_order([(question, 0) for question in questions], lexicon)
         none = (np.nan,) * len(lexicon.options)

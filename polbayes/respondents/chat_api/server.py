@@ -37,17 +37,7 @@ class StopError(Exception):
 
 
 class Server:
-    """A server behind which a model is.
-
-    Parameters
-    ----------
-    info
-        Of the respondent; `info.checkpoint` is what the server calls it.
-    api, elicitation
-        How it is asked.
-    key
-        Of the server; None where it takes none.
-    """
+    """A server behind which a model is; it calls the model `info.checkpoint`."""
 
     def __init__(
         self, info: ModelInfo, api: ApiConfig, elicitation: ElicitationConfig, key: str | None

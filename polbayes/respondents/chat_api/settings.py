@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from polbayes.config.schema import API_MEANS, ApiConfig, RespondentConfig
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LIMIT_KEYS = ("max_tokens", "max_completion_tokens")
@@ -38,11 +38,8 @@ def check_api(name: str, config: RespondentConfig) -> None:
         raise UserError(
             f"{where}.api.top_logprobs: must be at most {_MOST_TOP}, not {api.top_logprobs}."
         )
-    if api.limit_key not in LIMIT_KEYS:
-        raise unknown("limit_key", api.limit_key, LIMIT_KEYS, where=f"{where}.api")
-    for given in api.omit:
-        if given not in OMITTABLE:
-            raise unknown("field", given, OMITTABLE, where=f"{where}.api.omit")
+    check_known("limit_key", api.limit_key, known=LIMIT_KEYS, where=f"{where}.api")
+    check_known("field", *api.omit, known=OMITTABLE, where=f"{where}.api.omit")
     for given in api.extra_body:
         if given in _OWN:
             raise UserError(f"{where}.api.extra_body.{given}: is set by other keys; leave it out.")

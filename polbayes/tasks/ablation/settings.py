@@ -8,7 +8,7 @@ import numpy as np
 
 from polbayes.config.ranges import check_ranges
 from polbayes.config.schema import ElicitationConfig, RunConfig
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.prompts import Lexicon
 from polbayes.measures.resampling import generator
 
@@ -42,8 +42,7 @@ def decodings(config: RunConfig) -> dict[str, ElicitationConfig]:
         where = f"ablation.decodings.{name}"
         _check_name(name, "ablation.decodings")
         for key, value in keys.items():
-            if key not in DECODING_KEYS:
-                raise unknown("key", key, DECODING_KEYS, where=where)
+            check_known("key", key, known=DECODING_KEYS, where=where)
             wanted = type(known[key].default)
             if isinstance(value, bool) or not isinstance(
                 value, (int, float) if wanted is float else wanted

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polbayes.config.schema import InspectConfig
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS
-from polbayes.errors import unknown
+from polbayes.errors import check_known, unknown
 from polbayes.instrument.prompts import render
 from polbayes.tasks.inspection.source import Place, Source
 
@@ -72,9 +72,7 @@ def _wanted(data: xr.Dataset, config: InspectConfig) -> _Wanted:
         "run": None if config.runs is None else [str(run) for run in config.runs],
     }
     for key, names, known in (("status", config.status, STATUS), ("stance", config.stance, STANCE)):
-        for name in names or ():
-            if name not in known:
-                raise unknown(key, name, known, where=f"inspect.{key}")
+        check_known(key, *(names or ()), known=known, where=f"inspect.{key}")
     return _Wanted(
         {dim: _places(data, dim, names) for dim, names in named.items()},
         None if config.status is None else frozenset(config.status),

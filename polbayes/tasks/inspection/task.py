@@ -5,7 +5,7 @@ from pathlib import Path
 
 from polbayes.config.schema import InspectConfig, RunConfig
 from polbayes.data.files import replacing
-from polbayes.errors import unknown
+from polbayes.errors import check_known
 from polbayes.probing.terminal import say
 from polbayes.tasks.inspection.answers import find
 from polbayes.tasks.inspection.layout import LAYOUTS, summary
@@ -47,6 +47,5 @@ def _layout(wanted: InspectConfig) -> str:
         suffix = Path(wanted.file).suffix.lstrip(".")
         layout = suffix if suffix in LAYOUTS else "text"
     layout = layout or "text"
-    if layout not in LAYOUTS:
-        raise unknown("format", layout, LAYOUTS, where="inspect")
+    check_known("format", layout, known=LAYOUTS, where="inspect")
     return layout

@@ -17,7 +17,7 @@ import pandas as pd
 from polbayes.coding.registry import get_coder, resolve
 from polbayes.config.schema import CoderConfig, ElicitationConfig, RespondentConfig
 from polbayes.data.dataset import STANCE_CLASSES
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.prompts import Template
 from polbayes.instrument.wordings import KINDS
 from polbayes.judging.engine import Judge, Task
@@ -50,9 +50,7 @@ def nli_config(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
 
 def check_least(least: Mapping[str, float]) -> None:
     """Refuse thresholds that are none."""
-    for kind in least:
-        if kind not in KINDS:
-            raise unknown("kind", kind, KINDS, where="paraphrase.least")
+    check_known("kind", *least, known=KINDS, where="paraphrase.least")
 
 
 def infer(

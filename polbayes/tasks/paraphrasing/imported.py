@@ -9,7 +9,7 @@ import pandas as pd
 from polbayes.config.schema import ParaphraseConfig
 from polbayes.config.yaml_checks import identifier
 from polbayes.data.tables import read_table
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.wordings import KINDS
 
 MAPPABLE = ("item", "text", "kind", "set", "variant", "number")
@@ -22,9 +22,7 @@ def import_wordings(config: ParaphraseConfig, items: Collection[str]) -> pd.Data
         raise UserError("paraphrase.table: is empty; give the table of wordings to import.")
     path = Path(config.table).expanduser()
     for where, keys in (("columns", config.columns), ("constants", config.constants)):
-        for key in keys:
-            if key not in MAPPABLE:
-                raise unknown("key", key, MAPPABLE, where=f"paraphrase.{where}")
+        check_known("key", *keys, known=MAPPABLE, where=f"paraphrase.{where}")
     for key in ("item", "text"):
         if key not in config.columns:
             raise UserError(f"paraphrase.columns: map '{key}' to a column of the table.")

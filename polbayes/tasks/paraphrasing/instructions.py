@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from polbayes.config.resources import folder, read_yaml
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.prompts import Template
 from polbayes.instrument.wordings import KINDS
 
@@ -47,9 +47,7 @@ def load_instructions(names: Sequence[str], file: str | None = None) -> tuple[In
         raise UserError("paraphrase.instructions: the list is empty; name at least one.")
     if len(set(names)) < len(names):
         raise UserError("paraphrase.instructions: an instruction is named twice.")
-    for name in names:
-        if name not in section:
-            raise unknown("instruction", name, section, where="paraphrase.instructions")
+    check_known("instruction", *names, known=section, where="paraphrase.instructions")
     return tuple(_instruction(name, section[name], path) for name in names)
 
 
@@ -62,14 +60,10 @@ def _instruction(name: str, entry: Any, path: Path) -> Instruction:
     where = f"{path}: instruction '{name}'"
     if not isinstance(entry, dict):
         raise UserError(f"{where}: must be a mapping with the keys {', '.join(sorted(_KEYS))}.")
-    for key in entry:
-        if key not in _KEYS:
-            raise unknown("key", key, _KEYS, where=where)
+    check_known("key", *entry, known=_KEYS, where=where)
     kind, answer, user = (str(entry.get(key) or "") for key in ("kind", "answer", "user"))
-    if kind not in KINDS:
-        raise unknown("kind", kind, KINDS, where=where)
-    if answer not in ANSWERS:
-        raise unknown("answer", answer, ANSWERS, where=where)
+    check_known("kind", kind, known=KINDS, where=where)
+    check_known("answer", answer, known=ANSWERS, where=where)
     if user.count("{statement}") != 1:
         raise UserError(f"{where}: user: must have the field {{statement}} exactly once.")
     system = str(entry.get("system") or "").strip()

@@ -9,7 +9,7 @@ import pandas as pd
 
 from polbayes.coding.refusals import refusals
 from polbayes.coding.text import clean, sentences, words
-from polbayes.errors import unknown
+from polbayes.errors import check_known
 from polbayes.instrument.folding import folded
 from polbayes.tasks.paraphrasing.duplicates import duplicates, near_duplicates
 
@@ -53,9 +53,7 @@ _INLINE = re.compile(r"(?:^|\s)\(?\d{1,3}[.)]\s+\S")
 
 def check_reasons(names: Sequence[str]) -> None:
     """Refuse names that are no reasons."""
-    for name in names:
-        if name not in MEANING:
-            raise unknown("reason", name, MEANING, where="paraphrase.exclude")
+    check_known("reason", *names, known=MEANING, where="paraphrase.exclude")
 
 
 def reason_of(text: str, original: str, *, kind: str, least_words: int) -> str:

@@ -9,7 +9,7 @@ import yaml
 
 from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.data.files import one_writer, replacing, write_text
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.questionnaires import Instrument, load_instrument
 from polbayes.probing.journal import CODING
 from polbayes.probing.terminal import say
@@ -41,9 +41,7 @@ def paraphrase(config: RunConfig, text: str, *, command: Sequence[str]) -> pd.Da
     folder = _folder(config)
     instruments = [load_instrument(name) for name in config.instruments]
     originals = {i.item: i.variants[0].text for q in instruments for i in q.items}
-    for item in config.items or ():
-        if item not in originals:
-            raise unknown("item", item, originals, where="items")
+    check_known("item", *(config.items or ()), known=originals, where="items")
     _check(config)
     instructions = load_instructions(config.paraphrase.instructions, config.paraphrase.file)
     table = None

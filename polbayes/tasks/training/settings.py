@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 from polbayes.config.schema import TrainingConfig
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.tasks.validation.labelled import GROUPS
 
 SECTION = "training"
@@ -27,8 +27,7 @@ def check_settings(settings: TrainingConfig) -> None:
         raise unknown(
             "class weights", settings.class_weights, (BALANCED,), where=f"{SECTION}.class_weights"
         )
-    if settings.dtype not in DTYPES:
-        raise unknown("dtype", settings.dtype, DTYPES, where=SECTION)
+    check_known("dtype", settings.dtype, known=DTYPES, where=SECTION)
     if not settings.folder.strip() or Path(settings.folder).name in ("", ".."):
         raise UserError(f"{SECTION}.folder: is no folder of its own; name one, such as coder.")
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.data.tables import read_table
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 
 _NEEDED = ("statement", "response", "label")
 GROUPS = ("model", "prefix")
@@ -78,8 +78,7 @@ def merged_classes(merge: Mapping[str, Sequence[str]], *, section: str = "valida
         if not isinstance(stances, Sequence) or isinstance(stances, str) or not len(stances):
             raise UserError(f"{section}.merge.{name}: must be a list of classes of stance.")
         for stance in stances:
-            if stance not in STANCE_CLASSES:
-                raise unknown("class", stance, STANCE_CLASSES, where=f"{section}.merge.{name}")
+            check_known("class", stance, known=STANCE_CLASSES, where=f"{section}.merge.{name}")
             if stance in taken:
                 raise UserError(f"{section}.merge: '{stance}' is there twice.")
             taken[stance] = name
@@ -145,8 +144,7 @@ def _found_columns(
     table: pd.DataFrame, columns: Mapping[str, str | None], section: str
 ) -> dict[str, str]:
     for name, column in columns.items():
-        if name not in COLUMNS:
-            raise unknown("column", name, COLUMNS, where=f"{section}.columns")
+        check_known("column", name, known=COLUMNS, where=f"{section}.columns")
         if column is not None and column not in table:
             raise unknown("column", column, table.columns, where=f"{section}.columns.{name}")
     own = {name: name for name in COLUMNS if name in table}
