@@ -87,6 +87,13 @@ def embedded(session: nox.Session) -> None:
 
 
 @nox.session(python="3.11")
+def mutants(session: nox.Session) -> None:
+    """Change modules in small ways and see whether their tests notice (hours; resumes)."""
+    session.install(*CONSTRAINTS, "-e", ".[test]", "cosmic-ray==8.7.0")
+    session.run("python", "-m", "tools.mutants", *(session.posargs or ["--jobs", "2"]))
+
+
+@nox.session(python="3.11")
 def wheel(session: nox.Session) -> None:
     """Build the wheel and use it from an empty folder."""
     session.install("build")

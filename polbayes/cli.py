@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from polbayes.errors import UserError
+from polbayes.errors import UserError, of_system
 
 _USAGE = """\
 polbayes measures the political leaning of language models.
@@ -64,8 +64,7 @@ def _main(arguments: list[str]) -> int:
     try:
         return _run(arguments)
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return _tell(error)
     except KeyboardInterrupt:
         print(
             "\ninterrupted: answers given so far are kept; the same command resumes from there.",
@@ -76,6 +75,16 @@ def _main(arguments: list[str]) -> int:
         # The reader of our output has gone; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        told = of_system(error)
+        if told is None:
+            raise
+        return _tell(told)
+
+
+def _tell(error: UserError) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return 2
 
 
 def _run(arguments: list[str]) -> int:

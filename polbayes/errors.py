@@ -5,16 +5,35 @@ would be right. The command line prints that sentence and exits with status 2;
 everything else that is raised is a defect of polbayes and keeps its traceback.
 """
 
+import errno
+import unicodedata
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Any
 
 # More names than these are no help.
 _MOST_LISTED = 100
+# Of a longer sentence the middle is left out: it is what was given, such as a whole text.
+_LONGEST, _BEGIN, _END = 2500, 1500, 900
 
 
 class UserError(Exception):
-    """Something the user gave (a name, a file, a value) cannot be used."""
+    """Something the user gave (a name, a file, a value) cannot be used.
+
+    What a screen would not show as it is, such as a control character in a name, is written as its
+    code, so that the sentence stays one line.
+    """
+
+    def __init__(self, sentence: str) -> None:
+        if len(sentence) > _LONGEST:
+            sentence = f"{sentence[:_BEGIN]} … {sentence[-_END:]}"
+        super().__init__("".join(map(_shown, sentence)))
+
+
+def _shown(sign: str) -> str:
+    """Return a character, or its code where it is a control, a line break or half a character."""
+    hidden = unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")
+    return sign.encode("unicode_escape").decode("ascii") if hidden else sign
 
 
 class OverBudgetError(UserError):
@@ -30,6 +49,22 @@ def check_known(what: str, *names: object, known: Collection[Any], where: str = 
     for name in names:
         if name not in known:
             raise unknown(what, name, known, where=where)
+
+
+def of_system(error: OSError) -> UserError | None:
+    """Return the error for a file that the system refuses; None where the fault is not the user's.
+
+    A name that is too long, for one, is told by the system wherever it is first looked at.
+    """
+    if error.filename is None or error.errno not in _REFUSALS:
+        return None
+    return UserError(f"{error.filename}: cannot be used ({error.strerror}).")
+
+
+_REFUSALS = (
+    *(errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP),
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS),
+)
 
 
 def unknown(what: str, given: object, known: Iterable[str], *, where: str = "") -> UserError:
@@ -52,7 +87,8 @@ def unknown(what: str, given: object, known: Iterable[str], *, where: str = "") 
         With a suggestion when one of the known names is close.
     """
     names = sorted(str(name) for name in known)
-    close = get_close_matches(str(given), names, n=1, cutoff=0.6)
+    given = str(given)
+    close = get_close_matches(given, names, n=1, cutoff=0.6) if len(given) < _LONGEST else []
     hint = f"did you mean '{close[0]}'? " if close else ""
     listed = ", ".join(names[:_MOST_LISTED]) if names else "none"
     if len(names) > _MOST_LISTED:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from loopback import loopback  # noqa: F401
 from small_tokenizers import save_wordpieces
 
@@ -15,6 +16,10 @@ from polbayes.tasks.validation.coded import Coded, coded_from
 from polbayes.tasks.validation.labelled import Labelled, merged_classes
 
 pytest_plugins = ["tiny_checkpoints"]
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +38,7 @@ def shared_data() -> Path:
 
 
 def pytest_configure() -> None:
-    """Have Ctrl-C interrupt, as some tests do, also where a shell in the background says not to."""
+    """Have Ctrl-C interrupt, also where a shell in the background says not to."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -14,6 +14,7 @@ from polbayes.coding.counted import one_row_an_answer
 from polbayes.coding.option_reading import match_option
 from polbayes.coding.options import Options, declare
 from polbayes.config.schema import ImportConfig
+from polbayes.config.yaml_checks import printable
 from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE, STATUS, flag_attributes
 from polbayes.data.tables import read_table
 from polbayes.errors import UserError, check_known, unknown
@@ -145,9 +146,11 @@ def _rows(table: "pd.DataFrame", config: ImportConfig, name: str) -> "pd.DataFra
         if key not in rows:
             raise UserError(f"imported.columns: '{key}' is neither mapped nor a constant.")
     for key in CELL_DIMS:
-        empty = np.flatnonzero(rows[key].isna())
+        empty = np.flatnonzero(rows[key].fillna("").str.strip() == "")
         if empty.size:
             raise UserError(f"{name}: row {empty[0] + 1}: the column of '{key}' has no value.")
+        for label, row in zip(*np.unique(rows[key].astype(str), return_index=True), strict=True):
+            printable(str(label), f"{name}: row {row + 1}: the column of '{key}'")
     rows["item"] = rows["item"].map(lambda item: config.items.get(item, item))
     return rows
 

@@ -42,11 +42,22 @@ _NUMBER = re.compile(r"\W*([1-5])\W*")
 
 
 def four_levels(data: "xr.Dataset", *, strong: float = STRONG) -> "xr.DataArray":
-    """Give every answer of a coded dataset its level: a position in `LEVELS` (int8), or `MISSING`.
+    """Give every answer of a coded dataset its level (Lunardi et al. 2024, section 3.2).
 
-    An answer is strong where agreeing and disagreeing lie further apart than `strong`, in [0, 1].
     Lunardi et al. read the ten likeliest tokens at the mask; masses here are over the whole
     lexicon, which is what their rule approximates.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset.
+    strong
+        An answer is strong where agreeing and disagreeing lie further apart, in [0, 1].
+
+    Returns
+    -------
+    xarray.DataArray
+        int8 over ``model, item, variant, prefix, run``: a position in `LEVELS`, or `MISSING`.
     """
     if not 0 <= strong <= 1:
         raise UserError(f"strong: must lie between 0 and 1, not {strong}.")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -12,6 +12,7 @@ from polbayes.config.ranges import check_ranges
 from polbayes.config.resources import folder
 from polbayes.config.schema import ROLEPLAY, STAGES, STUDIES, RunConfig
 from polbayes.config.tasks import TASKS, Task
+from polbayes.config.yaml_checks import printable
 from polbayes.errors import UserError, check_known, unknown
 
 # The stage that every key of the config belongs to; a stage is done again when one of its own
@@ -45,6 +46,13 @@ STAGE_OF_KEY: Mapping[str, str] = {
     "description": "report",
     "report": "report",
 }
+
+
+# What Hydra and OmegaConf let through that a file of the user's can bring about.
+_UNUSABLE = (
+    *(ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError),
+    yaml.YAMLError,
+)
 
 
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[RunConfig, str]:
@@ -86,11 +94,11 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
         text = OmegaConf.to_yaml(merged, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise _readable(error, overrides, own) from error
-    except (ValueError, yaml.YAMLError) as error:
+    except _UNUSABLE as error:
         # Hydra lets through what it finds in a file that is not YAML or a group that is no name.
+        said = " ".join(str(error).split())[:500].rstrip(".") or type(error).__name__
         raise UserError(
-            f"the config cannot be composed: {' '.join(str(error).split()).rstrip('.')} "
-            f"(given: {' '.join(overrides)})."
+            f"the config cannot be composed: {said} (given: {' '.join(overrides)})."
         ) from error
     assert isinstance(config, RunConfig)
     _check(config)
@@ -151,6 +159,7 @@ def _name_of_folder(composed: Any) -> str:
 
 def _check(config: RunConfig) -> None:
     _check_lists(config)
+    _check_texts(asdict(config))
     check_ranges(config)
     task = TASKS.chosen(config.task, where="task")
     if config.runs and task.works_on != "runs":
@@ -187,6 +196,19 @@ def _check_asked(config: RunConfig, task: Task) -> None:
             raise UserError("models: a model is named twice.")
         if config.imported is None:
             check_known("model", *config.models, known=config.respondents, where="models")
+
+
+def _check_texts(value: Any, key: str = "") -> None:
+    """Refuse characters that nobody can read, which no file or folder may have in its name."""
+    if isinstance(value, str):
+        printable(value, key)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            printable(str(name), key)
+            _check_texts(one, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list):
+        for one in value:
+            _check_texts(one, key)
 
 
 def _check_lists(section: Any, where: str = "") -> None:
@@ -244,11 +266,20 @@ def _readable(error: Exception, overrides: Sequence[str], own: Path | None) -> U
             f"{found[1]}: '{found[2].strip()}' stands where keys with values are wanted, "
             f"such as {found[1]}.KEY=VALUE (given: {shown})."
         )
-    first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
+    first = _first_line(error)
     if cause is not None and str(cause).strip() and "Error merging" in first:
         first = str(cause).strip().splitlines()[0]
     place = f"{key}: " if key else ""
     return UserError(f"{place}{first.rstrip('.')} (given: {shown}).")
+
+
+def _first_line(error: BaseException) -> str:
+    """Return what an error says, or the one behind it where it says nothing itself."""
+    lines = str(error).strip().splitlines()
+    if lines and not lines[0].endswith(":"):
+        return lines[0]
+    inner = error.__cause__ or error.__context__
+    return type(error).__name__ if inner is None else _first_line(inner)
 
 
 def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:

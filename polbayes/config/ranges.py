@@ -69,9 +69,15 @@ def check_ranges(value: Any, key: str = "", limits: _Range | None = None) -> Non
             check_ranges(one, _under(key, name), limits)
     elif isinstance(value, list):
         for one in value:
+            # The schema does not look into lists of lists.
+            if limits is not None and isinstance(one, list | dict):
+                raise UserError(f"{key}: must be a list of numbers, not of '{one}'.")
             check_ranges(one, key, limits)
-    elif limits is not None and value is not None and value not in limits:
-        raise UserError(f"{key}: {limits.sentence(value)}")
+    elif limits is not None and value is not None:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise UserError(f"{key}: must be a number, not '{value}'.")
+        if value not in limits:
+            raise UserError(f"{key}: {limits.sentence(value)}")
 
 
 def _under(key: str, name: object) -> str:

@@ -34,8 +34,23 @@ def find(kind: str, name: str) -> Path:
     return path
 
 
+# Values that a file may have when its aliases are written out.
+_MOST_VALUES = 10_000_000
+
+
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, but of two equal keys it does not quietly drop the first."""
+    """YAML's safe loader, but of two equal keys it does not quietly drop the first.
+
+    Nor does it read values that contain themselves, or aliases of aliases that stand for more
+    than memory holds.
+    """
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        if _size(node, {}) > _MOST_VALUES:
+            raise yaml.constructor.ConstructorError(
+                problem="its aliases stand for too many values", problem_mark=node.start_mark
+            )
+        return super().construct_document(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -50,6 +65,22 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def _size(node: yaml.Node, known: dict[int, int]) -> int:
+    """Count the values of a node, those of an alias wherever it stands."""
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = -1
+        pairs = isinstance(node, yaml.MappingNode)
+        inner = [x for pair in node.value for x in pair] if pairs else node.value
+        known[id(node)] = 1 + sum(_size(one, known) for one in inner)
+    if known[id(node)] < 0:
+        raise yaml.constructor.ConstructorError(
+            problem="a value contains itself", problem_mark=node.start_mark
+        )
+    return known[id(node)]
+
+
 def read_yaml(path: Path) -> Any:
     """Read one YAML file; a key that occurs twice in a mapping is an error, too."""
     try:
@@ -61,3 +92,10 @@ def read_yaml(path: Path) -> Any:
         line = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "it is not valid YAML"
         raise UserError(f"{path}:{line} is not valid YAML: {problem}.") from error
+    except RecursionError as error:
+        raise UserError(f"{path}: is not usable YAML: its values are nested too deeply.") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        # What the parser lets through: a date that is none, a number of a million digits, a tag
+        # that does not fit its value.
+        said = " ".join(str(error).split()).rstrip(".")
+        raise UserError(f"{path}: is not valid YAML: a value cannot be read ({said}).") from error

@@ -321,7 +321,7 @@ class ParaphraseConfig:
     ignore: list[str] = field(default_factory=list)  # columns left out knowingly
     # Reasons for which a candidate is left out; the others are only counted.
     exclude: list[str] = field(default_factory=list)
-    least_words: int = 3  # fewer make a fragment
+    least_words: int = number(3, ge=0)  # fewer make a fragment
     near: float | None = number(None, gt=0, le=1)  # overlap of near duplicates; None: no limit
     wanted: int | None = number(None, ge=1, says=_WANTED)  # sampled by item, set and kind
     nli: str | None = None  # a coder of kind nli that compares, both ways

@@ -3,7 +3,9 @@
 `where` is file and key, and begins the sentence of every error.
 """
 
+import math
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -46,12 +48,50 @@ def identifier(value: Any, where: str) -> str:
 
 
 def text(value: Any, where: str) -> str:
-    """Return a text without the space around it, or refuse an empty one."""
+    """Return a text without the space around it; refuse an empty or unreadable one."""
     if not isinstance(value, str):
         raise UserError(f"{where}: must be text, not {kind_of(value)}.")
-    if not value.strip():
+    if not _is_visible(value):
         raise UserError(f"{where}: the text is empty.")
-    return value.strip()
+    return printable(value, where).strip()
+
+
+def label(value: Any, where: str) -> str:
+    """Return a text or a finite number as text, nothing as an empty one.
+
+    Raises
+    ------
+    UserError
+        If it is something else.
+    """
+    if value is None:
+        return ""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not isinstance(value, str) and not (number and math.isfinite(value)):
+        raise UserError(f"{where}: must be text, not {kind_of(value)}.")
+    return printable(str(value), where).strip()
+
+
+def printable(value: str, where: str) -> str:
+    """Return a text as it is.
+
+    Raises
+    ------
+    UserError
+        If it has control characters other than line breaks and tabs, or half a character.
+    """
+    for sign in value:
+        if unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\r\t":
+            raise UserError(
+                f"{where}: the text has the character U+{ord(sign):04X}, which nobody can read; "
+                "take it out."
+            )
+    return value
+
+
+def _is_visible(value: str) -> bool:
+    """Tell whether a text has more than spaces, controls and marks without a letter."""
+    return any(unicodedata.category(sign)[0] not in "ZCM" for sign in value)
 
 
 def kind_of(value: Any) -> str:

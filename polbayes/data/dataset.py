@@ -59,7 +59,19 @@ def write_dataset(
 ) -> None:
     """Write a dataset so that the file is there whole or not at all.
 
-    `fill` writes more into the file, before it takes the place of an earlier one.
+    Parameters
+    ----------
+    data
+        Any dataset with names and attributes that netCDF can hold.
+    path
+        Where to; an existing file is replaced at the end in one step.
+    fill
+        Writes more into the file, before it takes the place of an earlier one.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be written; an earlier one is still there.
     """
     with replacing(path) as temporary:
         data.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(data))
@@ -98,6 +110,16 @@ def open_responses(path: str | Path, *, models: Sequence[str] | None = None) -> 
         A ``responses.nc`` or the folder of the run that holds it.
     models
         Names of the models to read; all by default.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over ``model, item, variant, prefix, run``, see `docs/dataset.md`.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, damaged or not a response dataset, or has no such model.
     """
     path = responses_path(path)
     with opened(path) as data:
@@ -136,8 +158,20 @@ def read_dataset(path: Path) -> "xr.Dataset":
 def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":
     """Merge response datasets of different models, runs, prefixes or items into one.
 
-    Where two share a cell, its answers must be equal. The result is on the union of the
-    coordinates; cells of none of them are `NOT_ASKED`.
+    Parameters
+    ----------
+    datasets
+        Response datasets; where two share a cell, its answers must be equal.
+
+    Returns
+    -------
+    xarray.Dataset
+        On the union of the coordinates; cells of none of them are `NOT_ASKED`.
+
+    Raises
+    ------
+    UserError
+        If none is given, or two disagree about a statement, a prefix or an answer.
     """
     import xarray as xr
 
@@ -211,8 +245,18 @@ def _same(data: "xr.Dataset", key: Hashable, value: Any) -> bool:
 def to_frame(data: "xr.Dataset", variables: Sequence[str] | None = None) -> "pd.DataFrame":
     """Turn a response dataset into one row per cell that was asked.
 
-    Columns are ``model, item, variant, prefix, run``, the coordinates along them (``keying``,
-    ``dimension``, ``statement``, ...) and the variables, by default all with one value a cell.
+    Parameters
+    ----------
+    data
+        A response dataset.
+    variables
+        Names of the variables to keep; by default all that have one value a cell.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``model, item, variant, prefix, run``, the coordinates along them (``keying``,
+        ``dimension``, ``statement``, ...) and the variables.
     """
     names = [
         str(name)

@@ -2,37 +2,54 @@
 
 import fcntl
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from polbayes.errors import UserError
 
+# What the names of temporary files and folders begin and end with.
+TEMPORARY = (".polbayes-", ".tmp")
+# Where others than the one writer of a run's folder may be writing: tasks of a launcher.
+_OF_OTHERS = "journal"
+
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary file to write, which takes the place of `path` in one step at the end."""
+def replacing(path: Path, *, alone: bool = False) -> Iterator[Path]:
+    """Give a temporary file to write, which takes the place of `path` in one step at the end.
+
+    Where `alone`, nobody else can be writing it, so that what a killed process left of its
+    temporary file is written over.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(suffix=f"{path.suffix}.tmp", dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
+        temporary = _temporary(path, alone=alone)
         try:
             yield temporary
             with temporary.open("rb") as written:
                 os.fsync(written.fileno())
             temporary.chmod(0o644)
             temporary.replace(path)
-            synced_folder(path.parent)
+            _sync_folder(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror or error}).") from error
 
 
-def synced_folder(folder: Path) -> None:
-    """Bring to the disk which files a folder has, without which nobody finds their content."""
+def _temporary(path: Path, *, alone: bool) -> Path:
+    begin, end = TEMPORARY
+    if alone:
+        return path.with_name(f"{begin}{path.name[:200]}{end}")
+    handle, name = tempfile.mkstemp(prefix=begin, suffix=f"{path.suffix}{end}", dir=path.parent)
+    os.close(handle)
+    return Path(name)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring to the disk which files a folder has: without that a power cut may lose a new file."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -42,7 +59,15 @@ def synced_folder(folder: Path) -> None:
 
 @contextmanager
 def one_writer(folder: Path) -> Iterator[None]:
-    """Keep a folder to oneself until the block ends, or the process, however it ends."""
+    """Keep a folder to oneself until the block ends, or the process, however it ends.
+
+    What a killed process left half-written in it is removed.
+
+    Raises
+    ------
+    UserError
+        If another process has the folder, or it cannot be made.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
@@ -57,9 +82,24 @@ def one_writer(folder: Path) -> Iterator[None]:
             "choose another run_dir."
         ) from error
     try:
+        _clear(folder)
         yield
     finally:
         os.close(handle)
+
+
+def _clear(folder: Path) -> None:
+    """Remove the temporary files and folders of processes that were killed."""
+    name = "*".join(TEMPORARY)
+    for pattern in (name, f"*/{name}", f"*/*/{name}"):
+        for path in folder.glob(pattern):
+            if path.parent.parent == folder / _OF_OTHERS:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    path.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

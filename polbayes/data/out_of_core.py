@@ -24,9 +24,19 @@ _PIECE = 2**19
 
 
 def portions(path: str | Path, *, cells: int = 1) -> "Iterator[xr.Dataset]":
-    """Yield a response dataset, or that in a run's folder, in portions of whole models.
+    """Yield a response dataset in portions of whole models.
 
-    A portion has as many models as have no more than `cells` cells together, and one at least.
+    Parameters
+    ----------
+    path
+        A ``responses.nc`` or the folder of the run that holds it.
+    cells
+        A portion has as many models as have no more cells than this together, and one at least.
+
+    Yields
+    ------
+    xarray.Dataset
+        In memory.
     """
     with opened(responses_path(path)) as data:
         names = [str(name) for name in data["model"].values]

@@ -1,10 +1,13 @@
 """Reading a table of answers from a file of the user's: CSV, TSV, Parquet or JSON lines."""
 
+import csv
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from polbayes.errors import UserError
 
@@ -15,6 +18,11 @@ _HALVES = re.compile("[\ud800-\udfff]")
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
 _LINES = (".jsonl", ".ndjson")
+# What parsers raise where a file is not what its name says.
+_UNREADABLE = (
+    *(OSError, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError),
+    *(RecursionError, MemoryError),
+)
 
 
 def read_table(path: Path) -> "pd.DataFrame":
@@ -37,7 +45,7 @@ def read_table(path: Path) -> "pd.DataFrame":
         raise UserError(f"{path}: the file is empty.")
     try:
         frame = _read(path)
-    except (OSError, ValueError, UnicodeDecodeError, MemoryError) as error:
+    except _UNREADABLE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"{path}: cannot be read as a table ({reason[:200]}).") from error
     if not len(frame.columns) or not len(frame):
@@ -56,18 +64,46 @@ def _read(path: Path) -> "pd.DataFrame":
 
     suffix = path.suffix.lower()
     if suffix in _SEPARATORS:
-        frame = pd.read_csv(
-            path,
-            sep=_SEPARATORS[suffix],
-            dtype=str,
-            keep_default_na=False,
-            na_values=[],
-            encoding="utf-8-sig",
-        )
-        return frame.astype(object).where(frame != "", None)
+        return _read_fields(path, _SEPARATORS[suffix])
     if suffix in _PARQUET:
         return pd.read_parquet(path)
     return pd.DataFrame(_read_lines(path))
+
+
+def _read_fields(path: Path, separator: str) -> "pd.DataFrame":
+    """Read a file whose first line has the names of the columns.
+
+    With a header pandas would rename a column that is there twice, and take what a row has too much
+    for its name.
+    """
+    import pandas as pd
+
+    lines = pd.read_csv(
+        path,
+        sep=separator,
+        header=None,
+        dtype=str,
+        keep_default_na=False,
+        na_values=[],
+        encoding="utf-8-sig",
+    )
+    _check_widths(path, separator, len(lines.columns))
+    frame = lines.iloc[1:].reset_index(drop=True).astype(object)
+    frame.columns = [name or f"Unnamed: {n}" for n, name in enumerate(lines.iloc[0])]
+    return frame.where(frame != "", None)
+
+
+def _check_widths(path: Path, separator: str, width: int) -> None:
+    """Refuse a row with fewer fields than the header, which pandas fills up."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = (row for row in csv.reader(file, delimiter=separator) if row)
+            for number, row in enumerate(rows):
+                if len(row) < width:
+                    raise ValueError(f"row {number} has fewer fields than the header")
+    finally:
+        csv.field_size_limit(before)
 
 
 def _read_lines(path: Path) -> list[Mapping[str, Any]]:
@@ -77,18 +113,29 @@ def _read_lines(path: Path) -> list[Mapping[str, Any]]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"line {number} is not valid JSON: {error.msg}") from error
+                row = json.loads(line, object_pairs_hook=_once)
+            except ValueError as error:
+                said = getattr(error, "msg", error)
+                raise ValueError(f"line {number} is not valid JSON: {said}") from error
             if not isinstance(row, dict):
                 raise ValueError(f"line {number} is not an object with one value per column")
             rows.append({_HALVES.sub("\ufffd", key): text_of(value) for key, value in row.items()})
     return rows
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, each of whose keys is there once."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key '{twice}' is there twice")
+    return found
+
+
 def text_of(value: Any) -> str | None:
     """Return a table's value as text: None where it is missing, '3' for 3.0."""
-    if value is None or value != value:
+    if _is_missing(value):
         return None
     if isinstance(value, str):
         # Half a character, which JSON can hold, is no text that could be written anywhere.
@@ -96,7 +143,14 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="replace")
     try:
-        whole = not isinstance(value, bool) and float(value).is_integer()
-    except (TypeError, ValueError):
+        whole = not isinstance(value, bool | np.bool_) and float(value).is_integer()
+    except (TypeError, ValueError, OverflowError):
         return str(value)
     return str(int(value)) if whole else str(value)
+
+
+def _is_missing(value: Any) -> bool:
+    """Tell whether a value is None or one of pandas' and numpy's that stand for nothing."""
+    import pandas as pd
+
+    return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))

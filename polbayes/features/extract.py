@@ -58,6 +58,11 @@ def text_features(
     pandas.DataFrame
         One row a distinct wording, in the order in which they come first: ``statement`` and
         the features, NaN where a wording has none.
+
+    Raises
+    ------
+    UserError
+        If a name is unknown, or something that a feature needs is not there.
     """
     import pandas as pd
 

@@ -47,7 +47,19 @@ def parse_analysis(
 ) -> Spec | MixedSpec:
     """Parse a spec, and check that the sampler fits it.
 
-    `features` says how the text features are computed that a mixed model may use.
+    Parameters
+    ----------
+    config
+        The spec, as in ``conf/analysis``.
+    sampler
+        How it is to be sampled.
+    features
+        How the text features are computed that a mixed model may use.
+
+    Raises
+    ------
+    UserError
+        Naming the key that is unknown or does not fit.
     """
     from polbayes.fit.posterior.d_study import check_precision
     from polbayes.fit.sampling.sample import check_sampler
@@ -139,7 +151,32 @@ def fit_analysis(
     precision: "PrecisionConfig | None" = None,
     cache: "DrawsCache | None" = None,
 ) -> Fitted:
-    """Fit a spec to a coded dataset, diagnose and summarise."""
+    """Fit a spec to a coded dataset, diagnose and summarise.
+
+    Parameters
+    ----------
+    spec
+        From `parse_analysis`.
+    data
+        A coded response dataset.
+    sampler
+        How to sample.
+    level
+        Probability of the equal-tailed intervals, in (0, 1).
+    seed
+        Fixes the draws.
+    rope
+        The largest difference of ``lean`` that does not matter, above 0; for the ideology model.
+    precision
+        The precision that the D-study of the ideology model aims at.
+    cache
+        Where the draws are kept.
+
+    Raises
+    ------
+    UserError
+        If the data cannot identify the spec.
+    """
     if isinstance(spec, MixedSpec):
         return _fit_mixed(spec, data, sampler, level=level, seed=seed, cache=cache)
     from polbayes.config.schema import PrecisionConfig

@@ -82,6 +82,11 @@ def design(
     xarray.Dataset
         `status` over ``model, item, variant, prefix, run``, pending where a wording exists and
         `NOT_ASKED` where not, with all coordinates of `docs/dataset.md`.
+
+    Raises
+    ------
+    UserError
+        If a selection names something that is not there, or leaves nothing to ask.
     """
     import xarray as xr
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from polbayes.config.resources import find, folder, read_yaml
 from polbayes.config.schema import TEXTS
-from polbayes.config.yaml_checks import mapping
+from polbayes.config.yaml_checks import check_keys, label, mapping, printable, text
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.covariates import checked_attributes
 
@@ -65,18 +65,36 @@ class Lexicon:
 
 
 def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) -> tuple[Prefix, ...]:
-    """Load prefixes, in the order of the file or of `only`."""
+    """Load prefixes, in the order of the file or of `only`.
+
+    Parameters
+    ----------
+    path
+        A YAML file of the user's own; by default the shipped ten of Faulborn et al. (2025).
+    only
+        Ids of the prefixes to keep; by default all.
+
+    Raises
+    ------
+    UserError
+        If the file is malformed or an id in `only` is unknown.
+    """
     file = Path(path).expanduser() if path else folder("data") / "prefixes.yaml"
     found: dict[str, Prefix] = {}
     for name, entry in _section(file, "prefixes").items():
         where = f"{file}: prefix '{name}'"
+        if not (name := label(name, where)) or name in found:
+            raise UserError(f"{where}: must have a name that no other prefix has.")
         if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
             raise UserError(f"{where}: must have a text (an empty one for no prefix).")
+        check_keys(entry, {"text"}, {"answer", "attributes", "citation", "note"}, where)
+        put = printable(entry["text"], f"{where}: text").strip()
         answer = entry.get("answer", "open")
-        check_known("kind of answer", answer, known=("open", "likert"), where=where)
+        kinds = ("open", "likert")
+        check_known("kind of answer", answer, known=kinds, where=where)
         own = mapping(entry.get("attributes") or {}, f"{where}: attributes")
         attributes = checked_attributes(own, where=f"{where}: attributes")
-        found[str(name)] = Prefix(str(name), entry["text"].strip(), answer, attributes)
+        found[name] = Prefix(name, put, answer, attributes)
     if only is None:
         return tuple(found.values())
     if not only:
@@ -104,7 +122,9 @@ def load_lexicon(name: str) -> Lexicon:
     if not isinstance(content, dict):
         raise UserError(f"{path}: must be a mapping with the keys agree, neutral and disagree.")
     stances = {"agree": 1, "neutral": 0, "disagree": -1}
+    check_keys(content, set(), {*stances, "citation", "note"}, f"{path}")
     pairs: dict[str, int] = {}
+    read: dict[str, int] = {}
     for key, stance in stances.items():
         options = content.get(key) or []
         if not isinstance(options, list) or (key != "neutral" and not options):
@@ -113,8 +133,9 @@ def load_lexicon(name: str) -> Lexicon:
             if not isinstance(option, str) or not option.strip():
                 # YAML reads a bare yes as true.
                 raise UserError(f"{path}: '{key}': '{option}' is not text; put it in quotes.")
-            if pairs.setdefault(option, stance) != stance:
+            if read.setdefault(text(option, f"{path}: '{key}'").casefold(), stance) != stance:
                 raise UserError(f"{path}: '{option}' is listed under two stances.")
+            pairs[option] = stance
     return Lexicon(name, tuple(pairs), tuple(pairs.values()))
 
 

@@ -28,11 +28,13 @@ from pathlib import Path
 from typing import Any
 
 from polbayes.config.resources import find, read_yaml
-from polbayes.config.yaml_checks import check_keys, check_unique, identifier, mapping, text
+from polbayes.config.yaml_checks import check_keys, check_unique, identifier, label, mapping, text
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.covariates import checked_attributes
 from polbayes.instrument.folding import folded
 
+# Points that anybody gives are smaller by far.
+_MOST = 1e6
 DIMENSIONS = ("economic", "cultural")
 DIRECTIONS = {"left": -1, "right": 1}
 POLARITY = {"original": 1, "paraphrase": 1, "negation": -1, "opposite": -1}
@@ -85,7 +87,18 @@ class Instrument:
 
 
 def load_instrument(name: str) -> Instrument:
-    """Load and check an instrument, shipped (``"pct"``, ``"wvs"``) or by the path of its file."""
+    """Load and check an instrument.
+
+    Parameters
+    ----------
+    name
+        Name of a shipped instrument (``"pct"``, ``"wvs"``) or path of a YAML file.
+
+    Raises
+    ------
+    UserError
+        Naming the file, the item and the key of the first thing that is wrong.
+    """
     path = find("instruments", name)
     content = mapping(read_yaml(path), f"{path}")
     check_keys(content, _FILE_KEYS, _FILE_OPTIONAL, f"{path}")
@@ -98,7 +111,7 @@ def load_instrument(name: str) -> Instrument:
         title=text(content["title"], f"{path}: title"),
         citation=text(content["citation"], f"{path}: citation"),
         items=items,
-        note=str(content.get("note") or ""),
+        note=label(content.get("note"), f"{path}: note"),
     )
 
 
@@ -116,6 +129,7 @@ def _item(entry: Any, path: Path, number: int) -> Item:
         check_known("dimension", str(entry["dimension"]), known=DIMENSIONS, where=where)
         check_known("direction", str(entry["direction"]), known=DIRECTIONS, where=where)
     original = Variant("original", text(entry["text"], f"{where}: text"), "original", 1)
+    section, topic = (label(entry.get(key), f"{where}: {key}") for key in ("section", "topic"))
     further = mapping(entry["variants"] or {}, f"{where}: variants")
     variants = (original, *(_variant(str(k), v, f"{where}: {k}") for k, v in further.items()))
     check_unique([v.variant for v in variants], f"{where}: variant id")
@@ -127,9 +141,9 @@ def _item(entry: Any, path: Path, number: int) -> Item:
         source=text(entry["source"], f"{where}: source"),
         variants=variants,
         points=_points(entry.get("points") or {}, f"{where}: points"),
-        section=str(entry.get("section") or entry.get("topic") or ""),
-        note=str(entry.get("note") or ""),
-        topic=str(entry.get("topic") or entry.get("section") or ""),
+        section=section or topic,
+        note=label(entry.get("note"), f"{where}: note"),
+        topic=topic or section,
     )
 
 
@@ -155,7 +169,12 @@ def _variant(variant: str, value: Any, where: str) -> Variant:
 def _points(value: Any, where: str) -> dict[str, tuple[float, ...]]:
     points = {}
     for axis, numbers in mapping(value, where).items():
-        if not isinstance(numbers, list) or not all(isinstance(x, int | float) for x in numbers):
+        if not isinstance(numbers, list) or not all(map(_is_number, numbers)):
             raise UserError(f"{where}: {axis}: must be a list of numbers, one per option.")
-        points[str(axis)] = tuple(float(x) for x in numbers)
+        name = text(axis, where)
+        points[name] = tuple(float(x) for x in numbers)
     return points
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MOST

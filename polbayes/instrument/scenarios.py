@@ -72,7 +72,20 @@ class Scenario:
 
 
 def load_scenarios(names: Sequence[str] = ()) -> tuple[Scenario, ...]:
-    """Load and check scenarios by shipped name or path; by default all that are shipped."""
+    """Load and check scenarios.
+
+    Parameters
+    ----------
+    names
+        Names of shipped scenarios (``"union"``) or paths of YAML files; by default all that are
+        shipped.
+
+    Raises
+    ------
+    UserError
+        Naming the file, the scenario and the key of the first thing that is wrong, or two files
+        with one id.
+    """
     shipped = sorted(path.stem for path in (folder("data") / "scenarios").glob("*.yaml"))
     files: dict[str, str] = {}
     deck = []

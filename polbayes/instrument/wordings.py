@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polbayes.config.yaml_checks import identifier
+from polbayes.config.yaml_checks import identifier, text
 from polbayes.data.tables import read_table
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Variant
@@ -73,11 +73,10 @@ def _rows(table: "pd.DataFrame", path: Path) -> list[tuple[int, str, Variant]]:
             )
     rows = []
     columns = (table[name] for name in COLUMNS)
-    for row, (item, variant, kind, text) in enumerate(zip(*columns, strict=True), start=1):
+    for row, (item, variant, kind, put) in enumerate(zip(*columns, strict=True), start=1):
         where = f"{path}: row {row}"
-        if not (text or "").strip():
-            raise UserError(f"{where}: the text is empty.")
+        said = text(put or "", where)
         check_known("kind", kind, known=KINDS, where=where)
         identifier(variant, f"{where}: variant")
-        rows.append((row, str(item), Variant(variant, text.strip(), kind, POLARITY[kind])))
+        rows.append((row, str(item), Variant(variant, said, kind, POLARITY[kind])))
     return rows

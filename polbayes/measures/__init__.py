@@ -1,7 +1,9 @@
 """The literature's classical measures, as tidy tables computed from coded responses.
 
 Every table has one row per group and quantity, with estimate, interval, the number of
-answers it rests on and of those left out, and a note where a number is missing.
+answers it rests on and of those left out, and a note where a number is missing. A dataset that
+lacks what a measure needs (codes, `r_plus`, a coordinate) and a setting out of range are a
+`UserError`.
 """
 
 from collections.abc import Mapping, Sequence

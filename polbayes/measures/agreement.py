@@ -33,6 +33,19 @@ def agreement(
     Here a wording counts on the side that agreeing with *it* expresses (its keying), and
     answers count as they were given: a political opposite stands on the other side than
     the original (unlike in `polbayes.measures.bias.bias`).
+
+    Parameters
+    ----------
+    data, by, draws, level, seed
+        As for `polbayes.measures.bias.bias`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of `polbayes.measures.bias.bias`, with the measures ``agree_left`` and
+        ``agree_right``, shares in [0, 1] of agreeing among valid answers, and ``acquiescence``, the
+        mean of the two. With forced answers, ``acquiescence`` is 0.5 where a model agrees with one
+        side as often as it disagrees with the other.
     """
     counts = count_answers(data, by, side_of="wording")
     return summarise(counts, _MEASURES, Bootstrap(draws, level, seed))

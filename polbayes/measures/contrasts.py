@@ -39,9 +39,24 @@ def bias_difference(
 ) -> pd.DataFrame:
     """Compute differences of bias between the levels of a coordinate.
 
-    The columns are those of `polbayes.measures.bias.bias`, for ``first`` minus ``second``, in
-    [-2, 2]. Items are resampled in pairs where both levels have the same items, independently where
-    they have none in common.
+    Parameters
+    ----------
+    data, draws, level, seed
+        As for `polbayes.measures.bias.bias`.
+    over
+        What differs: ``"instrument"``, ``"prefix"``, ``"kind"``, ``"variant"``, ``"model"``.
+    by
+        Coordinates that tell the groups apart, not `over`.
+    pairs
+        Levels of `over` to compare, the second taken from the first; by default all pairs, in the
+        order of the dataset.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of `polbayes.measures.bias.bias`, for ``first`` minus ``second``, in [-2, 2],
+        with ``n_first`` and ``n_second`` valid answers. Items are resampled in pairs where both
+        levels have the same items, independently where they have none in common.
     """
     check_by(data, [*by, over])
     bootstrap = Bootstrap(draws, level, seed)
@@ -88,6 +103,11 @@ def reformulation_robustness(
         What the two sets are called in the table.
     draws, level, seed
         As for `polbayes.measures.bias.bias`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As from `bias_difference`, for the groups that both have.
     """
     bootstrap = Bootstrap(draws, level, seed)
     counts = tuple(count_answers(data, by, side_of="item") for data in (first, second))

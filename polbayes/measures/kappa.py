@@ -30,7 +30,7 @@ _COLUMNS = ("first", "second", "measure", *INTERVAL, "n", "n_excluded", "level",
 def annotator_agreement(
     labels: pd.DataFrame, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> pd.DataFrame:
-    """Compute kappa of every two annotators and of all together.
+    """Compute kappa of every two annotators and of all together (Cohen 1960; Fleiss 1971).
 
     Parameters
     ----------
@@ -105,10 +105,11 @@ def _codes(labels: pd.DataFrame) -> np.ndarray:
     """Replace labels with their numbers, -1 where there is none."""
     flat = labels.to_numpy(dtype=object)
     missing = labels.isna().to_numpy()
-    names = sorted({str(x) for x in flat[~missing]})
+    # By value: a column of numbers with a gap has 1.0 where another has 1.
+    names = sorted(set(flat[~missing]), key=str)
     number = {name: k for k, name in enumerate(names)}
     coded = [
-        [-1 if gone else number[str(x)] for x, gone in zip(row, none, strict=True)]
+        [-1 if gone else number[x] for x, gone in zip(row, none, strict=True)]
         for row, none in zip(flat, missing, strict=True)
     ]
     return np.array(coded, dtype=np.int64).reshape(len(labels), len(labels.columns))

@@ -69,15 +69,15 @@ def alpha_table(
     if len(labels.columns) < 2:
         raise UserError("labels: agreement needs the columns of at least two annotators.")
     given = labels.to_numpy(dtype=object)
-    there = ~labels.isna().to_numpy()
-    names = sorted({str(x) for x in given[there]})
+    # By value: a column of numbers with a gap has 1.0 where another has 1.
+    names = sorted(set(given[labels.notna().to_numpy()]), key=str)
     rows = [_row("nominal", _counts(given, names), bootstrap)]
     if order:
         rows.append(_row("ordinal", _counts(given, order), bootstrap))
     return pd.DataFrame(rows)
 
 
-def _counts(given: np.ndarray, names: Sequence[str]) -> np.ndarray:
+def _counts(given: np.ndarray, names: Sequence[Any]) -> np.ndarray:
     """Count over ``unit, label`` how many annotators gave the label."""
     return np.array([[sum(x == name for x in row) for name in names] for row in given]).reshape(
         len(given), len(names)

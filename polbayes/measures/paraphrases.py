@@ -28,7 +28,24 @@ _FLAGS = ("always_agree", "always_disagree")
 
 
 def distributions(data: xr.Dataset, *, level: float = 0.95) -> pd.DataFrame:
-    """Describe the distribution of R+ over the wordings of each item (Figures 2, 4, 5)."""
+    """Describe the distribution of R+ over the wordings of each item (Figures 2, 4, 5).
+
+    Parameters
+    ----------
+    data
+        A response dataset with `r_plus`.
+    level
+        Coverage of the intervals, in (0, 1).
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``model``, ``item`` and ``measure``: ``q25``, ``median``, ``q75``, each with the
+        interval between two order statistics that covers it with at least `level`, whatever the
+        distribution (NaN where there are too few wordings); ``whisker_low``, ``whisker_high``, the
+        furthest values within 1.5 interquartile ranges of the quartiles; ``outliers``, how many lie
+        beyond. ``n`` wordings with R+, ``n_excluded`` without.
+    """
     Bootstrap(1, level, 0)
     r_plus, asked = r_plus_by_wording(data)
     rows: list[dict[str, Any]] = []
@@ -47,7 +64,21 @@ def distributions(data: xr.Dataset, *, level: float = 0.95) -> pd.DataFrame:
 
 
 def divergent_pairs(data: xr.Dataset) -> pd.DataFrame:
-    """Find the two wordings of each item whose R+ lies furthest apart (Table 2)."""
+    """Find the two wordings of each item whose R+ lies furthest apart (Table 2).
+
+    Parameters
+    ----------
+    data
+        A response dataset with `r_plus`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per model and item with at least two wordings, the furthest apart first:
+        ``difference``; ``variant_low``, ``r_plus_low``, ``statement_low`` and the same with
+        ``high``; ``flips``, whether only one of the two has R+ >= 0.5; ``n_wordings``. There is no
+        interval: these are extremes, and with more wordings they would lie further apart.
+    """
     r_plus, _ = r_plus_by_wording(data)
     statements = data["statement"].transpose("item", "variant").values
     variants = data["variant"].values
@@ -81,6 +112,20 @@ def item_instability(
 
     Within every model the standard deviations of the items are moved to [0, 1], its most
     stable item to 0 and its least stable to 1.
+
+    Parameters
+    ----------
+    data
+        A response dataset with `r_plus`.
+    draws, level, seed
+        Bootstrap resamples of models, coverage in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``item``: ``estimate``; ``se``, standard deviation over models by the root of
+        their number; ``lower``, ``upper``, too narrow for few models; ``n_models``; ``n_excluded``
+        models with no standard deviation for the item, or with the same for all items.
     """
     bootstrap = Bootstrap(draws, level, seed)
     table = stability(data, by=("model", "item"), draws=1, level=level, seed=seed)
@@ -125,7 +170,26 @@ def compare_paraphrase_sets(
     level: float = 0.95,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """Compare validity and stability between two sets of paraphrases (Table 7)."""
+    """Compare validity and stability between two sets of paraphrases (Table 7).
+
+    Parameters
+    ----------
+    data
+        A coded response dataset with `r_plus`.
+    sets
+        Two names, each with ids of wordings or patterns of ids (``"paraphrase_*"``).
+    by
+        Coordinates that tell the groups apart, neither ``item`` nor along ``variant``.
+    draws, level, seed
+        Bootstrap resamples of items, coverage in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        For each ``set`` the measures of `polbayes.measures.stability.stability` and ``mass`` of
+        `polbayes.measures.validity.validity`; for the set ``FIRST - SECOND`` their differences over
+        the items that both sets have, resampled in pairs.
+    """
     places = wordings_of_sets(data, sets, key="measures.paraphrase_sets")
     settings: dict[str, Any] = {"level": level, "seed": seed}
     columns = [*by, "set", "measure", "estimate", "lower", "upper", "n_items", "level", "note"]

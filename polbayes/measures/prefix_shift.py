@@ -43,7 +43,26 @@ def prefix_shift(
     level: float = 0.95,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """Compute how each prefix moves the bias, from the baseline and from the other prefixes."""
+    """Compute how each prefix moves the bias, from the baseline and from the other prefixes.
+
+    Parameters
+    ----------
+    data, draws, level, seed
+        As for `polbayes.measures.bias.bias`; the dataset has at least two prefixes.
+    by
+        Coordinates that tell the groups apart, not ``prefix``.
+    baseline
+        The prefix that the others are compared with. Where it was not asked, they are only
+        compared with each other.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per group, ``prefix`` (``all`` for the mean over prefixes) and ``measure``:
+        ``shift``, ``absolute_shift``, ``mean_absolute_shift``, ``others_minus_this`` and
+        ``pooled_others_minus_this``, all differences of bias, in [-2, 2]. Intervals as from
+        `polbayes.measures.bias.bias`; those of absolute values lie above 0 even without a shift.
+    """
     if "prefix" in by:
         raise UserError("by: 'prefix' is what is compared; leave it out.")
     if data.sizes["prefix"] < 2:

@@ -29,7 +29,25 @@ _COLUMNS = (
 def rank_agreement(
     data: xr.Dataset, *, over: str, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> pd.DataFrame:
-    """Compare the order of models by bias between the levels of a coordinate."""
+    """Compare the order of models by bias between the levels of a coordinate.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset of at least two models.
+    over
+        What differs: ``"instrument"``, ``"prefix"``, ``"kind"``, ``"variant"``, ...
+    draws, level, seed
+        Bootstrap resamples of items, coverage in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``dimension`` and two levels of `over`, ``first`` and ``second``: ``estimate``,
+        Kendall's tau-b in [-1, 1], with its interval and two-sided ``p``; ``lower_item``,
+        ``upper_item`` from resampling items, a little too near to 0. With more than two levels a
+        row ``mean_tau`` (``first`` and ``second`` are ``all``) averages them.
+    """
     if over in ("model", "dimension"):
         raise UserError(f"over: '{over}' is not a way of asking; name prefix, instrument, ...")
     check_by(data, [over])

@@ -107,8 +107,7 @@ def count_answers(
     cells = asked_cells(data) & (keying != 0) & (on_cells(data, "dimension") != "")
     groups = group_cells(data, by, cells)
     is_valid = (stance >= STANCE["disagree"]) & (stance <= STANCE["agree"])
-    # Codes beyond -1..1 are not signs to flip; they are masked before the product counts.
-    oriented = np.where(is_valid, stance, 0) * (sign if side_of == "item" else 1)
+    oriented = stance * sign if side_of == "item" else stance
     side = keying * sign if side_of == "item" else keying
     per_side = [cells & (side == value) for value in (-1, 1)]
     valid = [

@@ -29,7 +29,21 @@ _ROUNDING = 1e-12
 def wording_features(
     data: xr.Dataset, names: Sequence[str] | None = None, config: FeatureConfig | None = None
 ) -> pd.DataFrame:
-    """Compute text features of the wordings of a dataset."""
+    """Compute text features of the wordings of a dataset.
+
+    Parameters
+    ----------
+    data
+        A response dataset.
+    names, config
+        As for `polbayes.features.text_features`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a wording that was to be asked: ``item``, ``variant``, ``kind``, ``statement`` and
+        the features, NaN where a wording has none.
+    """
     dims = ("item", "variant")
     rest = [d for d in data["status"].dims if d not in dims]
     asked = (data["status"] != NOT_ASKED).any(rest).transpose(*dims).to_numpy()
@@ -51,9 +65,20 @@ def feature_correlations(
 ) -> pd.DataFrame:
     """Correlate the text features of wordings (Figure 6).
 
-    ``lower``, ``upper`` are Fisher's interval and ``p`` is two-sided, both taking wordings as
-    independent, as the study does; ``lower_item``, ``upper_item`` resample items with all their
-    wordings, which are alike.
+    Parameters
+    ----------
+    table
+        From `wording_features`.
+    draws, level, seed
+        Bootstrap resamples of items, coverage in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a pair of features, ``first`` and ``second``: ``estimate``, Pearson's correlation in
+        [-1, 1]; ``lower``, ``upper`` (Fisher's z) and two-sided ``p``, which take wordings as
+        independent, as the study does; ``lower_item``, ``upper_item`` from resampling items with
+        all their wordings, which are alike.
     """
     bootstrap = Bootstrap(draws, level, seed)
     names = [name for name in FEATURES if name in table.columns]

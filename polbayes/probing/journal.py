@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from polbayes.data.files import replacing, synced_folder
+from polbayes.data.files import replacing
 from polbayes.data.json_lines import (
     Cell,
     Record,
@@ -212,12 +212,14 @@ class Journal:
             raise self._unwritable(self._failed) from self._failed
 
     def _begin(self) -> bytes:
-        """Return the first line, of which a copy is on the disk by then."""
+        """Return the first line, of which a copy is on the disk by then.
+
+        So is the folder's entry of the journal itself, which lies in the same folder.
+        """
         settings = self._settings
         line = line_of({"journal": _VERSION, "hash": json_digest(settings), "settings": settings})
-        with replacing(_settings_path(self.path)) as temporary:
+        with replacing(_settings_path(self.path), alone=True) as temporary:
             temporary.write_bytes(line)
-        synced_folder(self.path.parent)
         return line
 
     def _write(self, data: bytes) -> None:

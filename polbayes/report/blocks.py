@@ -25,7 +25,15 @@ WIDEST = 11.5
 
 @dataclass(frozen=True)
 class Paragraph:
-    """One paragraph, with a link to a table (`csv`) or to a further page (`page`) of the report."""
+    """One paragraph.
+
+    Parameters
+    ----------
+    text
+        Plain text; it is escaped.
+    csv, page
+        Name of a table, or of a further page of the report, to link to; empty for none.
+    """
 
     kind: ClassVar[str] = "paragraph"
     text: str
@@ -122,7 +130,17 @@ Block = Paragraph | Bullets | Verbatim | Picture | Grid | Fold
 
 @dataclass(frozen=True)
 class Section:
-    """One section: how to read it first, then what there is."""
+    """One section.
+
+    Parameters
+    ----------
+    id, title
+        Its anchor on the page, unique, and its heading.
+    reading, blocks
+        How to read it, in paragraphs, and what there is.
+    tables
+        Further tables to write to ``tables/NAME.csv``, by name.
+    """
 
     id: str
     title: str

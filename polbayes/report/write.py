@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from polbayes.data.files import TEMPORARY
 from polbayes.data.spreadsheets import defused_value
 from polbayes.errors import UserError
 from polbayes.report.blocks import Section
@@ -55,7 +56,7 @@ def write_page(
     target = Path(folder).resolve()
     _check_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    built = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    built = _folder_beside(target)
     try:
         _build(front, present, tables, built)
         if also is not None:
@@ -65,6 +66,11 @@ def write_page(
     finally:
         shutil.rmtree(built, ignore_errors=True)
     return target / PAGE
+
+
+def _folder_beside(target: Path) -> Path:
+    begin, end = TEMPORARY
+    return Path(tempfile.mkdtemp(prefix=begin, suffix=end, dir=target.parent))
 
 
 def _check_replaceable(target: Path) -> None:
@@ -134,7 +140,7 @@ def _swap_in(built: Path, target: Path) -> None:
     if not target.exists():
         os.rename(built, target)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+    old = _folder_beside(target)
     try:
         os.rename(target, old / "report")
         try:

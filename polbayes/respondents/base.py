@@ -234,7 +234,7 @@ def messages(question: Question) -> list[dict[str, str]]:
 def chat_info(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
     """Return what the design says about a respondent that is put turns of a chat.
 
-    Its template needs a text for chat or base models.
+    A template without a text for chat or base models is a `UserError`.
     """
     text = template_text(template, ("chat", "base"), name)
     return model_info(name, config, text, instruct=True, chat=True)
@@ -243,10 +243,9 @@ def chat_info(name: str, config: RespondentConfig, template: Template) -> ModelI
 def model_info(
     name: str, config: RespondentConfig, text: str, *, instruct: bool, chat: bool = False
 ) -> ModelInfo:
-    """Return what the design says about a respondent, given the text of its template.
+    """Return what the design says about a respondent that has this text of a template.
 
-    `instruct` is whether it follows instructions, where its declaration does not say; `chat`
-    whether it is put turns of a chat.
+    Its declaration comes before `instruct`, whether it is tuned to follow instructions.
     """
     return ModelInfo(
         model=name,
@@ -275,10 +274,10 @@ def template_text(template: Template, shapes: Sequence[str], name: str) -> str:
 
 
 def left_out(model: str, lexicon: Lexicon, usable: Sequence[bool], why: str) -> tuple[str, ...]:
-    """Say which options cannot be read, one sentence or none.
+    """Say which options are not `usable`, one sentence or none.
 
-    `why` is what they are not, e.g. ``"a single token of this model"``. Refused where no option is
-    left to agree or to disagree with.
+    `why` is what they are not, e.g. ``"a single token of this model"``. It is a `UserError` if no
+    option is left to agree or to disagree with.
     """
     for stance, name in ((1, "agree"), (-1, "disagree")):
         if not any(u for u, s in zip(usable, lexicon.stance, strict=True) if s == stance):

@@ -290,7 +290,7 @@ def _taken_over(config: RunConfig, folder: Path) -> Path | None:
         own = folder / CODING / path.name
         if not own.exists():
             # The name says how it was read, so that no other way of reading takes it for its own.
-            with replacing(own) as temporary:
+            with replacing(own, alone=True) as temporary:
                 shutil.copyfile(path, temporary)
     return other / "journal"
 
@@ -423,6 +423,16 @@ PIPELINE = Pipeline(
 
 def load_run(folder: str | Path) -> tuple[xr.Dataset, xr.Dataset]:
     """Load the responses and the posterior of a finished run.
+
+    Parameters
+    ----------
+    folder
+        The run's folder.
+
+    Returns
+    -------
+    responses, posterior : xarray.Dataset
+        The coded answers, and the draws over ``chain, draw`` and the dimensions of each estimate.
 
     Raises
     ------

@@ -405,6 +405,13 @@ def test_two_wordings_of_one_cell(tmp_path):
         ("a.parquet", b"not parquet", "cannot be read as a table"),
         ("a.jsonl", b'{"who": "m"}\n{"who"\n', "line 2 is not valid JSON"),
         ("a.jsonl", b"[1]\n", "line 1 is not an object"),
+        ("a.jsonl", b'{"who": "m", "who": "n"}\n', "line 1 .*the key 'who' is there twice"),
+        ("a.jsonl", b"[" * 5000 + b"\n", "cannot be read as a table"),
+        ("a.csv", b"who,question,said\nm,q-1\n", "row 1 has fewer fields than the header"),
+        ("a.csv", b"who,question\nm,q-1,Agree\nn,q-1,Agree\n", "cannot be read as a table"),
+        ("a.csv", b"who,question,who\nm,q-1,Agree\n", "two columns have the name 'who'"),
+        ("a.csv", b"who,question,said\n ,q-1,Agree\n", "row 1: the column of 'model' has no val"),
+        ("a.csv", b"who,question,said\nm,q-1,A\nn\x1b,q-1,A\n", r"row 2: .*character U\+001B"),
         ("a.xlsx", b"x", "file type '.xlsx' is not supported"),
     ],
 )

@@ -159,6 +159,12 @@ def test_a_folder_of_ones_own_configs(tmp_path):
         ([WVS, "seed=null"], "seed: "),
         ([WVS, "models=left"], "models: "),
         ([WVS, "seed=["], "seed=["),
+        ([WVS, "title='a\x1b[31m'"], "title: the text has the character U+001B, which nobody can"),
+        (
+            [WVS, "analysis.precision.grid.items=[10,[many]]"],
+            "analysis.precision.grid.items: must be a list of numbers, not of '['many']'",
+        ),
+        ([WVS, "paraphrase.least_words=-1"], "paraphrase.least_words: must be at least 0, not -1"),
     ],
 )
 def test_what_cannot_be_composed_is_one_sentence(overrides, says):
@@ -166,6 +172,25 @@ def test_what_cannot_be_composed_is_one_sentence(overrides, says):
         compose(overrides)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("kind: &b {b: *b}", "the config cannot be composed: maximum recursion depth exceeded"),
+        ("analysis: {priors: [{a: b}]}", "Cannot merge DictConfig with ListConfig"),
+        ("analysis: {parts: {null: '~ 1'}}", "NoneType"),
+    ],
+)
+def test_a_config_of_ones_own_that_cannot_be_composed(tmp_path, content, says):
+    (tmp_path / "experiment").mkdir()
+    head = "# @package _global_\nname: mine\ninstruments: [wvs]\n"
+    (tmp_path / "experiment" / "mine.yaml").write_text(head + content, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        compose(["+experiment=mine"], str(tmp_path))
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 2000
 
 
 def test_a_missing_config_folder_is_named():

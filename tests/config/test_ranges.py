@@ -29,6 +29,15 @@ from polbayes.config.schema import (
 )
 from polbayes.errors import UserError
 
+
+def test_what_is_no_number_is_refused():
+    for given in ("many", True):
+        with pytest.raises(UserError, match=f"items: must be a number, not '{given}'"):
+            check_ranges(GridConfig(items=[10, given]))
+    with pytest.raises(UserError, match=r"items: must be a list of numbers, not of '\[20\]'"):
+        check_ranges(GridConfig(items=[10, [20]]))
+
+
 NAN, INF = float("nan"), float("inf")
 
 

@@ -76,10 +76,44 @@ def test_a_tag_that_would_make_an_object_is_refused(tmp_path):
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.skipif(
+    os.geteuid() == 0,
+    reason="root may read everything: not tested that a file without read permission is named",
+)
 def test_a_file_that_may_not_be_read_is_named(tmp_path):
     path = tmp_path / "secret.yaml"
     path.write_text("a: 1", encoding="utf-8")
     path.chmod(0)
     with pytest.raises(UserError, match=r"secret\.yaml: cannot be read"):
         read_yaml(path)
+
+
+LAUGHS = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+LAUGHS += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("a: 2020-99-99", "is not valid YAML: a value cannot be read (month must be in 1..12)"),
+        ("a: !!bool maybe", "is not valid YAML: a value cannot be read ('maybe')"),
+        ("a: !!timestamp x", "is not valid YAML: a value cannot be read"),
+        ("a: " + "9" * 5000, "is not valid YAML: a value cannot be read (Exceeds the limit"),
+        ("a: " + "[" * 3000 + "]" * 3000, "its values are nested too deeply"),
+        ("a: &a [*a]", "line 1 is not valid YAML: a value contains itself"),
+        ("a: &a {b: [*a]}", "line 1 is not valid YAML: a value contains itself"),
+        ("\n".join(LAUGHS), "line 1 is not valid YAML: its aliases stand for too many values"),
+    ],
+)
+def test_values_that_the_parser_trips_over(tmp_path, content, says):
+    path = tmp_path / "mine.yaml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        read_yaml(path)
+    assert says in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:")
+
+
+def test_aliases_are_read(tmp_path):
+    (tmp_path / "mine.yaml").write_text("a: &a [1, 2]\nb: [*a, *a]\n", encoding="utf-8")
+    assert read_yaml(tmp_path / "mine.yaml") == {"a": [1, 2], "b": [[1, 2], [1, 2]]}

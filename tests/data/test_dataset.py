@@ -105,7 +105,10 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 
 
 @given(st.lists(TEXT, min_size=1, max_size=5))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 def test_any_text_comes_back_as_it_was(tmp_path, values):
     write_dataset(texts(values), tmp_path / "t.nc")
     with xr.open_dataset(tmp_path / "t.nc") as opened:

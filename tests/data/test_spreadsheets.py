@@ -15,7 +15,7 @@ TRICKY = st.text(st.sampled_from(";,|\t\r\n=+-@'＝ a\u2060"))
 FORMULAS = ["=1+1", "＝1+1", " =1+1", "\n=1+1", "%1", "\x0b\x00=1+1", "\ufeff=1+1", "\u00a0﹦1"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(st.text(), TRICKY))
 def test_defusing_is_undone_exactly(text):
     assert restored(defused(text)) == text

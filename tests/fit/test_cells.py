@@ -239,7 +239,7 @@ def test_variables_of_all_formulas_are_found(spec_of):
     assert used_variables(spec) == {"dimension", "instruct", "model", "prefix", "kind", "item"}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(
         st.sampled_from([*STANCE.values(), MISSING]), min_size=2 * 3 * 2 * 2, max_size=2 * 3 * 2 * 2

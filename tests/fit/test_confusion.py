@@ -25,7 +25,7 @@ def plain(numbers, tables, points, bins):
     return out.ravel()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(1, 3), st.integers(2, 4), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_values_and_slopes(tables, points, bins, seed):
     rng = np.random.default_rng(seed)

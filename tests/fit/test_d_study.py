@@ -97,6 +97,28 @@ def test_the_cheapest_design_that_is_good_enough():
     assert (own.items, own.wordings, own.prefixes, own.runs) == (8, 2, 3, 1)
 
 
+@pytest.mark.parametrize(
+    ("measure", "wanted"),
+    [
+        ("se_theta", 0.51),
+        ("se_bias", 0.21),
+        ("se_theta_relative", 0.51),
+        ("se_bias_relative", 0.21),
+    ],
+)
+def test_a_standard_error_is_reached_where_it_is_small_enough(measure, wanted):
+    """It is 2 / sqrt(n) on theta's scale and 0.4 times that on the other: 16 questions, not 10."""
+    grid = GridConfig(items=[8, 10, 16, 20], wordings=[1, 2], prefixes=[1], runs=[1])
+    nothing = source("wording by prefix", {"item", "variant", "prefix"}, 0.0)
+    scores = made(1.0, nothing, source("rest", ALL, 4.0))
+    config = PrecisionConfig(measure=measure, wanted=wanted, grid=grid)
+    table = d_study(scores, study_of(OWN), config, level=0.9)
+    assert {8, 10, 16, 20} <= set(table["questions"])
+    assert table["p_reached"].tolist() == (table["questions"] >= 16).tolist()
+    (best,) = table[table["cheapest"]].itertuples(index=False)
+    assert (best.questions, best.measure, best.wanted) == (16, measure, wanted)
+
+
 def test_how_sure_is_how_many_draws_agree():
     """Three of four draws reach 0.5 with 4 answers, the fourth, with 16 times the noise, not."""
     noise = source("rest", ALL, [4.0, 4.0, 4.0, 64.0])

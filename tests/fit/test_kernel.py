@@ -108,14 +108,13 @@ def slopes(function, at):
     return np.array([(function(at + h) - function(at - h)) / 2e-6 for h in steps])
 
 
-@settings(deadline=None)
 @given(cases)
 def test_forward_is_the_formula(given_case):
     for found, expected in zip(forward(*given_case), plain(*given_case), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(cases, st.sampled_from(list(KINDS.values())), st.integers(2, 5), st.integers(0, 2**32 - 1))
 def test_value_and_slopes_are_those_of_scipy(given_case, kind, points, seed):
     effects, *rest = given_case
@@ -174,7 +173,7 @@ def read_by_scipy(eta, own, gaps, tables, answers):
     return total
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(cases, st.integers(2, 4), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_answers_that_a_coder_read(given_case, points, bins, seed):
     effects, *rest = given_case

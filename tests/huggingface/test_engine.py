@@ -115,7 +115,7 @@ def test_shared_stretches_change_nothing(model, kind, attention, monkeypatch):
     one.set_attn_implementation(attention)
     alone = [naive(one, sequence) for sequence in SEQUENCES]
 
-    @settings(max_examples=10, deadline=None, database=None)
+    @settings(max_examples=10, database=None)
     @given(
         order=st.permutations(range(len(SEQUENCES))),
         rows=st.sampled_from((None, 1, 2, 4)),

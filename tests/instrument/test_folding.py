@@ -25,7 +25,7 @@ def test_case_space_and_punctuation_do_not_count_but_the_rest_does(one, other, s
     assert (folded(one) == folded(other)) is same
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text())
 def test_folding_is_idempotent_and_blind_to_case_and_space(text):
     assert folded(folded(text)) == folded(text)

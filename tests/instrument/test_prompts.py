@@ -118,6 +118,20 @@ def test_prefixes_of_ones_own(tmp_path):
             "prefix 'a': unknown kind of answer 'likkert'; did you mean 'likert'?",
         ),
         ("prefixes: {a: {text: x}, a: {text: y}}", "the key 'a' occurs twice"),
+        ("prefixes: {a: {text: x}, ' a': {text: y}}", "a name that no other prefix has"),
+        ("prefixes: {'': {text: x}}", "must have a name that no other prefix has"),
+        ("prefixes: {null: {text: x}}", "must have a name that no other prefix has"),
+        ("prefixes: {.nan: {text: x}}", "prefix 'nan': must be text, not a float"),
+        ("prefixes: {true: {text: x}}", "prefix 'True': must be text, not a bool"),
+        ("prefixes: {a: {text: x, answer: [open]}}", "unknown kind of answer '['open']'"),
+        (
+            "prefixes: {a: {text: x, answr: likert}}",
+            "prefix 'a': unknown key 'answr'; did you mean 'answer'?",
+        ),
+        (
+            r'prefixes: {a: {text: "x\0"}}',
+            "prefix 'a': text: the text has the character U+0000, which nobody can read",
+        ),
     ],
 )
 def test_a_file_of_prefixes_that_cannot_be_used(tmp_path, content, says):
@@ -194,6 +208,10 @@ def test_a_lexicon_of_ones_own(tmp_path):
         ("- a", "must be a mapping with the keys agree, neutral and disagree"),
         ("agree: [yes]\ndisagree: [no]", "'agree': 'True' is not text; put it in quotes"),
         ('agree: [""]\ndisagree: ["no"]', "'agree': '' is not text"),
+        (r'agree: ["\u200b"]' + '\ndisagree: ["no"]', "'agree': the text is empty"),
+        (r'agree: ["a\x1b"]' + '\ndisagree: ["no"]', "'agree': the text has the character U+001B"),
+        ('agree: ["yes"]\ndisagree: ["Yes "]', "'Yes ' is listed under two stances"),
+        ('agree: ["a"]\nnuetral: ["b"]\ndisagree: ["c"]', "did you mean 'neutral'?"),
     ],
 )
 def test_a_lexicon_that_cannot_be_used(tmp_path, content, says):

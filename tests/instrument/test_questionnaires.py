@@ -148,6 +148,18 @@ NAMED = "item 'a-1': "
         ),
         (first("points", {"economic": [1, "two"]}), NAMED + "points: economic: must be a list of"),
         (first("points", [1, 2]), NAMED + "points: must be a mapping"),
+        (first("points", {"a": [1.0, float("nan")]}), NAMED + "points: a: must be a list of"),
+        (first("points", {"a": [1, float("inf")]}), NAMED + "points: a: must be a list of numbers"),
+        (first("points", {"a": [True, False]}), NAMED + "points: a: must be a list of numbers"),
+        (first("points", {"a": [10**400]}), NAMED + "points: a: must be a list of numbers"),
+        (first("points", {None: [1]}), NAMED + "points: must be text, not nothing"),
+        (first("text", "\u200b \ufeff"), NAMED + "text: the text is empty"),
+        (first("text", "a\x00b"), NAMED + "text: the text has the character U+0000, which"),
+        (first("source", "\x1b[31m"), NAMED + "source: the text has the character U+001B"),
+        (first("topic", ["a"]), NAMED + "topic: must be text, not a list"),
+        (first("section", True), NAMED + "section: must be text, not a bool"),
+        (first("note", {"a": 1}), NAMED + "note: must be text, not a dict"),
+        (put("note", [1]), "note: must be text, not a list"),
     ],
 )
 def test_what_is_wrong_is_named_with_file_item_and_key(written, change, says):

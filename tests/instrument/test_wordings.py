@@ -52,6 +52,8 @@ def test_patterns_of_ids_choose_a_set(tmp_path):
         ([{}, {}], {}, "row 2: item 'pc-01' has a wording 'mine_1' already"),
         ([{"variant": "negation"}], {}, "row 1: item 'pc-01' has a wording 'negation' already"),
         ([{}, {"variant": "x", "text": " "}], {}, "row 2: the text is empty"),
+        ([{"text": "\u200b"}], {}, "row 1: the text is empty"),
+        ([{"text": "a\x01"}], {}, "row 1: the text has the character U+0001"),
         (
             [{"kind": "original"}],
             {},

@@ -109,7 +109,7 @@ def test_a_number_that_breaks_off_is_not_taken_for_a_smaller_one():
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_every_beginning_of_a_judgement_is_read_or_said_to_be_truncated(data):
     """No beginning gives another number than the whole: right, or none."""
@@ -127,7 +127,7 @@ def test_every_beginning_of_a_judgement_is_read_or_said_to_be_truncated(data):
         assert found.complete
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text() | st.text(alphabet='{}[]",:0123456789 \\ce-gmorty_inal'))
 def test_any_text_gives_a_status_for_every_rating(output):
     found = read_judgement(output, SCALES)
@@ -148,7 +148,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.dictionaries(st.sampled_from([*SCALES, "ratings", "x"]), JSON), st.text(max_size=8))
 def test_any_object_gives_numbers_only_where_it_has_them(content, around):
     found = read_judgement(f"{around}{json.dumps(content)}{around}", SCALES)
@@ -158,7 +158,7 @@ def test_any_object_gives_numbers_only_where_it_has_them(content, around):
             assert number == direct
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.fixed_dictionaries({n: st.integers(0, h) for n, (_, h) in SCALES.items()}), st.booleans())
 def test_what_was_written_comes_back(ratings, fenced):
     output = json.dumps({"reasoning": "…", **ratings})

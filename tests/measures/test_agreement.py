@@ -46,7 +46,7 @@ def test_one_sided_wordings_have_no_index(coded):
     assert table["note"].tolist()[1:] == ["no right-keyed wording"] * 2
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from([-1, 1]), min_size=8, max_size=8))
 def test_forced_answers_turned_round_mirror_the_index(coded, codes):
     stance = np.array(codes).reshape(1, 2, 2, 1, 2)

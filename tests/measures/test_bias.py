@@ -138,6 +138,15 @@ def test_polarity_is_keying_times_direction_or_follows_from_the_kind(mixed):
     assert polarity(mixed.drop_vars("direction")).values.tolist() == expected
 
 
+def test_a_kind_whose_meaning_is_not_known_has_no_polarity(mixed):
+    data = mixed.drop_vars("direction")
+    kinds = np.where(data["kind"] == "opposite", "rhyme", data["kind"].astype(str))
+    unknown = data.assign_coords(kind=(data["kind"].dims, kinds))
+    assert polarity(unknown).values.tolist() == [[1, 0], [1, 0], [1, 0], [0, 0]]
+    with pytest.raises(UserError, match="neither 'direction' nor 'kind'"):
+        polarity(data.drop_vars("kind"))
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -263,7 +272,7 @@ def worded(coded, stance):
     return coded(WORDED, stance, models=("m", "n"), prefixes=("p", "q"), runs=2)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(stance=stances)
 def test_flipping_all_keys_flips_the_sign(coded, stance):
     data = worded(coded, stance)
@@ -276,7 +285,7 @@ def test_flipping_all_keys_flips_the_sign(coded, stance):
     assert before.dropna().between(-1, 1).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(stance=stances, order=st.permutations(range(4)), runs=st.permutations(range(2)))
 def test_order_changes_nothing(coded, stance, order, runs):
     data = worded(coded, stance)
@@ -286,7 +295,7 @@ def test_order_changes_nothing(coded, stance, order, runs):
     pd.testing.assert_frame_equal(before, after)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(stance=stances)
 def test_names_change_no_estimate(coded, stance):
     data = worded(coded, stance)

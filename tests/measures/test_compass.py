@@ -113,6 +113,48 @@ def test_many_wordings_are_shown_together(coded):
     assert table["answers"].unique().tolist() == ["original", OPPOSITE_ANSWERS, "all paraphrase"]
 
 
+def test_the_last_number_of_wordings_that_are_shown_one_by_one(coded):
+    """The opposite answers count as a wording."""
+    for n, shown in ((MANY_WORDINGS - 2, True), (MANY_WORDINGS - 1, False)):
+        wordings = ("original", *(f"paraphrase{k}" for k in range(n)))
+        items = [("a", "economic", "left", wordings), ("b", "economic", "left", wordings)]
+        points = np.tile(POINTS[:1], (2, 1, 1))
+        table = compass(answered(coded(items, 0), 3, points), draws=2)
+        assert ("paraphrase0" in set(table["answers"])) == shown
+
+
+def test_what_is_missing_is_said(coded):
+    """Negations of b and c only, of which c has no answer; d has paraphrase 1 alone."""
+    items = [
+        ("a", "economic", "left", ("original",)),
+        ("b", "economic", "right", ("original", "negation")),
+        ("c", "cultural", "right", ("original", "negation")),
+        ("d", "cultural", "left", ("original", "paraphrase1")),
+    ]
+    data = coded(items, 0)
+    level = np.full(data["status"].shape, 3)
+    at = data["variant"].values.tolist().index("negation")
+    level[:, 2, at] = MISSING
+    data = answered(data, level, POINTS[:4])
+    table = compass(data, draws=20).set_index(["answers", "measure"])
+    original = table.loc[("original", "economic")]
+    assert original[["n", "n_excluded", "n_items", "note"]].tolist() == [4, 0, 4, ""]
+    negation = table.loc[("negation", "economic")]
+    expected = [1, 1, 1, "only one item: no interval"]
+    assert negation[["n", "n_excluded", "n_items", "note"]].tolist() == expected
+    assert np.isnan([negation["lower"], negation["upper"]]).all()
+    # b strongly agreed alone: 4 / 8.
+    assert negation["estimate"] == pytest.approx(0.5 + 0.375)
+    nothing = compass(answered(coded(items, 0), MISSING, POINTS[:4]), draws=5)
+    assert set(nothing["note"]) == {"no answer to an item with points"}
+    assert nothing[["estimate", "lower", "upper"]].isna().all(axis=None)
+    level[:, 2, at] = 3
+    whole = compass(answered(coded(items, 0), level, POINTS[:4]), draws=5)
+    notes = whole.drop_duplicates("answers").set_index("answers")["note"]
+    assert notes["negation"] == "2 items with points have no such wording"
+    assert notes["original"] == ""
+
+
 def test_wrong_use_is_explained(coded):
     with pytest.raises(UserError, match="points"):
         compass(coded(ITEMS, 1))

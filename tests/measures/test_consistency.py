@@ -8,7 +8,7 @@ from polbayes.coding.levels import STRONG
 from polbayes.data.dataset import MISSING
 from polbayes.errors import UserError
 from polbayes.measures import consistency
-from polbayes.measures.consistency import MEASURES
+from polbayes.measures.consistency import MEASURES, has_pairs
 
 WORDINGS = ("original", "paraphrase1", "paraphrase2", "negation", "opposite")
 ITEMS = [("a", "economic", "left", WORDINGS), ("b", "cultural", "right", WORDINGS)]
@@ -54,6 +54,9 @@ def test_hand_derived_values(coded):
         }
     )
     assert para.loc["discrepant", ["count", "n", "n_excluded", "n_items"]].tolist() == [2, 3, 1, 2]
+    assert para.loc["discrepancy_size", ["count", "n"]].tolist() == [3, 3]
+    assert set(para["cluster"]) == {"item"}
+    assert set(para["note"]) == {""}
     # Resampling two items gives a's share 1/2, b's 0 or both together, 1/3.
     assert para.loc["consistent_4", ["lower", "upper"]].tolist() == pytest.approx([0, 0.5])
 
@@ -134,6 +137,18 @@ def test_neutral_answers_are_counted_out(coded):
     assert np.isnan(found["negation"].loc["consistent_2", "estimate"])
 
 
+def test_a_pair_is_two_wordings_of_one_item(coded):
+    apart = [("a", "economic", "left", ("original",)), ("b", "economic", "left", ("paraphrase",))]
+    assert not has_pairs(coded(apart, 1))
+    with pytest.raises(UserError, match="beside an original"):
+        consistency(coded(apart, 1))
+    assert has_pairs(coded([*apart, ("c", "economic", "left", ("original", "negation"))], 1))
+    mixed = coded([*apart, ("c", "economic", "left", ("original", "paraphrase"))], 1)
+    found = by_kind(consistency(mixed, draws=5))["paraphrase"].loc["consistent_2"]
+    assert found[["n", "n_items", "note"]].tolist() == [1, 1, "only one item: no interval"]
+    assert found[["lower", "upper"]].isna().all()
+
+
 def test_wrong_use_is_explained(coded):
     data = rated(coded(ITEMS, 0), 2)
     with pytest.raises(UserError, match="kind"):
@@ -144,7 +159,7 @@ def test_wrong_use_is_explained(coded):
         consistency(coded([("a", "economic", "left", ("original",))], 1))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     levels=st.lists(st.sampled_from([0, 1, 2, 3, MISSING]), min_size=20, max_size=20),
     order=st.permutations(range(5)),

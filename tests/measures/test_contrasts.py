@@ -89,7 +89,11 @@ def test_no_valid_answers_and_few_items(coded):
     data = coded(entries, stance, instruments=("x", "y"))
     row = bias_difference(data, by=("model",), draws=20).iloc[0]
     assert np.isnan(row["estimate"])
-    assert row["note"].startswith("no valid answer")
+    assert row["note"] == "no valid answer on one side of one of the two"
+    assert row[["lower", "upper", "lower_item", "upper_item"]].isna().all()
+    # x has a left and a right item, of which the left one is not answered; y has two answers.
+    assert row[["n_first", "n_second", "n_excluded"]].tolist() == [1, 2, 1]
+    assert row[["n_undefined", "n_undefined_item", "level"]].tolist() == [20, 20, 0.95]
     fine = bias_difference(coded(entries, 1, instruments=("x", "y")), by=("model",), draws=20)
     assert fine["note"].tolist() == ["only one item on a side: no interval by item"]
     assert fine["lower_item"].isna().all()

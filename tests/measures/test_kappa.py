@@ -33,7 +33,7 @@ def test_fleiss_by_hand():
 TABLES = arrays(int, (4, 4), elements=st.integers(0, 9))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TABLES.filter(lambda table: ((table.sum(axis=0) + table.sum(axis=1)) > 0).sum() > 1))
 def test_cohen_in_another_implementation(table):
     plain = inter_rater.cohens_kappa(table, return_results=False)
@@ -42,7 +42,7 @@ def test_cohen_in_another_implementation(table):
     assert quadratic_kappa(table) == pytest.approx(weighted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(arrays(int, (9, 5), elements=st.integers(0, 3)).filter(lambda labels: np.ptp(labels) > 0))
 def test_fleiss_in_another_implementation(labels):
     counts, _ = inter_rater.aggregate_raters(labels)
@@ -73,15 +73,42 @@ def test_one_label_throughout_and_nobody_in_common():
     same = annotator_agreement(pd.DataFrame({"a": ["x"] * 3, "b": ["x"] * 3}), draws=9)
     rows = same.set_index("measure")
     assert rows.loc["agreement", "estimate"] == 1
+    assert rows.loc["agreement", ["lower", "upper", "note"]].tolist() == [1, 1, ""]
     assert rows.loc["cohen_kappa", "note"].startswith("only one label")
+    assert rows.loc["cohen_kappa", ["lower", "upper"]].isna().all()
     apart = annotator_agreement(pd.DataFrame({"a": ["x", None], "b": [None, "x"]}), draws=9)
-    assert apart["estimate"].isna().all()
+    assert apart[["estimate", "lower", "upper"]].isna().all(axis=None)
     assert set(apart["note"]) == {"nothing was labelled by all of them"}
     with pytest.raises(UserError, match="two annotators"):
         annotator_agreement(pd.DataFrame({"a": ["x"]}))
 
 
-@settings(max_examples=40, deadline=None)
+LABELS = pd.DataFrame({"a": list("xyzxyzxx"), "b": list("xyyxzzxy")})
+
+
+def test_the_interval_is_that_of_the_resamples_alone():
+    """Of a single resample both bounds are its value, which is not that of the data."""
+    found = annotator_agreement(LABELS, draws=1, seed=4)
+    assert (found["lower"] == found["upper"]).all()
+    assert (found["lower"] != found["estimate"]).all()
+
+
+def test_the_level_is_that_asked_for():
+    wide, narrow = (annotator_agreement(LABELS, draws=400, level=level) for level in (0.9, 0.5))
+    assert set(wide["level"]) == {0.9}
+    assert (wide["lower"] < narrow["lower"]).all()
+    assert (narrow["upper"] < wide["upper"]).all()
+
+
+def test_labels_may_be_numbers():
+    """Of three that both labelled two agree; by chance 1/3 · 2/3 + 2/3 · 1/3 = 4/9."""
+    labels = pd.DataFrame({"a": [1, 2, 2, 1], "b": [1, 2, 1, None]})
+    found = annotator_agreement(labels, draws=5).set_index("measure")["estimate"]
+    assert found["agreement"] == pytest.approx(2 / 3)
+    assert found["cohen_kappa"] == pytest.approx((2 / 3 - 4 / 9) / (5 / 9))
+
+
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=30))
 def test_against_the_definition_and_relabelling(pairs):
     labels = pd.DataFrame(pairs, columns=["x", "y"])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from polbayes.errors import UserError
+from polbayes.measures import krippendorff as module
 from polbayes.measures.kappa import fleiss_kappa
 from polbayes.measures.krippendorff import alpha_table, krippendorff_alpha
 
@@ -74,7 +75,7 @@ COUNTS = arrays(int, (8, 4), elements=st.integers(0, 3))
 
 
 @pytest.mark.parametrize("metric", ["nominal", "ordinal"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(COUNTS.filter(lambda counts: (counts[counts.sum(axis=1) > 1].sum(axis=0) > 0).sum() > 1))
 def test_the_same_in_another_implementation(metric, counts):
     expected = krippendorff.alpha(value_counts=counts, level_of_measurement=metric)
@@ -96,12 +97,49 @@ def test_table_says_what_is_left_out():
     pd.testing.assert_frame_equal(table, again)
 
 
+def test_labels_may_be_numbers():
+    numbers = pd.DataFrame({"a": [1, 2, 3, 1], "b": [1, 2, 2, None], "c": [3, 2, 3, 1]})
+    texts = numbers.map(lambda x: {1: "p", 2: "q", 3: "r"}.get(x))
+    expected = alpha_table(texts, draws=50)
+    # The four units: pp r, qq q, rq r, p p.
+    assert expected["estimate"].item() == pytest.approx(
+        krippendorff_alpha(np.array([[2, 0, 1], [0, 3, 0], [0, 1, 2], [2, 0, 0]]))
+    )
+    found = alpha_table(numbers, draws=50)
+    assert found["n"].item() == 4
+    assert found["estimate"].item() == expected["estimate"].item()
+
+
+LABELS = pd.DataFrame({"a": list("xyzxyzxx"), "b": list("xyyxzzxy")})
+
+
+def test_the_interval_is_that_of_the_resamples_alone():
+    """Of a single resample both bounds are its value, which is not that of the data."""
+    found = alpha_table(LABELS, order="xyz", draws=1, seed=3)
+    assert (found["lower"] == found["upper"]).all()
+    assert (found["lower"] != found["estimate"]).all()
+
+
+def test_the_level_is_that_asked_for():
+    wide, narrow = (alpha_table(LABELS, draws=400, level=level) for level in (0.9, 0.5))
+    assert wide["level"].tolist() == [0.9]
+    assert (wide["lower"] < narrow["lower"]).all()
+    assert (narrow["upper"] < wide["upper"]).all()
+
+
+def test_how_many_resamples_are_worked_on_at_once_changes_nothing(monkeypatch):
+    expected = alpha_table(LABELS, order="xyz", draws=7)
+    monkeypatch.setattr(module, "_AT_ONCE", 3)
+    pd.testing.assert_frame_equal(alpha_table(LABELS, order="xyz", draws=7), expected)
+
+
 def test_nothing_to_compare():
     one = alpha_table(pd.DataFrame({"a": ["x", None], "b": [None, "x"]}), draws=9)
     assert one["note"].tolist() == ["no unit has two labels"]
-    assert one["estimate"].isna().all()
+    assert one[["estimate", "lower", "upper"]].isna().all(axis=None)
     same = alpha_table(pd.DataFrame({"a": ["x"] * 3, "b": ["x"] * 3}), draws=9)
     assert same["note"].iloc[0].startswith("only one label occurs")
+    assert same[["estimate", "lower", "upper"]].isna().all(axis=None)
     assert alpha_table(pd.DataFrame({"a": [], "b": []}), draws=9)["n"].tolist() == [0]
     with pytest.raises(UserError, match="two annotators"):
         alpha_table(pd.DataFrame({"a": ["x"]}))
@@ -114,7 +152,7 @@ TABLES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TABLES, st.randoms(use_true_random=False))
 def test_neither_names_nor_orders_matter(rows, random):
     labels = pd.DataFrame(rows, columns=list("xyz"), dtype=object)
@@ -131,7 +169,7 @@ def test_neither_names_nor_orders_matter(rows, random):
     np.testing.assert_allclose(turned, found)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.sampled_from("abc"), min_size=3, max_size=3), min_size=2, max_size=30))
 def test_without_gaps_it_is_fleiss_corrected_for_size(rows):
     """D_e draws without replacement: 1 - alpha = (1 - kappa) (n - 1) / n with n labels."""

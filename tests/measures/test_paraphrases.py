@@ -61,6 +61,12 @@ def test_normalised_deviations_by_hand(coded):
     assert table.loc["a", "se"] == pytest.approx(np.sqrt(1 / 3 / 3))
     assert table.loc["a", ["lower", "upper"]].tolist() == [0, 1]
     assert table.loc["a", ["n_models", "n_excluded"]].tolist() == [3, 1]
+    assert table.loc["a", "note"] == ""
+    one = item_instability(data.sel(model=["m", "flat"]), draws=5)
+    assert set(one["note"]) == {"only one model: no interval"}
+    assert one["estimate"].tolist() == pytest.approx([0, 0.5, 1])
+    assert one[["se", "lower", "upper"]].isna().all(axis=None)
+    assert one[["n_models", "n_excluded"]].to_numpy().tolist() == [[1, 1]] * 3
     alone = item_instability(data.sel(model=["flat"]), draws=5)
     assert set(alone["note"]) == {"no model's items differ"}
     assert alone["estimate"].isna().all()
@@ -88,7 +94,29 @@ def test_distribution_by_hand(coded):
     assert table.loc["median", ["n", "n_excluded"]].tolist() == [10, 1]
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize(("last", "high", "outliers"), [(0.875, 0.875, 0), (0.8751, 0.5, 1)])
+def test_whiskers_reach_to_one_and_a_half_interquartile_ranges(coded, last, high, outliers):
+    """Quartiles 0.25 and 0.5, so that 0.875 is just in reach; and the same turned round."""
+    values = np.array([0.125, 0.25, 0.375, 0.5, last])
+    wordings = ("original", *(f"paraphrase{k}" for k in range(4)))
+    items = [("a", "economic", "left", wordings), ("b", "economic", "left", wordings)]
+    data = with_r_plus(coded(items, 1), np.stack([values, 1 - values])[None, ..., None, None])
+    found = distributions(data).set_index(["item", "measure"])["estimate"]
+    assert (found["a", "whisker_low"], found["a", "whisker_high"]) == (0.125, high)
+    assert (found["b", "whisker_low"], found["b", "whisker_high"]) == (1 - high, 0.875)
+    assert (found["a", "outliers"], found["b", "outliers"]) == (outliers, outliers)
+
+
+def test_a_wording_is_agreed_with_from_one_half_on(coded):
+    """Items with 0.4 and 0.5, with 0.5 and 0.7, and with one wording, which is no pair."""
+    items = [(name, "economic", "left", ("original", "paraphrase")) for name in "abc"]
+    r_plus = np.array([[0.4, 0.5], [0.5, 0.7], [0.1, np.nan]])
+    table = divergent_pairs(with_r_plus(coded(items, 1), r_plus[None, ..., None, None]))
+    assert dict(zip(table["item"], table["flips"], strict=True)) == {"b": False, "a": True}
+    assert table["difference"].is_monotonic_decreasing
+
+
+@settings(max_examples=60)
 @example(n=2, level=0.5)
 @given(n=st.integers(1, 600), level=st.sampled_from([0.5, 0.8, 0.95]))
 def test_order_statistics_cover_as_much_as_they_say(coded, n, level):
@@ -140,12 +168,29 @@ def test_wrong_use_is_explained(coded):
     data = with_r_plus(data, 0.5)
     with pytest.raises(UserError, match="give two, not 1"):
         compare_paraphrase_sets(data, {"a": ["*"]})
-    with pytest.raises(UserError, match="'b' matches none"):
+    with pytest.raises(UserError, match="give two, not 3"):
+        compare_paraphrase_sets(data, {"a": ["*"], "b": ["*"], "c": ["*"]})
+    with pytest.raises(UserError, match=r"'b' matches none.*paraphrase3, opposite\.$"):
         compare_paraphrase_sets(data, {"a": ["paraphrase1"], "b": ["claude*"]})
+    with pytest.raises(UserError, match="between 0 and 1"):
+        distributions(data, level=1.5)
+
+
+@pytest.mark.parametrize(("n", "end"), [(8, r"paraphrase6\.$"), (9, r"paraphrase6 \.\.\.\.$")])
+def test_eight_wordings_are_named(coded, n, end):
+    wordings = ("original", *(f"paraphrase{k}" for k in range(n - 1)))
+    data = with_r_plus(coded([("a", "economic", "left", wordings)], 1), 0.5)
+    with pytest.raises(UserError, match=f"which are original, paraphrase0.*{end}"):
+        compare_paraphrase_sets(data, {"a": ["nothing"], "b": ["original"]})
 
 
 def test_missing_probabilities_are_survived(coded):
     data = with_r_plus(coded(ITEMS, 1), np.nan)
     assert divergent_pairs(data).empty
-    assert distributions(data)["estimate"].isna().all()
+    table = distributions(data)
+    assert table[["estimate", "lower", "upper"]].isna().all(axis=None)
+    assert set(table["note"]) == {"no r_plus"}
+    assert set(table["n"]) == {0}
+    # Both items have four wordings of one meaning.
+    assert set(table["n_excluded"]) == {4}
     assert isinstance(item_instability(data, draws=5), pd.DataFrame)

@@ -1,3 +1,5 @@
+import hashlib
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -11,6 +13,7 @@ from polbayes.measures.resampling import (
     mean_by_item,
     percentile_interval,
     resample_answers,
+    share,
     wilson,
 )
 
@@ -47,12 +50,45 @@ def test_wilson_at_the_ends_and_without_trials():
     [
         ((0, 0.95, 1), "at least 1 draw"),
         ((9, 1.0, 1), "between 0 and 1"),
+        ((9, 0.0, 1), "between 0 and 1"),
         ((9, 0.5, -1), "negative"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, says):
     with pytest.raises(UserError, match=says):
         Bootstrap(*settings)
+
+
+def test_settings_at_the_ends_of_their_ranges():
+    assert Bootstrap(1, 0.9, 0).quantiles == pytest.approx((0.05, 0.95))
+
+
+def test_a_share_with_its_interval():
+    """Wilson's of 3 of 4 at 95 %, as R's prop.test(3, 4, correct = FALSE) gives it."""
+    found = share(3, 4, 0.95)
+    assert found == {
+        "estimate": 0.75,
+        "lower": pytest.approx(0.3006418, abs=1e-7),
+        "upper": pytest.approx(0.9544127, abs=1e-7),
+        "count": 3,
+        "n": 4,
+        "level": 0.95,
+    }
+    nothing = share(0, 0, 0.95)
+    assert np.isnan([nothing["estimate"], nothing["lower"], nothing["upper"]]).all()
+    assert (nothing["count"], nothing["n"]) == (0, 0)
+
+
+def test_without_answers_there_is_nothing_to_resample():
+    found = resample_answers(np.zeros((2, 3), dtype=int), 4, generator(1))
+    np.testing.assert_array_equal(found, np.zeros((4, 2, 3)))
+
+
+def test_draws_are_those_of_earlier_versions():
+    """The seed and BLAKE2b of the labels with unit separators between them."""
+    digest = hashlib.blake2b(b"model\x1f7", digest_size=16).hexdigest()
+    expected = np.random.default_rng([5, int(digest, 16)]).random(3)
+    np.testing.assert_array_equal(generator(5, "model", 7).random(3), expected)
 
 
 def test_answers_are_resampled_as_rows_are():

@@ -103,7 +103,7 @@ def test_wrong_use_is_explained(coded):
         stability(with_r_plus(data, 0.5), by=("kind",))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     values=st.lists(st.floats(0, 1), min_size=8, max_size=8),
     order=st.permutations(range(5)),

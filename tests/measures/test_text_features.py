@@ -55,7 +55,7 @@ def test_by_hand():
     assert (row["n"], row["n_excluded"], row["n_items"]) == (4, 0, 4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 1000), st.integers(6, 60))
 def test_as_scipy_has_it(seed, n):
     rng = np.random.default_rng(seed)

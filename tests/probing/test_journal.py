@@ -1,9 +1,11 @@
 import errno
+import fcntl
 import json
 import os
 import subprocess
 import sys
 import threading
+import time
 import zlib
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from polbayes.data.json_lines import examine
 from polbayes.errors import UserError
-from polbayes.probing.journal import Journal, adopt, cell_of, journal_path, read
+from polbayes.probing.journal import Journal, adopt, cell_of, journal_path, read, remove
 
 SETTINGS = {"seed": 1, "respondent.checkpoint": "a", "options": ["yes", "no"]}
 
@@ -54,7 +56,7 @@ def test_of_a_cell_the_first_answer_counts(tmp_path):
     assert [r["text"] for r in read(path)] == [record(n)["text"] for n in (0, 1, 2)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_a_journal_cut_anywhere_keeps_every_whole_line(tmp_path_factory, data):
     path = written(tmp_path_factory.mktemp("cut") / "m.jsonl")
@@ -70,7 +72,7 @@ def test_a_journal_cut_anywhere_keeps_every_whole_line(tmp_path_factory, data):
     assert path.read_bytes() == whole
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_a_damaged_line_costs_itself_only(tmp_path_factory, data):
     path = written(tmp_path_factory.mktemp("flip") / "m.jsonl")
@@ -289,3 +291,204 @@ def test_file_names_are_safe_and_different(tmp_path_factory, names):
         assert path.name.isascii()
         assert not path.name.startswith(".")
     assert journal_path(folder, "left-1.5").name == "left-1.5.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("left-1.5", "left-1.5.jsonl"),
+        # After what is cut or replaced follow four bytes of the name's BLAKE2b.
+        ("org/model:7b", "org_model_7b-142ad986.jsonl"),
+        (".hidden", "hidden-40f24634.jsonl"),
+        ("", "-1271cf25.jsonl"),
+        ("m" * 80, f"{'m' * 80}.jsonl"),
+        ("m" * 81, f"{'m' * 80}-a02f3bf5.jsonl"),
+    ],
+)
+def test_the_file_of_a_name_is_that_of_earlier_versions(tmp_path, name, file):
+    assert journal_path(tmp_path, name) == tmp_path / file
+
+
+def test_a_journal_is_removed_with_the_copy_of_its_first_line(tmp_path):
+    path = written(tmp_path / "m.jsonl")
+    (tmp_path / "other.jsonl").write_text("")
+    remove(path)
+    assert [left.name for left in tmp_path.iterdir()] == ["other.jsonl"]
+    remove(path)
+
+
+def test_a_journal_is_begun_in_a_folder_that_is_made(tmp_path):
+    path = written(tmp_path / "not" / "there" / "m.jsonl")
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert len(list(read(path))) == 5
+
+
+def test_a_file_that_is_no_journal_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "m.jsonl"
+    path.write_bytes(b"what somebody\nhas noted\n")
+    with pytest.raises(UserError, match="its first line is damaged or from another version"):
+        Journal(path, SETTINGS)
+    assert path.read_bytes() == b"what somebody\nhas noted\n"
+
+
+def test_a_journal_of_a_later_version_is_refused(tmp_path):
+    path = tmp_path / "m.jsonl"
+    lines = [{"journal": 2, "settings": SETTINGS}, record(1)]
+    texts = [json.dumps(line, separators=(",", ":")).encode() for line in lines]
+    path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(text), text) for text in texts))
+    before = path.read_bytes()
+    with pytest.raises(UserError, match="from another version of polbayes"):
+        Journal(path, SETTINGS)
+    assert path.read_bytes() == before
+
+
+def test_what_was_refused_is_not_held(tmp_path):
+    path = written(tmp_path / "m.jsonl")
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(UserError, match="other settings"):
+        Journal(path, {"seed": 2})
+    with Journal(path, SETTINGS):
+        # A lock belongs to whoever opened the file, also in the same process.
+        with pytest.raises(UserError, match="another process is writing"):
+            Journal(path, SETTINGS)
+        assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_file_that_its_last_writer_removed_is_made_again(tmp_path, monkeypatch):
+    path = tmp_path / "m.jsonl"
+    path.write_text("")
+    flock, waited = fcntl.flock, []
+
+    def after_the_other(file, how):
+        if not waited:
+            path.unlink()
+        waited.append(file)
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", after_the_other)
+    before = len(os.listdir("/proc/self/fd"))
+    with Journal(path, SETTINGS) as journal:
+        assert len(os.listdir("/proc/self/fd")) == before + 1
+        journal.extend([record(1)])
+    assert len(waited) == 2
+    assert list(read(path)) == [record(1)]
+
+
+def test_what_is_written_in_pieces_is_whole(tmp_path, monkeypatch):
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:7]))
+    assert list(read(written(tmp_path / "m.jsonl"))) == [record(n) for n in range(5)]
+
+
+def test_a_full_disk_is_told(tmp_path, monkeypatch):
+    def full(file, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with Journal(tmp_path / "m.jsonl", SETTINGS) as journal:
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(UserError, match=r"m\.jsonl: cannot be written \(No space left"):
+            journal.extend([record(1)])
+
+
+def test_a_journal_that_could_not_be_brought_to_the_disk_takes_no_more(tmp_path, monkeypatch):
+    def fails(file):
+        raise OSError(errno.EIO, "Input/output error")
+
+    path = tmp_path / "m.jsonl"
+    journal = Journal(path, SETTINGS, sync_seconds=0)
+    journal.extend([record(1)])
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fails)
+        with pytest.raises(UserError, match="Input/output error"):
+            journal.extend([record(2)])
+    size = path.stat().st_size
+    with pytest.raises(UserError, match="Input/output error"):
+        journal.extend([record(3)])
+    assert path.stat().st_size == size
+    with pytest.raises(UserError, match="Input/output error"):
+        journal.close()
+
+
+def test_what_is_on_the_disk_is_not_brought_there_again(tmp_path, synced):
+    path = tmp_path / "m.jsonl"
+    with Journal(path, SETTINGS, sync_seconds=0) as journal:
+        journal.extend([record(1)])
+        before = len(synced[0])
+    assert len(synced[0]) == before
+
+
+def test_a_journal_is_closed_when_all_is_on_the_disk(tmp_path, monkeypatch):
+    begun, done = threading.Event(), []
+
+    def slow(file):
+        begun.set()
+        time.sleep(0.3)
+        done.append(file)
+
+    with Journal(tmp_path / "m.jsonl", SETTINGS, sync_seconds=0.01) as journal:
+        journal.extend([record(1)])
+        monkeypatch.setattr(os, "fsync", slow)
+        journal.extend([record(2)])
+        assert begun.wait(30)
+    assert done
+
+
+def test_before_the_first_answer_its_settings_and_its_folder_are_on_the_disk(tmp_path, monkeypatch):
+    happened = []
+    fsync = os.fsync
+
+    def watched(file):
+        fsync(file)
+        happened.append(os.readlink(f"/proc/self/fd/{file}").removeprefix(str(tmp_path)))
+
+    monkeypatch.setattr(os, "fsync", watched)
+    with Journal(tmp_path / "m.jsonl", SETTINGS, sync_seconds=0) as journal:
+        journal.extend([record(1)])
+    settings, *others = happened
+    assert settings.endswith(".settings.tmp")
+    assert others == ["", "/m.jsonl"]
+
+
+def test_a_journal_that_nobody_closed_keeps_no_process_alive(tmp_path):
+    path = tmp_path / "m.jsonl"
+    code = (
+        "import sys; from pathlib import Path; from polbayes.probing.journal import Journal\n"
+        f"journal = Journal(Path(sys.argv[1]), {SETTINGS!r})\n"
+        "journal.extend([{'cell': ['i', 'v', 'p', 1]}])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, str(path)], check=False, timeout=120)
+    assert ended.returncode == 0
+    assert len(list(read(path))) == 1
+
+
+def test_a_journal_that_has_begun_adopts_nothing(tmp_path):
+    path = written(tmp_path / "m.jsonl", 1)
+    adopt(written(tmp_path / "other.jsonl", 3), path, SETTINGS)
+    assert list(read(path)) == [record(0)]
+    adopt(tmp_path / "none.jsonl", tmp_path / "new.jsonl", SETTINGS)
+    assert not (tmp_path / "new.jsonl").exists()
+
+
+def test_other_settings_and_unknown_ones_are_not_adopted(tmp_path):
+    source = written(tmp_path / "m.jsonl")
+    with pytest.raises(UserError, match=r"m\.jsonl: was made under other.*seed was 1 and is 2"):
+        adopt(source, tmp_path / "n.jsonl", {**SETTINGS, "seed": 2})
+    lines = source.read_bytes().splitlines(keepends=True)
+    source.write_bytes(b"".join([b"garbage\n", *lines[1:]]))
+    source.with_suffix(".settings").unlink()
+    with pytest.raises(UserError, match="seed was nothing and is 1"):
+        adopt(source, tmp_path / "n.jsonl", SETTINGS)
+    assert not (tmp_path / "n.jsonl").exists()
+
+
+def test_long_settings_are_cut_where_they_are_named(tmp_path):
+    """With its quotes a text of 58 has 60 characters, which is what is shown whole."""
+    path = tmp_path / "m.jsonl"
+    with Journal(path, {"whole": "w" * 58, "long": "l" * 59}) as journal:
+        journal.extend([record(1)])
+    with pytest.raises(UserError) as caught:
+        Journal(path, {})
+    said = str(caught.value)
+    assert f"whole was '{'w' * 58}' and is nothing" in said
+    assert f"long was '{'l' * 56}... and is nothing" in said

@@ -1,7 +1,9 @@
+import shutil
 from dataclasses import replace
 
 import pytest
 
+from polbayes.config.resources import folder
 from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import Template, surfaces
@@ -53,3 +55,30 @@ def test_labels_and_speed_are_no_answer_settings():
     assert answer_settings(SIMULATED, forced) == answer_settings(
         SIMULATED, replace(forced, top_k=3)
     )
+
+
+@pytest.mark.parametrize(
+    ("backend", "kind", "name"),
+    [("causal", "open_ended", "left"), ("masked", "fill_mask", "masked_left")],
+)
+def test_answers_belong_to_the_weights_that_gave_them(tmp_path, backend, kind, name):
+    """A folder whose weights are trained on is another respondent, and its journal another's."""
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(folder("models") / name, checkpoint)
+    config = RespondentConfig(backend=backend, checkpoint=str(checkpoint))
+    before = answer_settings(config, ElicitationConfig(kind=kind))
+    weights = bytearray((checkpoint / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (checkpoint / "model.safetensors").write_bytes(weights)
+    after = answer_settings(config, ElicitationConfig(kind=kind))
+    assert {key for key in before if before[key] != after[key]} == {"respondent.weights"}
+
+
+def test_answers_of_planted_parameters_belong_to_these():
+    settings = [
+        answer_settings(replace(SIMULATED, checkpoint=f"planted:{name}"), ElicitationConfig())
+        for name in ("left", "left", "right")
+    ]
+    left, again, right = (of["respondent.weights"] for of in settings)
+    assert left == again
+    assert len({"", left, right}) == 3

@@ -135,7 +135,7 @@ def test_masses_depend_on_nothing_but_the_prompt(causal_checkpoint, name):
     alone = plain.option_mass([question(p) for p in PROMPTS], NESTED)
     assert all(respondent._passes.can_share for respondent in respondents.values())
 
-    @settings(max_examples=10, deadline=None, database=None)
+    @settings(max_examples=10, database=None)
     @given(
         order=st.lists(st.sampled_from(range(len(PROMPTS))), min_size=1, max_size=9),
         size=st.sampled_from(sizes),

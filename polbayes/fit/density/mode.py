@@ -178,16 +178,14 @@ class _Unit:
 
     Of a product, the mode has one side large and the other small, much more so than the posterior.
     The decisiveness of a model is therefore held while the mode is looked for, and then made so
-    much larger as its quirks are larger than the unit. `columns` are the coefficients and effects
-    of decisiveness, ``matrix[model, column]`` how they enter each model's, averaged over its cells,
-    `effect` and `model` the places of the quirks and whose they are, `unit` their known scale.
+    much larger as its quirks are larger than the unit.
     """
 
-    columns: np.ndarray
-    matrix: np.ndarray
-    effect: np.ndarray
-    model: np.ndarray
-    unit: float = 1.0
+    columns: np.ndarray  # of the coefficients and effects of decisiveness
+    matrix: np.ndarray  # [model, column] how they enter its decisiveness, on average over its cells
+    effect: np.ndarray  # places of the quirks among the group-specific effects
+    model: np.ndarray  # [quirk] whose they are
+    unit: float = 1.0  # the known scale of quirks
 
     @staticmethod
     def of(layout: Layout, cells: Cells) -> "_Unit | None":
@@ -237,8 +235,8 @@ def _scales(squares: np.ndarray, share: np.ndarray, wide: np.ndarray) -> np.ndar
     """Return the likeliest scales s: where share / s² = squares / s⁴ - 1 / wide².
 
     That is the fixed point of MacKay (1992) with a half-normal prior of scale `wide`, infinite
-    without such a prior; ``[scale]`` sums of squares of the effects at the mode, and of their
-    reliabilities: how many effects the data know.
+    without one. Over ``[scale]``, `squares` sums the squares of the effects at the mode, `share`
+    their reliabilities: how many effects the data know.
     """
     root = np.sqrt(share**2 + 4 * squares / wide**2)
     return np.sqrt(2 * squares / np.maximum(share + root, 1e-9))

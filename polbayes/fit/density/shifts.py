@@ -214,13 +214,12 @@ def _shifted_ordinal(
     answers: np.ndarray,
     cell: int,
     slopes: np.ndarray,
-    nodes: np.ndarray,
+    nodes: np.ndarray,  # [3 + 2 cuts] or more: room for sums over the nodes
 ) -> float:
     """Score counts at ordered points, with a normal shift of the predictor integrated out.
 
     log E p(counts | eta + spread z), z standard normal, by the trapezoidal rule from the peak
-    outwards. The integrand is log-concave, so that it only falls from there. Sums over the nodes
-    need ``[3 + 2 cuts]`` of `nodes`.
+    outwards. The integrand is log-concave, so that it only falls from there.
     """
     width, size, edges = ready[0], cuts.shape[0], 1 + 2 * gaps.shape[0]
     n, kinds, fixed = 0.0, 0, 0.0
@@ -343,20 +342,19 @@ _LIKE, _TOTAL, _TILTED, _ENDS, _FIRST = range(5)
 @_reordered
 def _few_together(
     cells: int,
-    shrunk: np.ndarray,
+    shrunk: np.ndarray,  # [cell] exp(-eta)
     ready: np.ndarray,
-    times: np.ndarray,
-    table: np.ndarray,
+    times: np.ndarray,  # [point, cell] counts, none above `most`
+    table: np.ndarray,  # with `number`, see `lay_nodes`
     number: int,
     most: float,
-    room: np.ndarray,
+    room: np.ndarray,  # written to
 ) -> None:
     """Add up the likelihood of few answers to each of several cells over the nodes of a table.
 
     P(y <= k) at a node is v_k = x / (1 + x) with x = exp(cut_k - eta - spread z). Without the
     factors that no node changes, the likelihood is the product of v_k^n_k (1 - v_k)^n_{k+1}, its
-    powers made from the bits of the counts ``times[point, cell]``, none above `most`; `shrunk` is
-    ``[cell]`` exp(-eta), `room` is written to, and `lay_nodes` makes the table.
+    powers made from the bits of the counts.
     """
     size = times.shape[0] - 1
     edges = 1 + 2 * (size - 1)
@@ -402,12 +400,12 @@ def _slopes_together(
     ready: np.ndarray,
     gaps: np.ndarray,
     cuts: np.ndarray,
-    counts: np.ndarray,
+    counts: np.ndarray,  # [point, cell]
     room: np.ndarray,
-    slope: np.ndarray,
-    slopes: np.ndarray,
+    slope: np.ndarray,  # [3, cell], written to
+    slopes: np.ndarray,  # those of all cells together are added to
 ) -> None:
-    """Write ``slope[3, cell]`` from what `_few_together` added up, and add to `slopes`."""
+    """Write the slopes of several cells, from what `_few_together` added up."""
     width, size, cells = ready[0], cuts.shape[0], slope.shape[1]
     by_eta, by_own, by_spread = slope[BY_ETA], slope[BY_OWN], slope[BY_SPREAD]
     share, tilted = room[_LIKE], room[_TILTED]

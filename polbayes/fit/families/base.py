@@ -148,6 +148,11 @@ def scored(function: Callable[[float, float, float, float], tuple[float, float, 
         ``(eta, own, log_y, log_rest) -> (log-density of y, slope by eta, slope by own)``, `own` the
         exponential of the logarithm that the spec's part holds, its slope by that logarithm. It is
         compiled by numba.
+
+    Returns
+    -------
+    numba.core.ccallback.CFunc
+        Its ``address`` is the family's `Family.kind`.
     """
     import numba
 

@@ -41,22 +41,44 @@ ONE_ANSWER = ("greedy", "beam", "contrastive", "cached")
 
 @dataclass(frozen=True)
 class Cells:
-    """Distinct cells, with what was answered in each."""
+    """Distinct cells, with what was answered in each.
 
-    frame: "pd.DataFrame"  # one row a cell: the variables of the spec, and keying (-1 or +1)
-    # [cell, point] answers at each point from strongest disagreement to strongest agreement; empty
-    # for continuous answers
+    Parameters
+    ----------
+    frame
+        One row a cell: the variables of the spec, and ``keying`` (-1 or +1).
+    counts
+        ``[cell, point]`` answers at each point from strongest disagreement to strongest
+        agreement; empty for continuous answers.
+    value
+        ``[cell]`` answers in (0, 1), NaN where there is none; empty for ordinal ones.
+    asked
+        ``[cell]`` times the cell was asked and something came back, usable or not.
+    points
+        Labels of the points.
+    notes
+        Sentences that say what was left out, and how much.
+    order
+        Labels of every dimension in the order of the dataset.
+    read
+        What a coder that may err made of the answers; None where counts are true.
+    mass
+        ``[cell]`` probability of all usable answers together, in (0, 1), of answers that are
+        numbers; empty where it is not modelled.
+    copies
+        Models whose runs or decoding give one answer.
+    """
+
+    frame: "pd.DataFrame"
     counts: np.ndarray
-    value: np.ndarray  # [cell] answers in (0, 1), NaN where there is none; empty for ordinal ones
-    asked: np.ndarray  # [cell] times the cell was asked and something came back, usable or not
-    points: tuple[str, ...]  # labels of the points
-    notes: tuple[str, ...]  # sentences that say what was left out, and how much
-    order: Mapping[str, list[str]]  # labels of every dimension in the order of the dataset
-    read: Readings | None = None  # by a coder that may err; None where counts are true
-    # [cell] probability of all usable answers together, in (0, 1), of answers that are numbers;
-    # empty where it is not modelled
+    value: np.ndarray
+    asked: np.ndarray
+    points: tuple[str, ...]
+    notes: tuple[str, ...]
+    order: Mapping[str, list[str]]
+    read: Readings | None = None
     mass: np.ndarray = field(default_factory=lambda: np.empty(0))
-    copies: tuple[str, ...] = ()  # models whose runs or decoding give one answer
+    copies: tuple[str, ...] = ()
 
     @property
     def answered(self) -> np.ndarray:
@@ -76,7 +98,20 @@ class Cells:
 
 
 def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
-    """Gather the cells of a coded dataset that a spec is fitted to."""
+    """Gather the cells of a coded dataset that a spec is fitted to.
+
+    Parameters
+    ----------
+    data
+        A coded response dataset.
+    spec
+        Says which response is modelled, which variables are used and what is selected.
+
+    Raises
+    ------
+    UserError
+        If a variable is unknown, the response is not in the data, or nothing usable is left.
+    """
     coder = check_coder(data, spec)
     data = data if coder is None else readings(data, coder)
     frame = cell_frame(data, spec)

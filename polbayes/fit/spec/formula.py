@@ -100,7 +100,7 @@ def described(text: str, attribute: str, *, where: str) -> Any:
     try:
         return getattr(model_description(text), attribute)
     except (ParseError, ScanError, ValueError, TypeError, AttributeError) as error:
-        raise UserError(f"{where}: '{text}' cannot be read: {error}") from error
+        raise UserError(f"{where}: '{text}' cannot be read: {str(error).rstrip('.')}.") from error
 
 
 def _summands(body: str, where: str) -> list[str]:

@@ -92,20 +92,35 @@ _SIGNED_PRIORS = {"discrimination.sd": "Constant(1)", "difficulty.sd": "HalfNorm
 
 @dataclass(frozen=True)
 class Spec:
-    """A parsed analysis spec."""
+    """A parsed analysis spec.
 
-    # What is modelled, and with which observation model
+    Parameters
+    ----------
+    response, family
+        What is modelled, and with which observation model.
+    parts
+        Formula of each part.
+    priors
+        Priors by dotted key, the user's over the defaults.
+    select
+        Coordinate values to keep, by coordinate name.
+    anchors
+        By dimension the model that is known to be right of the middle, where discriminations may
+        have either sign.
+    misclassification
+        What is known of the errors of the coder that read the answers; None if there are none.
+    fixed_prefixes
+        Whether the prefixes asked are all that matter, and not a sample of prefixes.
+    """
+
     response: str
     family: str
-    parts: Mapping[str, Formula]  # formula of each part
-    priors: Mapping[str, str]  # priors by dotted key, the user's over the defaults
-    select: Mapping[str, tuple[Any, ...]]  # coordinate values to keep, by coordinate name
-    # By dimension the model that is known to be right of the middle, where discriminations may have
-    # either sign
+    parts: Mapping[str, Formula]
+    priors: Mapping[str, str]
+    select: Mapping[str, tuple[Any, ...]]
     anchors: Mapping[str, str] = field(default_factory=dict)
-    # What is known of the errors of the coder that read the answers; None if there are none
     misclassification: "MisclassificationConfig | None" = None
-    fixed_prefixes: bool = False  # whether prefixes are all that matter, and no sample
+    fixed_prefixes: bool = False
 
     @property
     def observation(self) -> Family:
@@ -156,7 +171,18 @@ def _parsed(key: str, text: str) -> Prior:
 
 
 def parse_spec(config: "AnalysisConfig") -> Spec:
-    """Parse and check a spec as far as that needs no data."""
+    """Parse and check a spec as far as that needs no data.
+
+    Parameters
+    ----------
+    config
+        The spec, as in ``conf/analysis``.
+
+    Raises
+    ------
+    UserError
+        Naming the key that is unknown or does not fit, and what would be right.
+    """
     family = FAMILIES.chosen(config.family, where="analysis.family")
     check_known(
         f"response for family {config.family}",

@@ -25,17 +25,13 @@ _LOOK = 0.2
 
 @dataclass
 class _Task:
-    """A shard that an engine has, or is to have, by its `handle`, and the round it belongs to.
-
-    `died` counts how often in a row its worker has died without getting on; `size` are the bytes of
-    its journal when it was begun.
-    """
+    """A shard that an engine has, or is to have."""
 
     shard: Shard
-    round: Round
-    died: int = 0
-    size: int = 0
-    handle: object = None
+    round: Round  # what the shard belongs to
+    died: int = 0  # how often in a row its worker has died without getting on
+    size: int = 0  # bytes of its journal when it was begun
+    handle: object = None  # what the engine calls it
 
 
 def ask_elsewhere(

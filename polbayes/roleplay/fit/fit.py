@@ -66,7 +66,7 @@ def fit_ratings(
     seed: int = 1,
     kept: Path | None = None,
 ) -> FacetFit:
-    """Fit the many-facet model to a dataset of ratings.
+    """Fit the many-facet model (after Linacre 1989) to a dataset of ratings.
 
     Parameters
     ----------
@@ -80,9 +80,16 @@ def fit_ratings(
         See `polbayes.roleplay.fit.model.build`; 0 leaves a term out.
     sampler
         Four chains of 500 draws after 400 of warm-up by default; the backend must be ``nutpie``.
+    seed
+        Fixes the draws.
     kept
         A file in which the draws are kept; they are loaded from there if they are of the same
         ratings, settings and model.
+
+    Raises
+    ------
+    UserError
+        If the dataset is not one of ratings, or a setting cannot work.
     """
     from polbayes.instrument.values import COMMITMENT_MAX, RATING_MAX
     from polbayes.roleplay.measures.data import COMMITMENT, check_ratings

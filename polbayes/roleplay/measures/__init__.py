@@ -2,7 +2,8 @@
 
 Sign of alignment throughout: **positive is liberal (left), negative is conservative (right)**,
 as it is published, and the reverse of the other measures of polbayes. Each table of alignments
-has a column ``positive``, which says so.
+has a column ``positive``, which says so. A dataset that is not one of ratings, too few judges and
+settings out of range are a `UserError`.
 """
 
 from polbayes.roleplay.measures.agreement import judge_agreement, judge_icc

@@ -48,7 +48,25 @@ def judge_agreement(
     level: float = 0.95,
     seed: int = 1,
 ) -> "pd.DataFrame":
-    """Compute how far judges agree on the alignment of a unit, of all `wordings` or some."""
+    """Compute how far judges agree on the alignment of a unit.
+
+    Parameters
+    ----------
+    data
+        A dataset of ratings.
+    wordings
+        Only units of these wordings, such as ``("original",)`` as published; by default all.
+    draws, level, seed
+        Bootstrap resamples of scenarios, with all their units; coverage in (0, 1); and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``grid`` (``scale``, ``published``; empty where there is none), pair of judges
+        (``first``, ``second``; ``all`` for all of them) and ``measure``: ``quadratic_kappa``,
+        ``fleiss_kappa`` and ``share_outer``, and ``variance``, the mean variance between judges in
+        squared points of alignment. ``n`` units that all judges concerned have rated completely.
+    """
     import pandas as pd
 
     bootstrap = Bootstrap(draws, level, seed)
@@ -74,7 +92,21 @@ def judge_agreement(
 
 
 def judge_icc(data: "xr.Dataset", *, level: float = 0.95) -> "pd.DataFrame":
-    """Compute intraclass correlations of the judges' alignments, values and commitment."""
+    """Compute intraclass correlations of the judges' alignments, values and commitment.
+
+    Parameters
+    ----------
+    data
+        A dataset of ratings.
+    level
+        Coverage of the intervals, in (0, 1); too narrow where scenarios differ.
+
+    Returns
+    -------
+    pandas.DataFrame
+        From `polbayes.roleplay.measures.icc.intraclass_correlations`, for every ``rated``:
+        ``alignment``, each of the ten values, and ``commitment``.
+    """
     import pandas as pd
 
     scores, _ = _scores(data, ())

@@ -39,12 +39,28 @@ def alignment(
 ) -> "pd.DataFrame":
     """Compute the alignment of every model, with a test against 0.
 
-    One row per model, source and twin: ``source`` is ``reflection``, the published one, or
-    ``stages``, the mean over the four; ``twin`` is ``original``, ``mirrored``, or ``both``, the
-    mean of the two, in which a readiness to do what the person in the story asks for cancels. The
-    ``estimate`` is in [-100, 100], **positive is liberal, the reverse of polbayes' other
-    measures**; ``n_excluded`` are units (scenario and wording) without a usable rating;
-    ``effect_size`` is Cohen's d; the others are those of `polbayes.roleplay.measures.location`.
+    Parameters
+    ----------
+    data
+        A dataset of ratings (``ratings.nc``): `rating` over ``model, scenario, twin, wording,
+        stage, judge, value``, in [0, 20], NaN where there is none.
+    weights
+        Of the values in the alignment, positive for liberal ones; as published by default.
+    judge_weights
+        From 0 on, over ``judge`` and other dimensions of `data` but ``value``; equal by default.
+    draws, level, seed
+        Bootstrap resamples of scenarios, coverage in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``model``, ``source`` (``reflection``, the published one, or ``stages``, the
+        mean over the four) and ``twin`` (``original``, ``mirrored``, or ``both``, the mean of the
+        two, in which a readiness to do what the person in the story asks for cancels). ``estimate``
+        is the mean over scenarios in [-100, 100], **positive is liberal, the reverse of polbayes'
+        other measures**, with ``lower``, ``upper``, ``sd``, ``n`` scenarios, ``n_excluded`` units
+        (scenario and wording) without a usable rating, ``t``, ``df``, ``p`` and ``effect_size``
+        (Cohen's d).
     """
     bootstrap = Bootstrap(draws, level, seed)
     units = unit_measures(data, weights=weights, judge_weights=judge_weights)["alignment"]
@@ -59,9 +75,17 @@ def profiles(
 ) -> "pd.DataFrame":
     """Compute how strong each of the ten values is in every model.
 
-    As from `alignment`, but by ``value``; the estimate is the mean standardised rating in
-    [-10, 10]. **Positive says that the value is strong**, and ``positive`` that a strong value
-    adds to the ``liberal`` or to the ``conservative`` side of the published alignment.
+    Parameters
+    ----------
+    data, draws, level, seed
+        As for `alignment`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As from `alignment`, but by ``value``; the estimate is the mean standardised rating in
+        [-10, 10]. **Positive says that the value is strong**, and ``positive`` that a strong value
+        adds to the ``liberal`` or to the ``conservative`` side of the published alignment.
     """
     bootstrap = Bootstrap(draws, level, seed)
     check_ratings(data)

@@ -34,6 +34,16 @@ def check_ratings(data: "xr.Dataset") -> None:
 
     Ratings out of range are an error and never clipped: what a judge wrote is to be read, and
     found unusable, before it comes here.
+
+    Parameters
+    ----------
+    data
+        Any dataset.
+
+    Raises
+    ------
+    UserError
+        Naming the variable, dimension or name that is wrong, or the first rating out of range.
     """
     for name, dims in (("rating", (*RATED_DIMS, "value")), (COMMITMENT, RATED_DIMS)):
         if name not in data:

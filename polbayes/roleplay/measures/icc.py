@@ -41,11 +41,22 @@ FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 
 
 def intraclass_correlations(ratings: np.ndarray, *, level: float = 0.95) -> "pd.DataFrame":
-    """Compute the six intraclass correlations of Shrout and Fleiss over ``thing, judge``.
+    """Compute the six intraclass correlations of Shrout and Fleiss (1979).
 
-    Things with a missing rating (NaN) are left out and counted. The intervals rest on F
-    distributions and take the things as independent and normal; NaN where nothing varies or fewer
-    than two things have all ratings.
+    Parameters
+    ----------
+    ratings
+        ``[thing, judge]``; things with a missing rating (NaN) are left out and counted.
+    level
+        Coverage of the intervals, in (0, 1). They rest on F distributions and take the things as
+        independent and normal.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a ``form``: ``estimate``, at most 1, ``lower``, ``upper``, ``n`` things,
+        ``n_excluded``, ``n_judges``. NaN where nothing varies or fewer than two things have all
+        ratings.
     """
     import pandas as pd
 

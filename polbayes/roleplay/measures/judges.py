@@ -27,7 +27,21 @@ _LABELS = ("measure", "judge", "value", "positive")
 def judge_effects(
     data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
-    """Compare every judge with the mean of the panel, on texts that all have rated completely."""
+    """Compare every judge with the mean of the panel, on texts that all have rated completely.
+
+    Parameters
+    ----------
+    data, draws, level, seed
+        As for `polbayes.roleplay.measures.alignment.alignment`; at least two judges.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``judge`` and ``measure``: ``severity``, in points of the scale from 0 to 20,
+        **positive where the judge rates all values lower than the panel**; ``leaning``, in points
+        of alignment, **positive where the judge sees texts as more liberal**; ``shift`` of each
+        ``value`` and of ``commitment``, positive where it is rated higher.
+    """
     check_ratings(data)
     if data.sizes["judge"] < 2:
         raise UserError("ratings: comparing judges needs at least two of them.")
@@ -58,7 +72,24 @@ def judge_effects(
 def judge_checks(
     checks: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
-    """Compare what judges say when they are asked in another way with what they say as usual."""
+    """Compare what judges say when they are asked in another way with what they say as usual.
+
+    Parameters
+    ----------
+    checks
+        ``judge_checks.nc``: `rating` over ``check, judge, unit, value`` and `commitment` without
+        ``value``; the checks are ``plain``, ``order`` (values in reversed order) and ``scale``
+        (reversed scales, converted back).
+    draws, level, seed
+        Bootstrap resamples of scenarios, coverage in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``check``, ``judge``, ``measure`` and ``value``: ``shift``, the rating asked
+        this way minus the usual one; ``place``, the points that being first on the list adds;
+        ``number``, the points added to the number that is written down, whatever it means.
+    """
     import xarray as xr
 
     bootstrap = Bootstrap(draws, level, seed)

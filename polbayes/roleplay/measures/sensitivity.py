@@ -46,7 +46,26 @@ def weight_sensitivity(
     level: float = 0.95,
     seed: int = 1,
 ) -> "pd.DataFrame":
-    """Compare models' alignments and their order under other weights with the published ones."""
+    """Compare models' alignments and their order under other weights with the published ones.
+
+    Parameters
+    ----------
+    data
+        A dataset of ratings.
+    source
+        A stage, ``reflection`` as published, or ``stages`` for the mean over the four.
+    spread
+        Of random weights, in (0, 1).
+    draws, level, seed
+        Random sets of weights, share of them between ``lower`` and ``upper`` in (0, 1), and seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``weights`` (``equal``, ``without_NAME``, ``random``) and ``measure``:
+        ``kendall`` (tau-b) and ``spearman``, rank correlations with the published alignments, and
+        ``largest_change`` of a model's alignment, in points.
+    """
     import pandas as pd
 
     if not 0 < spread < 1 or not 0 < level < 1 or draws < 1:

@@ -29,7 +29,21 @@ POSITIVE = {
 def stage_curves(
     data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
-    """Compute the measures of every model by stage."""
+    """Compute the measures of every model by stage.
+
+    Parameters
+    ----------
+    data, draws, level, seed
+        As for `polbayes.roleplay.measures.alignment.alignment`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of `polbayes.roleplay.measures.alignment.alignment`, one row per ``measure``
+        (``alignment``; ``commitment`` in [0, 5]; ``activated``, a number of values; ``entropy``, in
+        nats), ``model``, ``stage`` (``stages`` is the mean over the four) and ``twin``. Of
+        alignment, **positive is liberal**; the others are not tested against 0.
+    """
     bootstrap = Bootstrap(draws, level, seed)
     found = unit_measures(data)
     rows = []
@@ -49,6 +63,17 @@ def ablation(
     """Compare every stage with the plain question of the same scenario.
 
     The difference is taken within a scenario and wording, so that bold baselines are no effect.
+
+    Parameters
+    ----------
+    data, draws, level, seed
+        As for `stage_curves`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As from `stage_curves`, of stage minus baseline, with paired t tests. For the model ``all``
+        the sample are the differences of the models, as in the published test.
     """
     bootstrap = Bootstrap(draws, level, seed)
     if "baseline" not in data["stage"].values:

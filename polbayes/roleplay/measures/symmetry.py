@@ -39,11 +39,19 @@ def twin_symmetry(
 ) -> "pd.DataFrame":
     """Compare the alignment between mirrored twins, for every model and stage.
 
-    ``position`` is half the sum of the twins' alignments, **positive is liberal, the reverse of
-    polbayes' other measures**; ``sway`` half their difference, positive where the model goes with
-    the person who asks (only where the dataset has ``asking``); ``asymmetry`` half their absolute
-    difference, 0 only where both twins get the same alignment in every scenario. Pairs are formed
-    within wordings.
+    Parameters
+    ----------
+    data, draws, level, seed
+        As for `polbayes.roleplay.measures.alignment.alignment`; the dataset has both twins.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Points of alignment, in [-100, 100]: ``position`` is half the sum of the twins' alignments,
+        **positive is liberal, the reverse of polbayes' other measures**; ``sway`` half their
+        difference, positive where the model goes with the person who asks (only where the dataset
+        has ``asking``); ``asymmetry`` half their absolute difference, 0 only where both twins get
+        the same alignment in every scenario. Pairs are formed within wordings.
     """
     bootstrap = Bootstrap(draws, level, seed)
     units = with_all_stages(unit_measures(data)["alignment"])

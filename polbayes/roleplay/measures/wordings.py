@@ -23,7 +23,21 @@ _COLUMNS = (
 def wording_spread(
     data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> "pd.DataFrame":
-    """Compute the alignment's spread over wordings, within scenarios and twins, and average it."""
+    """Compute the alignment's spread over wordings, within scenarios and twins, and average it.
+
+    Parameters
+    ----------
+    data, draws, level, seed
+        As for `polbayes.roleplay.measures.alignment.alignment`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``measure``, ``model``, ``stage`` and ``twin``: ``sd``, the standard deviation
+        (n - 1) as published, in points of alignment; ``variance``, which unlike it is not biased
+        for few wordings; ``iqr``. Rows with stage ``first_minus_last`` have the difference of
+        ``sd`` between the first and the last stage, with Wilcoxon's signed-rank test, one-sided.
+    """
     import pandas as pd
 
     bootstrap = Bootstrap(draws, level, seed)

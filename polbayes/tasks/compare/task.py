@@ -13,7 +13,7 @@ import yaml
 
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import write_dataset
-from polbayes.data.files import write_text
+from polbayes.data.files import one_writer, write_text
 from polbayes.data.provenance import digest
 from polbayes.errors import UserError
 from polbayes.probing.terminal import say
@@ -67,20 +67,27 @@ def compare(config: RunConfig, *, command: Sequence[str]) -> None:
         config = replace(config, analysis=analysis)
         aligned = replace(aligned, notes=(*aligned.notes, sentence))
     spec = _analysis(config, aligned)
-    job = _Job(config, folder, manifest, keys, runs, aligned, spec, shlex.join(command))
-    text = yaml.safe_dump(as_text(config), sort_keys=False, allow_unicode=True)
-    write_text(folder / ".hydra" / "config.yaml", text)
-    if not manifest.is_done("merge", keys["merge"]):
+    with one_writer(folder):
+        # Who had the folder until now may have done some of it.
+        manifest = _manifest(folder, list(folders))
+        _do(_Job(config, folder, manifest, keys, runs, aligned, spec, shlex.join(command)))
+    say(f"report: {folder / 'report' / 'index.html'}")
+
+
+def _do(job: _Job) -> None:
+    """Do what is not done yet."""
+    text = yaml.safe_dump(as_text(job.config), sort_keys=False, allow_unicode=True)
+    write_text(job.folder / ".hydra" / "config.yaml", text)
+    if not job.manifest.is_done("merge", job.keys["merge"]):
         _merge(job)
-    if not manifest.is_done("measure", keys["measure"]):
+    if not job.manifest.is_done("measure", job.keys["measure"]):
         _measure(job)
     posterior = None
-    if aligned.linked:
+    if job.aligned.linked:
         posterior = _fit(job)
     else:
         _unfitted(job)
     _report(job, posterior, text)
-    say(f"report: {folder / 'report' / 'index.html'}")
 
 
 def _manifest(folder: Path, labels: list[str]) -> Manifest:

@@ -8,9 +8,9 @@ import pandas as pd
 import yaml
 
 from polbayes.config.schema import RespondentConfig, RunConfig
-from polbayes.data.files import replacing, write_text
+from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.errors import UserError, check_known, unknown
-from polbayes.instrument.questionnaires import load_instrument
+from polbayes.instrument.questionnaires import Instrument, load_instrument
 from polbayes.probing.journal import CODING
 from polbayes.probing.terminal import say
 from polbayes.report.numbers import interval, number
@@ -43,34 +43,45 @@ def paraphrase(config: RunConfig, text: str, *, command: Sequence[str]) -> pd.Da
     originals = {i.item: i.variants[0].text for q in instruments for i in q.items}
     check_known("item", *(config.items or ()), known=originals, where="items")
     _check(config)
-    settings = config.paraphrase
-    instructions = load_instructions(settings.instructions, settings.file)
-    if settings.table is not None:
-        table = import_wordings(settings, originals)
+    instructions = load_instructions(config.paraphrase.instructions, config.paraphrase.file)
+    table = None
+    if config.paraphrase.table is not None:
+        table = import_wordings(config.paraphrase, originals)
         if config.items is not None:
             table = table[table["item"].isin(config.items)].reset_index(drop=True)
         check_sets(list(dict.fromkeys(table["set"])))
     else:
-        asked = _generators(config)
-        check_sets(list(asked))
+        check_sets(list(_generators(config)))
+    with one_writer(folder):
         write_text(folder / ".hydra" / "config.yaml", text)
-        table = generate(
-            instruments,
-            instructions,
-            asked,
-            config=settings,
-            items=config.items,
-            seed=config.seed,
-            journal_dir=folder / "journal" / "paraphrase",
-        )
-    write_text(folder / ".hydra" / "config.yaml", text)
-    write_text(folder / ".hydra" / "overrides.yaml", yaml.safe_dump(list(command[1:])))
-    table = _excluded(table, originals, config, instructions, folder)
-    table = table.assign(statement=[originals[item] for item in table["item"]])
-    drawn = sampled(table, _usable(table, config), wanted=settings.wanted, seed=config.seed)
-    table = with_ids(table, drawn)
-    table = _checked_by_people(table, config, folder)
-    return _write(table, config, folder)
+        if table is None:
+            table = _generated(config, instruments, instructions, folder)
+        write_text(folder / ".hydra" / "overrides.yaml", yaml.safe_dump(list(command[1:])))
+        table = _excluded(table, originals, config, instructions, folder)
+        table = table.assign(statement=[originals[item] for item in table["item"]])
+        wanted = config.paraphrase.wanted
+        drawn = sampled(table, _usable(table, config), wanted=wanted, seed=config.seed)
+        table = with_ids(table, drawn)
+        table = _checked_by_people(table, config, folder)
+        return _write(table, config, folder)
+
+
+def _generated(
+    config: RunConfig,
+    instruments: Sequence[Instrument],
+    instructions: Sequence[Instruction],
+    folder: Path,
+) -> "pd.DataFrame":
+    """Have the respondents make the wordings."""
+    return generate(
+        instruments,
+        instructions,
+        _generators(config),
+        config=config.paraphrase,
+        items=config.items,
+        seed=config.seed,
+        journal_dir=folder / "journal" / "paraphrase",
+    )
 
 
 def _folder(config: RunConfig) -> Path:

@@ -50,7 +50,7 @@ def missing() -> str:
     if absent:
         return f"SLURM is not installed (apt-get install slurm-wlm munge): no {', '.join(absent)}"
     if os.geteuid() != 0:
-        return "slurmd starts jobs as root only"
+        return "slurmd starts jobs as root only: no task on a SLURM cluster is tested"
     return ""
 
 

@@ -36,7 +36,7 @@ RATINGS = arrays(float, (7, 3), elements=st.integers(0, 20).map(float))
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(RATINGS.filter(_varies))
 def test_the_same_in_another_implementation(ratings):
     long = pd.DataFrame(ratings).reset_index().melt("index")
@@ -48,7 +48,7 @@ def test_the_same_in_another_implementation(ratings):
     np.testing.assert_allclose(table[["lower", "upper"]], bounds, atol=0.0051)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(RATINGS, st.floats(-5, 5), st.floats(0.1, 5))
 def test_severity_and_units_of_measurement(ratings, severity, scale):
     """Consistency ignores a judge's severity; nothing hangs on the unit or the zero."""

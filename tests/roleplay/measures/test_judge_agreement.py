@@ -18,7 +18,7 @@ def test_quadratic_kappa_in_another_implementation():
     assert float(quadratic_kappa(table)) == pytest.approx(0.7906976744186046, abs=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=20))
 def test_two_labels_have_no_degrees_of_disagreement(pairs):
     table = np.zeros((2, 2))

@@ -182,7 +182,7 @@ def test_position_and_sway(rated):
         twin_symmetry(data.sel(twin=["original"]), **FEW)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 10_000))
 def test_mirrored_answers_to_mirrored_twins_sum_to_zero(rated, seed):
     data = rated(np.zeros((1, 2, 1, 1, 1, 1)))

@@ -40,7 +40,7 @@ def test_weights_are_balanced():
     assert sum(abs(w) for w in WEIGHTS.values()) == 10
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(PROFILES)
 def test_the_score_is_the_weighted_sum_of_the_raw_ratings(raw):
     expected = sum(w * r for w, r in zip(WEIGHTS.values(), raw, strict=True))
@@ -48,7 +48,7 @@ def test_the_score_is_the_weighted_sum_of_the_raw_ratings(raw):
     assert -100 - 1e-9 <= expected <= 100 + 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(PROFILES, st.floats(-5, 5))
 def test_a_shift_of_all_ratings_and_a_mirrored_profile(raw, shift):
     score = float(alignment_score(of(raw)))

@@ -84,7 +84,7 @@ def test_a_single_annotator_decides_alone():
     assert found["by"].tolist() == ["majority", "open"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.lists(st.sampled_from([*LABELS, None]), min_size=4, max_size=4), min_size=1, max_size=8

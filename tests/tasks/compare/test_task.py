@@ -6,6 +6,7 @@ import pytest
 
 from polbayes.cli import _main
 from polbayes.data.dataset import open_responses
+from polbayes.data.files import one_writer
 from polbayes.fit.fit import load_posterior
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
@@ -42,6 +43,13 @@ def test_the_folder_holds_the_joint_analysis(compared):
     assert theta["model"].values.tolist() == data["model"].values.tolist()
     record = json.loads((compared / "manifest.json").read_text(encoding="utf-8"))
     assert list(record["stages"]) == ["merge", "measure", "fit", "report"]
+
+
+def test_another_process_has_the_folder(runs, tmp_path, capsys):
+    with one_writer(tmp_path / "both"):
+        assert called(runs, ("jan", "feb"), tmp_path / "both") == 2
+    assert "another process is working in this folder" in capsys.readouterr().err
+    assert list((tmp_path / "both").iterdir()) == []
 
 
 def test_the_planted_drift_is_found(compared):

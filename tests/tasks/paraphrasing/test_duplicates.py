@@ -12,7 +12,7 @@ TEXTS = st.lists(st.one_of(WORDS.map(" ".join), st.text(max_size=12)), max_size=
 DISTINCT = st.lists(WORDS.map(" ".join), max_size=12, unique_by=folded)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(TEXTS, st.randoms())
 def test_duplicates_are_as_many_in_any_order_and_gone_after_once(texts, random):
     again = duplicates(texts)
@@ -24,7 +24,7 @@ def test_duplicates_are_as_many_in_any_order_and_gone_after_once(texts, random):
     assert not duplicates(kept).any()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(DISTINCT, st.floats(0.05, 1), st.randoms())
 def test_near_duplicates_are_the_same_in_any_order_and_gone_after_once(texts, threshold, random):
     gone = near_duplicates(texts, threshold)

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polbayes.tasks.paraphrasing.lines import bare, lines_of
@@ -36,7 +36,6 @@ def test_an_answer_is_taken_apart_by_line():
     assert lines_of(" \n ") == [""]
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_a_bare_line_stays_as_it_is(text):
     assert bare(bare(text)) == bare(text)

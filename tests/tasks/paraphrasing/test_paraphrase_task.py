@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from polbayes.cli import _main
+from polbayes.data.files import one_writer
 from polbayes.instrument.questionnaires import load_instrument
 from polbayes.instrument.wordings import with_wordings
 from polbayes.tasks.annotation.sheet import read_sheet
@@ -271,3 +272,11 @@ def test_a_run_is_not_overwritten(tmp_path, arguments, capsys):
     assert _main(arguments) == 2
     assert "holds a run; choose another run_dir for the wordings" in capsys.readouterr().err
     assert [p.name for p in (tmp_path / "set").iterdir()] == ["manifest.json"]
+
+
+def test_another_process_has_the_folder(tmp_path, arguments, script, capsys):
+    with one_writer(tmp_path / "set"):
+        assert _main([*arguments, "paraphrase=haller"]) == 2
+    assert "another process is working in this folder" in capsys.readouterr().err
+    assert script.asked.total() == 0
+    assert list((tmp_path / "set").iterdir()) == []

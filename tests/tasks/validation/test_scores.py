@@ -109,7 +109,7 @@ CELLS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(CELLS, st.permutations(STANCE_CLASSES), st.randoms(use_true_random=False))
 def test_neither_the_order_of_answers_nor_the_names_of_classes_matter(
     reading, cells, names, random

@@ -1,0 +1,130 @@
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from polbayes.cli import _main
+from polbayes.data.tables import read_table, text_of
+from polbayes.errors import UserError
+
+
+@pytest.mark.parametrize(
+    "value", [None, np.nan, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("NaN")]
+)
+def test_what_stands_for_nothing(value):
+    assert text_of(value) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("", ""),
+        ("nan", "nan"),
+        (3, "3"),
+        (3.0, "3"),
+        (-0.0, "0"),
+        (1.5, "1.5"),
+        (np.float32(2), "2"),
+        (2**63 + 1, "9223372036854775809"),
+        (10**400, "1" + "0" * 400),
+        (float("inf"), "inf"),
+        (True, "True"),
+        (np.True_, "True"),
+        (Decimal("2.00"), "2"),
+        (Decimal("2.50"), "2.50"),
+        (b"a\xff", "a\ufffd"),
+        ("a\ud800", "a\ufffd"),
+        ([1, None], "[1, None]"),
+        (np.array([1.0, np.nan]), "[ 1. nan]"),
+        ({"a": None}, "{'a': None}"),
+        (datetime.date(2020, 1, 2), "2020-01-02"),
+        (pd.Timestamp("2020-01-02"), "2020-01-02 00:00:00"),
+    ],
+)
+def test_a_value_as_text(value, text):
+    assert text_of(value) == text
+
+
+# Types of columns with values for two rows and what is read of them; the third has no value.
+COLUMNS = {
+    "string": (pd.array(["a", "", None], "string"), ["a", "", None]),
+    "integer": (pd.array([1, 2**60, None], "Int64"), ["1", str(2**60), None]),
+    "float": (pd.array([1.5, 2.0, None], "Float64"), ["1.5", "2", None]),
+    "boolean": (pd.array([True, False, None], "boolean"), ["True", "False", None]),
+    "category": (pd.Categorical(["a", "b", None]), ["a", "b", None]),
+    "time": (
+        pd.array([pd.Timestamp("2020-01-02"), pd.Timestamp("2020-01-03 01:00"), pd.NaT]),
+        ["2020-01-02 00:00:00", "2020-01-03 01:00:00", None],
+    ),
+    "object": (np.array(["a", "b", None], dtype=object), ["a", "b", None]),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_a_nullable_column_of_parquet(tmp_path, kind):
+    values, wanted = COLUMNS[kind]
+    pd.DataFrame({"x": values}).to_parquet(tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet")["x"].tolist() == wanted
+
+
+def test_types_that_only_parquet_has(tmp_path):
+    table = pa.table(
+        {
+            "decimal": pa.array([Decimal("1.50"), None], pa.decimal128(5, 2)),
+            "dictionary": pa.array(["a", None]).dictionary_encode(),
+            "list": pa.array([[1, 2], None]),
+            "struct": pa.array([{"a": 1.5}, None]),
+            "nothing": pa.nulls(2),
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    first, second = read_table(tmp_path / "a.parquet").to_dict("records")
+    assert first == {
+        "decimal": "1.50",
+        "dictionary": "a",
+        "list": "[1 2]",
+        "struct": "{'a': 1.5}",
+        "nothing": None,
+    }
+    assert set(second.values()) == {None}
+
+
+def test_a_type_that_its_own_note_denies(tmp_path):
+    table = pa.Table.from_pandas(pd.DataFrame({"x": pd.array(["a"], "string")}))
+    odd = table.set_column(0, "x", pa.array([[1]])).replace_schema_metadata(table.schema.metadata)
+    pq.write_table(odd, tmp_path / "a.parquet")
+    with pytest.raises(UserError, match="cannot be read as a table"):
+        read_table(tmp_path / "a.parquet")
+
+
+def test_columns_without_a_name_and_empty_fields(tmp_path):
+    (tmp_path / "a.csv").write_text('\ufeff,x,NA\n0,,"a, b"\n\n1,NA,""\n', encoding="utf-8")
+    table = read_table(tmp_path / "a.csv")
+    assert list(table) == ["Unnamed: 0", "x", "NA"]
+    assert table.to_numpy().tolist() == [["0", None, "a, b"], ["1", "NA", None]]
+    assert table.index.tolist() == [0, 1]
+
+
+def test_a_nullable_table_is_imported(tmp_path, monkeypatch, capsys):
+    answers = pd.DataFrame(
+        {
+            "model": pd.array(["a", "a", "b", "b"], "string"),
+            "item": pd.array(["wvs-01", "wvs-02"] * 2, "string"),
+            "answer": pd.array(["I agree.", None, "I disagree.", "No."], "string"),
+            "size": pd.array([1, 1, None, None], "Int64"),
+        }
+    )
+    answers.to_parquet(tmp_path / "answers.parquet")
+    monkeypatch.chdir(tmp_path)
+    arguments = [
+        *("name=mine", "instruments=[wvs]", "respondents=none", "task=dry_run"),
+        "+imported.path=answers.parquet",
+        "+imported.columns={model:model,item:item,answer:answer}",
+        "+imported.attributes={size:size}",
+    ]
+    assert _main(arguments) == 0
+    assert capsys.readouterr().out.startswith("4 questions: 2 models, 2 items, ")

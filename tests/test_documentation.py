@@ -1,0 +1,66 @@
+"""The names, files and headings that the documentation mentions are there."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+FOLDERS = ("benchmarks", "conf", "data", "docs", "models", "polbayes", "tests", "tools")
+GROUPS = {"polbayes.coder_kinds"}  # of entry points, which are named like modules
+
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def names(text: str) -> set[str]:
+    """Return what the examples import of the package and what stands in backticks."""
+    imports = re.findall(r"^ *from (polbayes[\w.]*) import (.+)$", text, re.MULTILINE)
+    found = {f"{module}.{name.strip()}" for module, some in imports for name in some.split(",")}
+    return (found | set(re.findall(r"`(polbayes(?:\.\w+)+)", text))) - GROUPS
+
+
+def resolved(name: str) -> object:
+    """Import a module, or what is in one, which comes first where both have a name."""
+    inside, _, last = name.rpartition(".")
+    if inside and hasattr(resolved(inside), last):
+        return getattr(resolved(inside), last)
+    return import_module(name)
+
+
+def headings(text: str) -> set[str]:
+    """Return the anchors of the headings."""
+    lines = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+def test_parts_of_a_text():
+    text = "# Of `x` and y\n\n    from polbayes.a import b, c\nSee `polbayes.d.e(f)`, `polbayes`."
+    assert names(text) == {"polbayes.a.b", "polbayes.a.c", "polbayes.d.e"}
+    assert headings(text) == {"of-x-and-y"}
+    with pytest.raises(ModuleNotFoundError):
+        resolved("polbayes.measures.no_such_measure")
+
+
+@pages
+def test_names_can_be_imported(page):
+    for name in sorted(names(page.read_text())):
+        resolved(name)
+
+
+@pages
+def test_links_lead_somewhere(page):
+    text = page.read_text()
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+        path, _, anchor = link.partition("#")
+        to = page.parent / path if path else page
+        assert to.exists(), link
+        assert not anchor or anchor in headings(to.read_text()), link
+
+
+@pages
+def test_files_are_there(page):
+    for path in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./*-]*|[\w/]+\.py)`", page.read_text()):
+        pattern = path.replace("NAME", "*").rstrip("/")
+        assert [*ROOT.glob(pattern), *ROOT.glob(f"polbayes/{pattern}")], path
