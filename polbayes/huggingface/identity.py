@@ -29,12 +29,24 @@ _BESIDE_GGUF = ("tokenizer", "generation_config", "chat_template", "special_toke
 
 
 def weights_digest(config: Declared) -> str:
-    """Return `source_digest` of what a respondent declares."""
+    """Return `source_digest` of what a respondent declares.
+
+    Raises
+    ------
+    UserError
+        As `polbayes.huggingface.locate.locate`.
+    """
     return source_digest(locate("checkpoint", config))
 
 
 def files_digest(config: Declared) -> str:
-    """Return `other_digest` of what a respondent declares."""
+    """Return `other_digest` of what a respondent declares.
+
+    Raises
+    ------
+    UserError
+        As `polbayes.huggingface.locate.locate`.
+    """
     return other_digest(locate("checkpoint", config))
 
 

@@ -12,7 +12,13 @@ _SHARE = 0.5
 
 
 class Portion:
-    """How many things of a kind are taken at once; halved for good when memory runs out."""
+    """How many things of a kind are taken at once; halved for good when memory runs out.
+
+    Parameters
+    ----------
+    size
+        To begin with, at least 1.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size

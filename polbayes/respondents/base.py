@@ -261,7 +261,19 @@ def model_info(
 def template_text(template: Template, shapes: Sequence[str], name: str) -> str:
     """Choose the text of a template for a respondent.
 
-    `shapes` are those of `polbayes.instrument.prompts.SHAPES` that it can use, the best first.
+    Parameters
+    ----------
+    template
+        With a text for some of the shapes.
+    shapes
+        Those of `polbayes.instrument.prompts.SHAPES` that it can use, the best first.
+    name
+        The respondent's, for the error.
+
+    Raises
+    ------
+    UserError
+        If the template has none of them.
     """
     for shape in shapes:
         if shape in template.texts:
