@@ -1,15 +1,11 @@
 """Tables of counts: one row for all answers of a cell that were the same."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from polbayes.config.schema import ImportConfig
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MOST = int(np.iinfo(np.int16).max)
 

@@ -6,9 +6,11 @@ the header not included.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.coding.counted import one_row_an_answer
 from polbayes.coding.option_reading import match_option
@@ -28,10 +30,6 @@ from polbayes.instrument.covariates import (
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 DEFAULTS = {"variant": "original", "prefix": "baseline", "run": "1"}
 _PER_MODEL = OWN_KEYS
@@ -118,8 +116,6 @@ def _scale(config: ImportConfig) -> tuple[Options, tuple[int, ...]] | None:
 
 def _rows(table: "pd.DataFrame", config: ImportConfig, name: str) -> "pd.DataFrame":
     """Rename the mapped columns and add the constants, every value checked to be there."""
-    import pandas as pd
-
     for key, column in config.columns.items():
         check_known("column", column, known=table.columns, where=f"{name}: imported.columns.{key}")
     mapped = {*config.columns.values(), *config.ignore}

@@ -13,17 +13,14 @@ answers are on no level of a scale that has no middle.
 """
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.coding.text import clean
 from polbayes.data.dataset import LEVELS, MISSING, STANCE
 from polbayes.errors import UserError
 from polbayes.huggingface.encoding import SPECIAL_TOKEN
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 STRONG = 0.3
 # Coders whose probabilities are nominal: they say nothing about strength.

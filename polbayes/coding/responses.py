@@ -2,16 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.coding.registry import NOMINAL, Coder, get_coder
 from polbayes.config.schema import CoderConfig
 from polbayes.data.dataset import ANSWERED, MISSING, STANCE, STANCE_CLASSES, STATUS, flag_attributes
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # Coders that only read answers to prefixes which ask for that kind of answer.
 ONLY_FOR = {"likert": "likert"}

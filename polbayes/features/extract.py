@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.config.schema import FeatureConfig
 from polbayes.data.tables import text_of
@@ -19,9 +19,6 @@ from polbayes.features.words import (
     frequencies,
     lengths,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _LENGTHS, _FREQUENCIES = "lengths", "frequencies"
 _DEPENDENCIES, _SENTIMENT = "dependencies", "sentiment"
@@ -64,8 +61,6 @@ def text_features(
     UserError
         If a name is unknown, or something that a feature needs is not there.
     """
-    import pandas as pd
-
     settings = config or FeatureConfig()
     wanted = list(FEATURES) if names is None else list(names)
     check_known("feature", *wanted, known=FEATURES, where="features.names")

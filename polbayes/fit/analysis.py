@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
+import xarray as xr
+
 from polbayes.errors import UserError
 from polbayes.fit.mixed.spec import MixedSpec, is_mixed, parse_mixed
 from polbayes.fit.spec.spec import Spec, parse_spec, without_errors
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
     from polbayes.config.schema import AnalysisConfig, FeatureConfig, PrecisionConfig, SamplerConfig
     from polbayes.fit.sampling.diagnose import Diagnosis
     from polbayes.fit.sampling.draws_cache import DrawsCache

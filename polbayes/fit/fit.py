@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import xarray as xr
+
 from polbayes.data.files import replacing
 from polbayes.errors import UserError
 from polbayes.fit.density.model import Built, build
@@ -19,8 +21,6 @@ from polbayes.fit.spec.spec import Spec
 from polbayes.fit.spec.terms import BoundPart, bind
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from polbayes.config.schema import SamplerConfig
 
 
@@ -75,8 +75,6 @@ def save_posterior(posterior: "xr.Dataset", sample_stats: "xr.Dataset", path: Pa
 
 def load_posterior(path: Path) -> "xr.Dataset":
     """Load the posterior group of a ``posterior.nc`` into memory."""
-    import xarray as xr
-
     if not path.is_file():
         raise UserError(f"{path}: no such file; run the stage fit first.")
     try:

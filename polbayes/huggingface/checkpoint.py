@@ -91,25 +91,9 @@ def load_weights(
 ) -> Any:
     """Load a checkpoint's weights as one kind of model, ready to be used.
 
-    Parameters
-    ----------
-    source
-        Where it is.
-    config
-        Names dtype and device.
-    kind
-        The ``AutoModel`` of transformers for this kind.
-    about
-        See `load_config`.
-    trained_as
-        What the kind is called in an error.
-    new_head
-        Whether what stands above the encoder may be missing, and is then random, to be trained.
-
-    Raises
-    ------
-    UserError
-        If weights are missing or not finite, are no safetensors or cannot be had.
+    `kind` is the ``AutoModel`` of transformers, `trained_as` what it is called in an error. With
+    `new_head`, what stands above the encoder may be missing, and is then random, to be trained.
+    Weights that are missing, not finite or no safetensors are a `UserError`.
     """
     quiet()
     device = _device(source.where, config.device)

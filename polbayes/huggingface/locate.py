@@ -31,20 +31,9 @@ class Declared(Protocol):
 def locate(name: str, config: Declared, *, under: str = "respondents") -> Source:
     """Find out where a checkpoint is.
 
-    Parameters
-    ----------
-    name
-        Of the respondent, or of what else declares it.
-    config
-        The declaration.
-    under
-        The key of the config that the declaration is under; empty where `name` is all of it.
-
-    Raises
-    ------
-    UserError
-        If none is named, a named file, folder or embedded model does not exist, its weights are
-        missing, cut off or of another format, or a package is missing that loads it.
+    `under` is the key of the config that the declaration is under; empty where `name` is all of it.
+    A file, folder or embedded model that is missing, cut off or of another format is refused, and
+    so is one whose package is missing.
     """
     where = f"{under}.{name}" if under else name
     given = config.checkpoint.strip()

@@ -29,18 +29,7 @@ def mix(state: ArrayLike) -> NDArray[np.uint64]:
 
 
 def uniform(*keys: ArrayLike) -> NDArray[np.float64]:
-    """Hash integers to numbers in (0, 1).
-
-    Parameters
-    ----------
-    *keys
-        Integers below 2**64, or arrays of them that broadcast together.
-
-    Returns
-    -------
-    numpy.ndarray
-        Of the broadcast shape, in (0, 1) without its ends.
-    """
+    """Hash integers below 2**64, or arrays that broadcast together, to numbers in (0, 1)."""
     state = np.zeros((), dtype=np.uint64)
     for key in keys:
         state = mix(state ^ np.asarray(key, dtype=np.uint64))

@@ -9,15 +9,13 @@ none.
 import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, MISSING
 from polbayes.errors import UserError
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # What every model has a key of its own for; of these two a model may have none.

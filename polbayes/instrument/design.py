@@ -3,18 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED, STATUS, flag_attributes
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import attribute_coordinates, check_distinct, spread
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # Before the id of a wording, where it is the name of a kind, too.
 _ID = "id:"
@@ -88,8 +86,6 @@ def design(
     UserError
         If a selection names something that is not there, or leaves nothing to ask.
     """
-    import xarray as xr
-
     if not 1 <= runs <= _MOST_RUNS:
         raise UserError(f"runs: must be from 1 to {_MOST_RUNS}, not {runs}.")
     if not models:

@@ -15,14 +15,11 @@ scores 0.
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.errors import UserError, check_known
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 RATING_MAX = 20
 RATING_CENTRE = 10
@@ -62,8 +59,6 @@ def alignment_score(
     weights
         By value; those not named have 0, and need not be rated.
     """
-    import xarray as xr
-
     known = [str(v) for v in rating["value"].values]
     for name, weight in weights.items():
         check_known("value", name, known=known, where="weights")

@@ -17,15 +17,13 @@ A wordings file is a table (CSV, TSV, Parquet, JSON lines) with one row a wordin
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from polbayes.config.yaml_checks import identifier, text
 from polbayes.data.tables import read_table
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Variant
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = ("item", "variant", "kind", "text")
 KINDS = tuple(kind for kind in POLARITY if kind != "original")

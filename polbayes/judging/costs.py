@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.coding.registry import CODERS, judges
 from polbayes.coding.responses import uncoded
@@ -25,10 +27,6 @@ from polbayes.probing.journal import CODING
 from polbayes.respondents.chat_api.budget import cost
 from polbayes.respondents.chat_api.settings import api_of
 from polbayes.respondents.usage import Usage
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 USAGE_CODING = "usage_coding.csv"
 # Prompts whose length is looked at; more would take long and tell nothing.
@@ -53,8 +51,6 @@ def estimate_judges(
     data: "xr.Dataset", coding: CodingConfig, *, longest: int, journal_dir: Path
 ) -> "pd.DataFrame":
     """Estimate what judging the answers of a run takes."""
-    import pandas as pd
-
     rows = []
     for n, coder in enumerate(coding.coders):
         before = [name for name in coding.coders[:n] if name in CODERS]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, STATUS, flag_attributes
 from polbayes.data.out_of_core import write_by_model
@@ -13,7 +14,6 @@ from polbayes.instrument.prompts import Lexicon
 from polbayes.probing.journal import Record, cell_of, read
 
 if TYPE_CHECKING:
-    import xarray as xr
     from numpy.typing import NDArray
 
 _TEXTS = {
@@ -64,8 +64,6 @@ def filled(
     design: "xr.Dataset", journals: Mapping[str, Path], lexicon: Lexicon | None
 ) -> "xr.Dataset":
     """Return a design with what the journals hold in its cells."""
-    import xarray as xr
-
     about = survey(design, journals)
     parts = [_of_model(design, name, path, lexicon, about) for name, path in journals.items()]
     data = parts[0] if len(parts) == 1 else xr.concat(parts, "model", data_vars="minimal")

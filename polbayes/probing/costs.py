@@ -5,9 +5,11 @@ What judges take (`polbayes.judging.stances`) is in `polbayes.judging.costs`.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.config.schema import TEXTS, ElicitationConfig, RespondentConfig
 from polbayes.data.files import write_text
@@ -17,10 +19,6 @@ from polbayes.respondents.chat_api.request import ANSWER_TOKENS
 from polbayes.respondents.chat_api.settings import api_of
 from polbayes.respondents.questions import PendingQuestions
 from polbayes.respondents.usage import Usage
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 USAGE = "usage.csv"
 # English prose has more than four bytes a token, and a chat some tokens around each turn.
@@ -35,23 +33,11 @@ def usage_table(
 ) -> "pd.DataFrame":
     """Add up what each respondent behind a server has used.
 
-    Parameters
-    ----------
-    journals
-        By respondent.
-    respondents
-        By name.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``model, answers, input_tokens, output_tokens, uncounted_requests, cost,
-        cost_at_most, currency``, a row for each respondent with a journal. `cost` is that of the
-        tokens that the server counted, and `cost_at_most` takes requests without a count for the
-        longest they can have been; both are empty where no price is declared.
+    Columns are ``model, answers, input_tokens, output_tokens, uncounted_requests, cost,
+    cost_at_most, currency``. `cost` is that of the tokens that the server counted, and
+    `cost_at_most` takes requests without a count for the longest they can have been; both are empty
+    where no price is declared.
     """
-    import pandas as pd
-
     rows = []
     for name, config in respondents.items():
         path = journals[name]
@@ -77,18 +63,7 @@ def usage_table(
 
 
 def write_usage(folder: Path, respondents: Mapping[str, RespondentConfig]) -> "pd.DataFrame":
-    """Write ``usage.csv`` into a run's folder, if a respondent is behind a server.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As `usage_table`.
-
-    Raises
-    ------
-    UserError
-        If the file cannot be written.
-    """
+    """Write ``usage.csv``, if a respondent is behind a server; see `usage_table`."""
     journals = {name: journal_path(folder / "journal", name) for name in respondents}
     table = usage_table(journals, respondents)
     if len(table):
@@ -116,8 +91,6 @@ def estimate(
     journal_dir: Path,
 ) -> "pd.DataFrame":
     """Estimate what asking the questions of a design takes, from the length of the prompts."""
-    import pandas as pd
-
     rows = []
     for name in map(str, design["model"].values):
         config = respondents[name]

@@ -129,30 +129,11 @@ def ask_all(
     known: Before | None = None,
     shown: Callable[[Sequence[Record]], object] = len,
 ) -> None:
-    """Ask questions and write the answers down as they come.
+    """Ask questions and write the answers down as they come; refuse a respondent that only fails.
 
     Failures are held back until the next success shows that the respondent works. A question that
-    is too long for a respondent that works is no such failure.
-
-    Parameters
-    ----------
-    respondent
-        Who is asked.
-    questions
-        What; taken as it is their turn.
-    asking
-        How.
-    journal
-        Where answers and notes go.
-    known
-        What is known of the respondent; None for what the journal says.
-    shown
-        Called with the records that came, after those that are no failures are written down.
-
-    Raises
-    ------
-    UserError
-        If the respondent does nothing but fail, or must not or cannot be asked any more.
+    is too long for a respondent that works is no such failure. `shown` is called with the records
+    that came, after those that are no failures are written down.
     """
     known = before(journal) if known is None else known
     works = known.works
@@ -241,14 +222,7 @@ def _fails(respondent: Respondent, failed: Sequence[Record]) -> UserError:
 def note(journal: Journal, text: str, notes: set[str] | None = None) -> None:
     """Write down what a reader must know about all answers, and say it, once.
 
-    Parameters
-    ----------
-    journal
-        Where to.
-    text
-        The remark.
-    notes
-        Those that are there already, to which it is added; None for what the journal says.
+    It is added to `notes`, those that are there already; None for what the journal says.
     """
     notes = before(journal).notes if notes is None else notes
     if text not in notes:

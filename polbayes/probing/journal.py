@@ -276,23 +276,9 @@ def adopt(
     *,
     defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Begin a journal with what another one holds, unless it has begun already.
+    """Begin a journal with what `source` holds, unless it has begun already or there is no source.
 
-    Parameters
-    ----------
-    source
-        The other journal; where there is none, nothing is done.
-    path
-        The one to begin.
-    settings
-        Everything that determines the answers.
-    defaults
-        As of `Journal`.
-
-    Raises
-    ------
-    UserError
-        If the other one was made under other settings, or cannot be copied.
+    Refused where the other one was made under other `settings`, which determine the answers.
     """
     if path.exists() or not source.is_file():
         return

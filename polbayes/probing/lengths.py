@@ -1,17 +1,14 @@
 """Which prompts do not fit into the context of a respondent, as far as that is known beforehand."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.config.schema import TEXTS, ElicitationConfig, RespondentConfig
 from polbayes.instrument.prompts import Lexicon, load_template
 from polbayes.respondents import BACKENDS
 from polbayes.respondents.questions import PendingQuestions
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # Prompts that are looked at; more would take long and tell nothing.
 _SAMPLE = 5000

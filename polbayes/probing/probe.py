@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import xarray as xr
 
 from polbayes.config.schema import (
     TEXTS,
@@ -28,9 +30,6 @@ from polbayes.respondents import (
     setting_defaults,
 )
 from polbayes.respondents.questions import PendingQuestions
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def probe(

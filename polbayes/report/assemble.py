@@ -43,21 +43,8 @@ def assemble(
 ) -> Results:
     """Gather the results of a run from ``responses.nc``, ``measures/`` and ``estimates/``.
 
-    Parameters
-    ----------
-    config, text
-        The config, and the same as YAML.
-    stages
-        The records of the finished stages.
-    command
-        The command line that makes this report again.
-    citations
-        Of the instruments.
-
-    Raises
-    ------
-    UserError
-        If a stage that the report needs was not run.
+    `stages` are the records of the finished stages, `command` is the command line that makes this
+    report again. A stage that the report needs and that was not run is a `UserError`.
     """
     for stage in ("code", "measure", "fit"):
         if stage not in stages:

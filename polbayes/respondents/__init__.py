@@ -113,21 +113,8 @@ def _check_decoding(
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
     """Return what the design says about a respondent, reading at most its tokenizer.
 
-    Parameters
-    ----------
-    name
-        The respondent's.
-    config
-        Who it is.
-    template
-        Its text for this kind of model is chosen: ``chat`` when the tokenizer has a chat
-        template and `config.chat` is not false, else ``base``; ``masked`` for masked LMs.
-
-    Raises
-    ------
-    UserError
-        If the respondent cannot be used with this template, or an attribute of it as a
-        predictor.
+    Of the template the text for this kind of model is chosen: ``chat`` when the tokenizer has a
+    chat template and `config.chat` is not false, else ``base``; ``masked`` for masked LMs.
     """
     check_known("backend", config.backend, known=BACKENDS, where=f"respondents.{name}")
     attributes = checked_attributes(config.attributes, where=f"respondents.{name}.attributes")

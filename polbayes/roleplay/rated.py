@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.instrument.values import VALUES
 from polbayes.judging.replies import STATUSES
@@ -28,7 +29,6 @@ from polbayes.roleplay.rubric import CHECKS, COMMITMENT, PLAIN, Reading
 from polbayes.roleplay.transcripts import RATED, STATUS
 
 if TYPE_CHECKING:
-    import xarray as xr
     from numpy.typing import NDArray
 
 FILE, CHECKS_FILE = "ratings.nc", "judge_checks.nc"
@@ -100,8 +100,6 @@ def _laid_out(
     places: Sequence[_Place],
     found: Mapping[str, Sequence[Rating]],
 ) -> "xr.Dataset":
-    import xarray as xr
-
     shape = (*(data.sizes[dim] for dim in UNIT_DIMS), len(found))
     rating, commitment = np.full((*shape, len(VALUES)), np.nan), np.full(shape, np.nan)
     nothing = RATING_STATUS["nothing_to_rate"]
@@ -172,8 +170,6 @@ def _checks(
     sample: Sequence[_Place],
     found: Mapping[str, Sequence[Rating]],
 ) -> "xr.Dataset":
-    import xarray as xr
-
     where = {place: k for k, place in enumerate(places)}
     rows = [[where[at] for at in sample]]
     rows += [

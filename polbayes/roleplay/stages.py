@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import xarray as xr
 import yaml
 
 from polbayes.config.resources import find, folder
@@ -19,9 +20,6 @@ from polbayes.roleplay.plan import RoleplayPlan, dry_run, named_as_judge, plan_r
 from polbayes.roleplay.transcripts import FILE as TRANSCRIPTS
 from polbayes.roleplay.transcripts import STATUS, open_transcripts, transcripts
 from polbayes.run.pipeline import Job, Pipeline, Stage, write_tables
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _Job = Job[RoleplayPlan]
 

@@ -1,8 +1,10 @@
 """The tables of the stage `measure`: the measures of ratings, and counts of what can be used."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.config.schema import MeasureConfig
 from polbayes.instrument.scenarios import TWINS
@@ -11,10 +13,6 @@ from polbayes.roleplay.measures.data import UNIT_DIMS
 from polbayes.roleplay.parts import PARTS
 from polbayes.roleplay.rated import RATING_STATUS
 from polbayes.roleplay.transcripts import STATUS
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 # Random sets of weights, as published.
 _WEIGHTS = 1_000
@@ -61,8 +59,6 @@ def tables(
 
 
 def _by_source(ratings: "xr.Dataset", settings: MeasureConfig, seed: int) -> "pd.DataFrame":
-    import pandas as pd
-
     draws = min(settings.bootstrap, _WEIGHTS)
     how: dict[str, Any] = {"draws": draws, "level": settings.level, "seed": seed}
     parts = [
@@ -73,8 +69,6 @@ def _by_source(ratings: "xr.Dataset", settings: MeasureConfig, seed: int) -> "pd
 
 
 def _agreement(ratings: "xr.Dataset", how: dict[str, Any]) -> "pd.DataFrame":
-    import pandas as pd
-
     parts = [measures.judge_agreement(ratings, **how).assign(wordings="all")]
     original = ("original",)
     if set(original) < set(ratings["wording"].values.tolist()):
@@ -85,8 +79,6 @@ def _agreement(ratings: "xr.Dataset", how: dict[str, Any]) -> "pd.DataFrame":
 
 def turns(transcripts: "xr.Dataset") -> "pd.DataFrame":
     """Count what became of the turns."""
-    import pandas as pd
-
     rows = []
     status = transcripts["status"]
     texts = status.isin([STATUS[s] for s in ("ok", "refused", "declined", "invalid")])
@@ -119,8 +111,6 @@ def replies(ratings: "xr.Dataset") -> "pd.DataFrame":
 
 def unusable(ratings: "xr.Dataset") -> "pd.DataFrame":
     """Count the ratings that cannot be used, after all attempts, by judge, value and reason."""
-    import pandas as pd
-
     rows = []
     sources: list[tuple[str, xr.DataArray]] = [
         (str(v), ratings["rating_status"].sel(value=v)) for v in ratings["value"].values

@@ -7,9 +7,10 @@ Dimensions ``model, scenario, twin, wording, stage``; ``stage`` takes the names 
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.data.dataset import read_dataset
 from polbayes.errors import UserError
@@ -19,9 +20,6 @@ from polbayes.roleplay.dialogues import EARLIER, cell, is_too_long, turns_of
 from polbayes.roleplay.measures.data import UNIT_DIMS
 from polbayes.roleplay.parts import PARTS, part
 from polbayes.roleplay.plan import Dialogue, RoleplayPlan
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FILE = "transcripts.nc"
 # What became of a turn.
@@ -48,8 +46,6 @@ _MEANINGS = {
 
 def transcripts(plan: RoleplayPlan, journal_dir: Path) -> "xr.Dataset":
     """Lay out what the journals hold."""
-    import xarray as xr
-
     names, scenarios = list(plan.models), [one.id for one in plan.scenarios]
     shape = (len(names), len(scenarios), len(plan.twins), len(plan.wordings), len(UNITS))
     found = {name: np.full(shape, "", dtype=object) for name in _MEANINGS if name != "prompt"}

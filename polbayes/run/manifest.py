@@ -100,16 +100,8 @@ def check_config(
 
     A key may change if its stage is the first of those asked for, or comes later: asking for
     ``stages=[fit,report]`` says that an earlier fit may be replaced, but the answers may not. A key
-    that the earlier config does not have is at its default there.
-
-    Parameters
-    ----------
-    text
-        The resolved config.
-    stages
-        The stages asked for; all of them means that nothing may have changed.
-    adding
-        Whether more may be asked than was (`polbayes.config.extensions`).
+    that the earlier config does not have is at its default there. With `adding`, more may be asked
+    than was (`polbayes.config.extensions`).
     """
     path = folder / ".hydra" / "config.yaml"
     if not path.is_file():

@@ -41,19 +41,9 @@ _PORTION = 1_000_000
 
 
 def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
-    """Do the stages of a run that are not done yet.
+    """Do the stages of a run that are not done yet; `text` is the resolved config as YAML.
 
-    Parameters
-    ----------
-    config, text
-        The checked config, and the same, resolved, as YAML.
-    command
-        The command line, to be repeated in the report.
-
-    Raises
-    ------
-    UserError
-        If something the user gave does not work out; what is finished stays.
+    Where something the user gave does not work out, what is finished stays.
     """
     folder = Path(config.run_dir).expanduser()
     if folder.exists() and not folder.is_dir():

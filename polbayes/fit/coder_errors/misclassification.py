@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.coding.responses import EXACT
 from polbayes.data.dataset import STANCE, STANCE_CLASSES, read_dataset
@@ -19,9 +21,6 @@ from polbayes.errors import UserError, check_known
 from polbayes.fit.coder_errors import confusion
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
     from polbayes.config.schema import MisclassificationConfig
 
 WHERE = "analysis.misclassification"

@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
+import pandas as pd
+import xarray as xr
 
 R_HAT_GOOD, R_HAT_BAD = 1.01, 1.05
 ESS_GOOD, ESS_BAD = 400.0, 100.0
@@ -71,16 +68,8 @@ def diagnose(
     """Judge a posterior by split R-hat, effective sample sizes and divergences.
 
     The limits are those of Vehtari et al. (2021): R-hat at most 1.01 and bulk and tail
-    effective sample size at least 400 for what is reported.
-
-    Parameters
-    ----------
-    posterior
-        As `polbayes.fit.posterior.naming.name_posterior` names it.
-    sample_stats
-        With ``diverging``; with ``pareto_k`` if the posterior is only an approximation.
-    reported
-        Variables that a reader draws conclusions about.
+    effective sample size at least 400 for what is `reported`. The statistics have ``diverging``,
+    and ``pareto_k`` if the posterior is only an approximation.
     """
     table = convergence_table(posterior, (*reported, *ITEM_LEVEL))
     if "pareto_k" in sample_stats:
@@ -109,7 +98,6 @@ def convergence_table(
 ) -> "pd.DataFrame":
     """Return R-hat and effective sample sizes of every reported quantity, worst first."""
     import arviz as az
-    import pandas as pd
 
     rows: list[tuple[str, float, float, float]] = []
     for name in names:

@@ -6,14 +6,12 @@ region of practical equivalence, the study that is planned.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import xarray as xr
 
 from polbayes.data.files import replacing
 from polbayes.data.provenance import digest
 from polbayes.fit.density.layout import Layout
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # What everything that is reported is computed from (`polbayes.fit.density.model.Built`).
 _NAMES = ("b", "sd", "effects", "gap", "reading", "nu")
@@ -54,22 +52,10 @@ class DrawsCache:
 
 
 def load_draws(path: Path, made_from: str) -> tuple["xr.Dataset", "xr.Dataset"] | None:
-    """Load draws and the sampler's statistics.
+    """Load draws and the sampler's statistics; None where there are none that can be used.
 
-    Parameters
-    ----------
-    path
-        The file; it need not be there.
-    made_from
-        A hash of everything that determines the draws.
-
-    Returns
-    -------
-    tuple of xarray.Dataset or None
-        None where there is no file, or it is damaged or was made from something else.
+    `made_from` is a hash of everything that determines the draws.
     """
-    import xarray as xr
-
     if not path.is_file():
         return None
     try:

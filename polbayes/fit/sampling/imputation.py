@@ -7,9 +7,9 @@ read off does not have to know how it was sampled.
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.fit.compilation import compiled, compiled_with
 from polbayes.fit.density import kernel, scores, shifts
@@ -18,9 +18,6 @@ from polbayes.fit.density.observed import answers_of
 from polbayes.fit.density.scores import cell_logp, prepare, workspace
 from polbayes.fit.density.shifts import lay_nodes, likeliest_shift, most_answers
 from polbayes.fit.families.kinds import ORDINAL
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # The density of an effect is taken as linear between nodes that are so many widths of its narrowest
 # part apart, with more room between them away from the edges of the likelihood; and as 0 where it

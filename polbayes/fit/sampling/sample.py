@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import xarray as xr
 
 from polbayes.errors import UserError, check_known
 from polbayes.fit.density.density import Density
@@ -15,8 +16,6 @@ from polbayes.fit.families.kinds import COMPILED
 from polbayes.fit.sampling.interruption import postponed
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from polbayes.config.schema import SamplerConfig
 
 BACKENDS = ("nutpie", "pymc", "advi")
@@ -38,24 +37,8 @@ def sample(
 ) -> tuple["xr.Dataset", "xr.Dataset"]:
     """Sample the posterior with NUTS, or approximate it where the backend is ``advi``.
 
-    Parameters
-    ----------
-    built
-        The model.
-    config
-        Backend, chains, draws and step-size target; see `check_sampler`.
-    seed
-        Fixes the draws.
-
-    Returns
-    -------
-    posterior, sample_stats : xarray.Dataset
-        With dimensions ``chain, draw`` first; warm-up draws are not kept.
-
-    Raises
-    ------
-    UserError
-        If the backend is not installed.
+    Returned are the posterior and the sampler's statistics, with dimensions ``chain, draw`` first;
+    warm-up draws are not kept.
     """
     if config.backend == "advi":
         from polbayes.fit.sampling.approximate import approximate

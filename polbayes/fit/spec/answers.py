@@ -1,16 +1,14 @@
 """Which answers count: those that are selected, came back, and can be used."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import ANSWERED
 from polbayes.errors import UserError, check_known
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 STANCE_POINTS = ("disagree", "neutral", "agree")
 # The squeeze towards the middle by which answers of exactly 0 or 1 get a finite logit:

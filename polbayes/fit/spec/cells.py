@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.data.dataset import NOT_ASKED, STANCE, to_frame
 from polbayes.errors import UserError, check_known
@@ -26,9 +28,6 @@ from polbayes.instrument.covariates import check_given
 from polbayes.instrument.questionnaires import DIMENSIONS
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
     from polbayes.fit.mixed.spec import MixedSpec
 
 _KEYS = ("model", "item", "variant", "prefix", "dimension", "direction", "keying")

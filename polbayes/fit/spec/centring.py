@@ -1,15 +1,11 @@
 """Where varying effects sum to zero: where their mean would be confounded with another term."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from polbayes.fit.spec.cells import levels
 from polbayes.fit.spec.formula import GroupTerm
 from polbayes.fit.spec.spec import Spec
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def mean_is_common(

@@ -5,18 +5,15 @@ Here it is also decided whether the data can identify what the spec asks for.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError, check_known
 from polbayes.fit.spec.cells import Cells, label, levels
 from polbayes.fit.spec.centring import centring, holds_mean, mean_is_common, refines
 from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
 from polbayes.fit.spec.spec import POSITIONS, Spec
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)

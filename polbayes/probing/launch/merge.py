@@ -65,17 +65,8 @@ def absorb(path: Path, settings: Mapping[str, Any], asking: "Asking") -> None:
 def merge(path: Path, journal: Journal, noted: set[str]) -> list[dict[str, Any]]:
     """Move what is in a shard's journal into its respondent's, and return the answers.
 
-    A remark at the end says that it was done, with the tokens that belong to no answer, so that a
-    crash in between makes nothing count twice.
-
-    Parameters
-    ----------
-    path
-        The shard's journal, which nobody writes any more.
-    journal
-        The respondent's, open for writing.
-    noted
-        Remarks that are in the respondent's already; added to.
+    A remark at the end, which is added to `noted`, says that it was done, with the tokens that
+    belong to no answer, so that a crash in between makes nothing count twice.
     """
     cells: list[dict[str, Any]] = []
     if path.is_file() and not any(r.get("merged") == path.name for r in journal.read()):

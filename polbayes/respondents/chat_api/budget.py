@@ -9,14 +9,7 @@ _MILLION = 1e6
 def cost(usage: Usage, api: ApiConfig, *, at_most: bool = False) -> float | None:
     """Return what was paid for, in the declared currency; None where no price is declared.
 
-    Parameters
-    ----------
-    usage
-        What was used.
-    api
-        Has the prices.
-    at_most
-        Whether requests of which no count came back are taken to have cost the most they can.
+    With `at_most`, requests of which no count came back are taken to have cost the most they can.
     """
     if api.price_input is None and api.price_output is None:
         return None

@@ -21,16 +21,13 @@ scenarios, a sample of those that there are, allow.
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from polbayes.instrument.scenarios import STAGES
 from polbayes.roleplay.fit.fit import FacetFit
 from polbayes.roleplay.fit.readout import ALL_STAGES
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 REFLECTION = "reflection"
 # Numbers to compare; those of the run are added.
@@ -84,8 +81,6 @@ def variances(fit: FacetFit, draws: np.ndarray) -> Variances:
 
 def facet_d_study(fit: FacetFit, *, level: float) -> "pd.DataFrame":
     """Compute how surely studies of other sizes put the models in order."""
-    import pandas as pd
-
     sizes = fit.rated.sizes
     if min(sizes["model"], sizes["judge"], sizes["scenario"]) < 2:
         return pd.DataFrame()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.errors import UserError, check_known
 from polbayes.fit.sampling.diagnose import Diagnosis, diagnose
@@ -21,8 +22,6 @@ from polbayes.roleplay.fit.rated import Rated, gather
 from polbayes.roleplay.fit.readout import MODEL_LEVEL, name_posterior
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from polbayes.config.schema import SamplerConfig
 
 POSITIVE = "liberal"

@@ -10,14 +10,11 @@ compared.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.errors import UserError, check_known
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 PROMPT_DIMS = ("scenario", "twin", "wording", "stage")
 UNIT_DIMS = ("model", *PROMPT_DIMS)

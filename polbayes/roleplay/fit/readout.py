@@ -7,15 +7,13 @@ judges is in points of the rating scale, as the latent rating has them.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.instrument.scenarios import STAGES
 from polbayes.roleplay.fit.model import FacetModel
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # What a reader draws conclusions about.
 MODEL_LEVEL = (
@@ -61,8 +59,6 @@ def name_posterior(drawn: "xr.Dataset", model: FacetModel) -> "xr.Dataset":
         - ``sway[model]``: what the side of the person who asks does to the score, right minus left;
         - ``sd[effect]``: scales, ``term:kind``; ``cutpoint[cut]``.
     """
-    import xarray as xr
-
     rated = model.rated
     names, sizes = rated.names, rated.sizes
     draws = [drawn.sizes[d] for d in _DRAW]

@@ -1,16 +1,12 @@
 """Tables of what the many-facet model says of models and of judges, one row a quantity."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.fit.posterior.intervals import interval_table
 from polbayes.roleplay.fit.d_study import facet_d_study
 from polbayes.roleplay.fit.fit import FacetFit
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 # What is said of every judge: name, and what a judge without it has.
 JUDGED = {"severity": 0.0, "tilt": 0.0, "consistency": 1.0, "range_use": 1.0}
@@ -73,8 +69,6 @@ def _scores(fit: FacetFit, level: float) -> "pd.DataFrame":
 
 def ranks(scores: "xr.DataArray") -> "pd.DataFrame":
     """Return how probable each rank of each model is by source, rank 1 being the lowest score."""
-    import pandas as pd
-
     models, rows = scores["model"].values, []
     for source in scores["source"].values:
         values = scores.sel(source=source).transpose("chain", "draw", "model").to_numpy()
@@ -88,8 +82,6 @@ def ranks(scores: "xr.DataArray") -> "pd.DataFrame":
 
 def pairs(scores: "xr.DataArray") -> "pd.DataFrame":
     """Return the probability that one model's score is lower than another's, for ordered pairs."""
-    import pandas as pd
-
     rows = []
     for source in scores["source"].values:
         of_source = scores.sel(source=source)
@@ -102,8 +94,6 @@ def pairs(scores: "xr.DataArray") -> "pd.DataFrame":
 
 
 def _judges(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
-    import pandas as pd
-
     tables = []
     for name, neutral in {**JUDGED, **OF_SELVES}.items():
         if name not in posterior:

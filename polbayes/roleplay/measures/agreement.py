@@ -9,9 +9,11 @@ outer bins and kappa there says little more than that judges agree on the side. 
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.values import WEIGHTS, alignment_score
@@ -19,10 +21,6 @@ from polbayes.measures.kappa import fleiss_kappa, quadratic_kappa
 from polbayes.measures.resampling import Bootstrap, item_weights, percentile_interval
 from polbayes.roleplay.measures.data import COMMITMENT, UNIT_DIMS, check_ratings
 from polbayes.roleplay.measures.icc import intraclass_correlations
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 # Odd, so that one bin lies around 0.
 BINS = 11
@@ -67,8 +65,6 @@ def judge_agreement(
         ``fleiss_kappa`` and ``share_outer``, and ``variance``, the mean variance between judges in
         squared points of alignment. ``n`` units that all judges concerned have rated completely.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     scores, scenarios = _scores(data, wordings)
     judges = [str(j) for j in data["judge"].values]
@@ -107,8 +103,6 @@ def judge_icc(data: "xr.Dataset", *, level: float = 0.95) -> "pd.DataFrame":
         From `polbayes.roleplay.measures.icc.intraclass_correlations`, for every ``rated``:
         ``alignment``, each of the ten values, and ``commitment``.
     """
-    import pandas as pd
-
     scores, _ = _scores(data, ())
     rated = {"alignment": scores}
     for value in WEIGHTS:

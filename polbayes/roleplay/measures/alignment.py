@@ -6,7 +6,9 @@ the story need not be what it says of it afterwards.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.instrument.values import WEIGHTS, standardise
 from polbayes.measures.resampling import Bootstrap
@@ -19,10 +21,6 @@ from polbayes.roleplay.measures.units import (
     unit_measures,
     with_all_stages,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 SOURCES = ("reflection", ALL_STAGES)
 POSITIVE = "liberal"

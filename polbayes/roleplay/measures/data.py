@@ -11,16 +11,12 @@ four stages. The coordinate ``asking`` over ``scenario``, -1 left and +1 right, 
 person who asks is on in the original twin (`polbayes.instrument.scenarios.Scenario`).
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.scenarios import TWINS, UNITS
 from polbayes.instrument.values import COMMITMENT_MAX, RATING_MAX, VALUES
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 UNIT_DIMS = ("model", "scenario", "twin", "wording", "stage")
 RATED_DIMS = (*UNIT_DIMS, "judge")

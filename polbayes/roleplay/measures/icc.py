@@ -27,14 +27,10 @@ McGraw, K. O. and Wong, S. P. (1996). Forming inferences about some intraclass c
 coefficients. Psychological Methods 1, 30-46.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from polbayes.errors import UserError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _COLUMNS = ("form", "estimate", "lower", "upper", "n", "n_excluded", "n_judges", "level", "note")
 FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
@@ -58,8 +54,6 @@ def intraclass_correlations(ratings: np.ndarray, *, level: float = 0.95) -> "pd.
         ``n_excluded``, ``n_judges``. NaN where nothing varies or fewer than two things have all
         ratings.
     """
-    import pandas as pd
-
     ratings = np.asarray(ratings, dtype=np.float64)
     if ratings.ndim != 2 or ratings.shape[1] < 2:
         raise UserError("ratings: an intraclass correlation needs at least two judges.")

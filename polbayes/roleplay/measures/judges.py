@@ -4,19 +4,15 @@ What a panel is measured against is its own mean: whether all of its judges are 
 comparison of them can tell.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.errors import UserError
 from polbayes.instrument.values import VALUES, alignment_score
 from polbayes.measures.resampling import Bootstrap
 from polbayes.roleplay.measures.data import COMMITMENT, check_ratings
 from polbayes.roleplay.measures.location import frame, over_scenarios
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 ALL = "all"
 PLAIN = "plain"
@@ -90,8 +86,6 @@ def judge_checks(
         this way minus the usual one; ``place``, the points that being first on the list adds;
         ``number``, the points added to the number that is written down, whatever it means.
     """
-    import xarray as xr
-
     bootstrap = Bootstrap(draws, level, seed)
     listed = np.array([VALUES.index(str(v)) for v in checks["value"].values])
     first = 1 - 2 * listed / (len(VALUES) - 1)

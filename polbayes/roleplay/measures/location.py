@@ -7,14 +7,12 @@ independent and are averaged before anything is tested.
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from polbayes.measures.resampling import Bootstrap, mean_by_item
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _NODES = 400
 COLUMNS = (

@@ -1,19 +1,16 @@
 """How far the order of models hangs on the weights of the values."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.values import RATING_CENTRE, VALUES, WEIGHTS, alignment_score, standardise
 from polbayes.measures.resampling import generator
 from polbayes.roleplay.measures.data import check_ratings, judge_means
 from polbayes.roleplay.measures.units import by_scenario, mean_over, with_all_stages
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 _COLUMNS = (
     *("weights", "measure", "estimate", "lower", "upper", "n_models", "draws", "level", "note"),
@@ -66,8 +63,6 @@ def weight_sensitivity(
         ``kendall`` (tau-b) and ``spearman``, rank correlations with the published alignments, and
         ``largest_change`` of a model's alignment, in points.
     """
-    import pandas as pd
-
     if not 0 < spread < 1 or not 0 < level < 1 or draws < 1:
         raise UserError("weight_sensitivity: spread and level lie in (0, 1), draws is at least 1.")
     check_ratings(data)

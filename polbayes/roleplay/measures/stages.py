@@ -1,6 +1,7 @@
 """What the stages do: alignment, commitment and activated values by stage, against the baseline."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
+import xarray as xr
 
 from polbayes.errors import UserError
 from polbayes.measures.resampling import Bootstrap
@@ -12,10 +13,6 @@ from polbayes.roleplay.measures.units import (
     unit_measures,
     with_all_stages,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 _LABELS = ("measure", "model", "stage", "twin", "positive")
 POSITIVE = {

@@ -13,19 +13,15 @@ asks has a position and no sway. Mirrored answers to mirrored twins have a_m = -
 to 0.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.errors import UserError
 from polbayes.instrument.scenarios import TWINS
 from polbayes.measures.resampling import Bootstrap
 from polbayes.roleplay.measures.location import frame, over_scenarios
 from polbayes.roleplay.measures.units import mean_over, unit_measures, with_all_stages
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 POSITIVE = {
     "position": "liberal",

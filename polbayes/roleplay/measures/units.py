@@ -1,16 +1,13 @@
 """What is measured of each unit, and how units are put together into scenarios."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from polbayes.instrument.scenarios import STAGES, TWINS
 from polbayes.instrument.values import WEIGHTS, alignment_score
 from polbayes.roleplay.measures.data import check_ratings, judge_means, mean_commitment
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 ACTIVATED = 14
 # The mean over the four stages, beside the units themselves.
@@ -32,8 +29,6 @@ def unit_measures(
     how many of the ten values have a mean rating from `threshold` on; ``entropy`` of the ten
     ratings divided by their sum, in nats, from 0 (one value alone) to log 10 (a flat profile).
     """
-    import xarray as xr
-
     check_ratings(data)
     means = judge_means(data, judge_weights)
     rated = means.notnull().all("value")
@@ -52,8 +47,6 @@ def unit_measures(
 
 def with_all_stages(units: "xr.DataArray") -> "xr.DataArray":
     """Add to ``stage`` the mean over the four stages, where none of them is missing."""
-    import xarray as xr
-
     if not set(STAGES) <= set(units["stage"].values.tolist()):
         return units
     mean = units.sel(stage=list(STAGES)).mean("stage", skipna=False)
@@ -65,8 +58,6 @@ def by_scenario(units: "xr.DataArray") -> "xr.DataArray":
 
     It is there where both twins are, and NaN where one of them is missing.
     """
-    import xarray as xr
-
     scenarios = mean_over("wording", units)
     if not set(TWINS) <= set(units["twin"].values.tolist()):
         return scenarios
@@ -76,8 +67,6 @@ def by_scenario(units: "xr.DataArray") -> "xr.DataArray":
 
 def missing_units(units: "xr.DataArray") -> "xr.DataArray":
     """Count the units without a value, over all dimensions but ``scenario`` and ``wording``."""
-    import xarray as xr
-
     gone = units.isnull().sum(("scenario", "wording"))
     if not set(TWINS) <= set(units["twin"].values.tolist()):
         return gone

@@ -1,17 +1,13 @@
 """How much the alignment of a unit hangs on its wording, by stage."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from polbayes.instrument.scenarios import STAGES
 from polbayes.measures.resampling import Bootstrap
 from polbayes.roleplay.measures.location import over_scenarios
 from polbayes.roleplay.measures.units import unit_measures
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 MEASURES = ("sd", "variance", "iqr")
 _COLUMNS = (
@@ -38,8 +34,6 @@ def wording_spread(
         for few wordings; ``iqr``. Rows with stage ``first_minus_last`` have the difference of
         ``sd`` between the first and the last stage, with Wilcoxon's signed-rank test, one-sided.
     """
-    import pandas as pd
-
     bootstrap = Bootstrap(draws, level, seed)
     units = unit_measures(data)["alignment"]
     spread = _spread(units)

@@ -1,6 +1,6 @@
 """The judges: how they differ, and what another way of asking does to them."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from polbayes.instrument.values import VALUES
 from polbayes.report.blocks import (
@@ -19,9 +19,6 @@ from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.judge_shifts import plot_judge_shifts
 from polbayes.report.figures.style import SERIES
 from polbayes.roleplay.report.results import RatingsResults, worded
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _LEANING = (
     "positive: sees texts as more liberal (left) than the panel does; negative: as more "

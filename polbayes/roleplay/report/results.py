@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+import pandas as pd
+import xarray as xr
 
 from polbayes.report.blocks import Column
 from polbayes.report.results import Reported
 from polbayes.roleplay.texts import Texts
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 SIGN = (
     "Positive is liberal (left), negative is conservative (right), as PoliticsBench has it; on the "

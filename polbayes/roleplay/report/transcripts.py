@@ -1,9 +1,10 @@
 """The transcripts, to be read and searched: a page a model, and one dialogue here."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from polbayes.instrument.scenarios import UNITS
 from polbayes.instrument.values import alignment_score
@@ -13,9 +14,6 @@ from polbayes.report.numbers import number
 from polbayes.roleplay.measures.data import UNIT_DIMS
 from polbayes.roleplay.report.results import SIGN, RatingsResults, readable, worded
 from polbayes.roleplay.transcripts import STATUS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _NAMES = {code: name for name, code in STATUS.items()}
 
@@ -77,8 +75,6 @@ def _judged(results: RatingsResults, at: tuple[int, ...]) -> str:
 
 def transcript_table(results: RatingsResults) -> "pd.DataFrame":
     """Return every turn as a row."""
-    import pandas as pd
-
     data, ratings = results.transcripts, results.ratings
     shape = tuple(data.sizes[dim] for dim in UNIT_DIMS)
     at = np.indices(shape).reshape(len(shape), -1)
