@@ -239,6 +239,7 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
         add("validity", _usable(parameters, spec.family, len(frame)), ["model"])
     out |= {f"coefficient[{label}]": value for label, value in parameters.coefficients.items()}
     out |= {f"scale[{label}]": value for label, value in parameters.scales.items()}
+    out |= {f"nu[{label}]": value for label, value in parameters.tails.items()}
     out |= {f"gap[{k}]": float(gap) for k, gap in enumerate(parameters.gaps)}
     for (part, factors), matrix in parameters.correlations.items():
         out[f"cor_{part}_{'_'.join(factors)}"] = float(matrix[0, 1])

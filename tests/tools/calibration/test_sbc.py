@@ -57,6 +57,15 @@ def test_the_shipped_model_is_calibrated_and_an_error_is_noticed(problem, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_every_quantity_of_every_case_is_ranked(name):
+    problem = pose(spec_of(CASES[name]), lay_out_design(CASES[name]), CASES[name].runs)
+    (ranked,) = simulate_ranks(problem, replace(CONFIG, tune=60, draws=60), [0], seed=1)
+    assert "log_likelihood" in ranked.ranks
+    assert all(0 <= rank <= KEPT for rank in ranked.ranks.values())
+
+
+@pytest.mark.slow
 def test_several_processes_give_the_same_ranks(problem):
     alone = list(simulate_ranks(problem, CONFIG, range(3), seed=5))
     together = list(simulate_in_parallel(problem, CONFIG, range(3), jobs=2, seed=5))
