@@ -34,16 +34,29 @@ def find(kind: str, name: str) -> Path:
     return path
 
 
-# Values that a file may have when its aliases are written out.
-_MOST_VALUES = 10_000_000
+# Values that a file may have when its aliases are written out, and how deep they may be nested.
+_MOST_VALUES, _DEEPEST = 10_000_000, 100
 
 
 class _Loader(yaml.SafeLoader):
     """YAML's safe loader, but of two equal keys it does not quietly drop the first.
 
-    Nor does it read values that contain themselves, or aliases of aliases that stand for more
-    than memory holds.
+    Nor does it read values that contain themselves, are nested without end, or aliases of aliases
+    that stand for more than memory holds.
     """
+
+    _deep = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self._deep += 1
+        if self._deep > _DEEPEST:
+            raise yaml.composer.ComposerError(
+                problem="its values are nested too deeply",
+                problem_mark=self.peek_event().start_mark,
+            )
+        node = super().compose_node(parent, index)
+        self._deep -= 1
+        return node
 
     def construct_document(self, node: yaml.Node) -> Any:
         if _size(node, {}) > _MOST_VALUES:
@@ -92,8 +105,6 @@ def read_yaml(path: Path) -> Any:
         line = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "it is not valid YAML"
         raise UserError(f"{path}:{line} is not valid YAML: {problem}.") from error
-    except RecursionError as error:
-        raise UserError(f"{path}: is not usable YAML: its values are nested too deeply.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         # What the parser lets through: a date that is none, a number of a million digits, a tag
         # that does not fit its value.

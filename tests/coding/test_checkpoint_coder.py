@@ -311,7 +311,7 @@ def test_values_that_are_no_numbers_are_refused(classifier_checkpoint, tmp_path)
     weights["classifier.bias"][0] = float("nan")
     save_file(weights, path / "model.safetensors", metadata={"format": "pt"})
     declared = {"mine": CoderConfig(kind="nli", checkpoint=str(path), device="cpu")}
-    with pytest.raises(UserError, match="values that are not finite in float32"):
+    with pytest.raises(UserError, match="weights that are not finite numbers"):
         get_coder("mine", declared)([MUSEUMS], ["I agree."])
 
 

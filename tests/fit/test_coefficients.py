@@ -60,7 +60,7 @@ def fitted(planted):
             priors={"common": "Normal(0, 5)", "theta": {"sd": "HalfNormal(2)"}},
         )
     )
-    config = SamplerConfig(chains=2, tune=500, draws=1000)
+    config = SamplerConfig(chains=4, tune=500, draws=2500)
     return fit(spec, gather_cells(planted[0], spec), config, seed=2).posterior
 
 
