@@ -60,7 +60,8 @@ def load_draws(path: Path, made_from: str) -> tuple["xr.Dataset", "xr.Dataset"] 
         return None
     try:
         with xr.open_dataset(path, group="posterior", engine="netcdf4") as found:
-            if found.attrs.get("made_from") != made_from:
+            # What is loaded is what was drawn, and goes into other files as that.
+            if found.attrs.pop("made_from", None) != made_from:
                 return None
             drawn = found.load()
         with xr.open_dataset(path, group="sample_stats", engine="netcdf4") as found:

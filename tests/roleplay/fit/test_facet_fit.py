@@ -36,6 +36,7 @@ def test_draws_are_kept_and_loaded(ratings, fitted, quick, kept):
     again = fit_ratings(ratings, sampler=quick, seed=1, kept=kept)
     assert again.from_cache
     assert not fitted.from_cache
+    assert again.posterior.identical(fitted.posterior)
     xr.testing.assert_allclose(again.posterior, fitted.posterior)
     assert again.diagnosis.verdict == fitted.diagnosis.verdict
 
