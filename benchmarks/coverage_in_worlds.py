@@ -21,6 +21,7 @@ one_model      the same with one, and the spec for one; what others would make o
 import argparse
 import multiprocessing
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -162,13 +163,23 @@ def one(world: str, tune: int, draws: int, seed: int) -> dict[str, Any]:
     of_lean = posterior["lean"].stack(sample=("chain", "draw")).transpose("sample", ...).to_numpy()
     first, second = np.triu_indices(len(theta), 1)
     differences, true = found[:, first] - found[:, second], theta[first] - theta[second]
+    names = ("difference of θ", "lean", "θ")
     row: dict[str, Any] = {"world": world, "seed": seed}
+    row |= {key: np.nan for name in names for key in (name, f"width, {name}")}
     compared = [("difference of θ", differences, true)] if len(theta) > 1 else []
     for name, draws_of, truth in (*compared, ("lean", of_lean, lean), ("θ", found, theta)):
         low, high = np.quantile(draws_of, (0.05, 0.95), axis=0)
         row[name] = float(((low < truth) & (truth < high)).mean())
         row[f"width, {name}"] = float((high - low).mean())
     return row
+
+
+def fitted(path: Path | None, world: str) -> dict[int, dict[str, Any]]:
+    """Read the rows of a world that an earlier call wrote, by seed."""
+    if path is None or not path.exists():
+        return {}
+    table = pd.read_csv(path)
+    return {row["seed"]: row for row in table[table["world"] == world].to_dict("records")}
 
 
 def main() -> None:
@@ -181,18 +192,25 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=250, help="draws a chain, of two")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--worlds", nargs="+", default=list(WORLDS), choices=WORLDS)
+    parser.add_argument("--rows", type=Path, help="CSV with data sets fitted before; grows")
     given = parser.parse_args()
     for world in given.worlds:
+        before = fitted(given.rows, world)
+        left = [seed for seed in range(given.sets) if seed not in before]
+        rows = list(before.values())
         with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
-            rows = list(
-                pool.imap_unordered(partial(one, world, given.tune, given.draws), range(given.sets))
-            )
+            fits = pool.imap_unordered(partial(one, world, given.tune, given.draws), left)
+            for row in fits:
+                rows.append(row)
+                if given.rows:
+                    new = not given.rows.exists()
+                    pd.DataFrame([row]).to_csv(given.rows, mode="a", header=new, index=False)
         table = pd.DataFrame(rows)
-        covered = [c for c in table if c in ("difference of θ", "lean", "θ")]
+        names = [c for c in ("difference of θ", "lean", "θ") if table[c].notna().any()]
         text = ", ".join(
             f"{c} {table[c].mean():.3f} ± {table[c].std() / np.sqrt(len(table)):.3f}"
             f" (width {table[f'width, {c}'].mean():.2f})"
-            for c in covered
+            for c in names
         )
         print(f"{world} ({len(table)} data sets): {text}", flush=True)
 
