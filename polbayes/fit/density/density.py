@@ -254,10 +254,11 @@ class Density:
         known = start.coefficients, start.scales, start.gaps, start.readings
         tails = np.full(sizes[4], FIRST_TAIL)
         numbers = np.concatenate([*known, tails, np.zeros(sizes[5])])
-        move = rng.uniform(-JITTER, JITTER, len(numbers))
+        own = self._scalars.at >= 0
+        move = np.where(own, rng.uniform(-JITTER, JITTER, len(numbers)), 0.0)
         factor = np.repeat([False, True, True, True, True, False], sizes)
         numbers = np.where(factor, numbers * np.exp(move), numbers + move)
-        positive, own = self._scalars.positive, self._scalars.at >= 0
+        positive = self._scalars.positive
         turn, deviates, mode, held, _ = self._unit
         w = rng.uniform(-JITTER, JITTER, len(self._places["place"]))
         shift = turn @ (numbers[: len(turn)] - mode) + deviates @ w

@@ -127,8 +127,10 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     held[copies] = True  # they enter the likelihood, and are looked for with its mode
     free = copies[np.isnan(constant[copies])]
     x = np.concatenate([np.zeros(inner_stop + gaps), np.log(scales[free])])
-    unit = _Unit.of(layout, cells) if spec.sampled_items else None
-    still = np.empty(0, dtype=int) if unit is None else unit.columns
+    unit = _Unit.of(layout, spec, cells) if spec.sampled_items else None
+    fixed = _fixed(layout, spec)
+    x[list(fixed)] = list(fixed.values())
+    still = np.array([*fixed, *([] if unit is None else unit.columns)], dtype=int)
     if spec.signed:
         x[coefficients:inner_stop] = first_discriminations(layout, spec, cells)[rows:]
     wide = np.array([p.values[0] if p.name == "HalfNormal" else np.inf for p in priors])
@@ -188,7 +190,7 @@ class _Unit:
     unit: float = 1.0  # the known scale of quirks
 
     @staticmethod
-    def of(layout: Layout, cells: Cells) -> "_Unit | None":
+    def of(layout: Layout, spec: Spec, cells: Cells) -> "_Unit | None":
         """Find it; None where quirks are integrated out."""
         rows = len(layout.matrix)
         for block in layout.blocks:
@@ -205,7 +207,7 @@ class _Unit:
             wide = np.zeros((len(table), layout.size))
             np.add.at(wide, (model[:, None], index), weight * share[:, None])
             matrix = np.hstack([wide[:, :rows] @ layout.matrix, wide[:, rows:]])
-            used = np.flatnonzero(matrix.any(axis=0))
+            used = np.setdiff1d(np.flatnonzero(matrix.any(axis=0)), list(_fixed(layout, spec)))
             return _Unit(
                 used,
                 matrix[:, used],
@@ -224,6 +226,12 @@ class _Unit:
         out = x.copy()
         out[self.columns] = np.linalg.solve(ridge, self.matrix.T @ wanted)
         return out
+
+
+def _fixed(layout: Layout, spec: Spec) -> dict[int, float]:
+    """Return the values of the coefficients that are known, by column."""
+    priors = [spec.prior(part, term) for part, term, _ in layout.coefficients]
+    return {k: p.values[0] for k, p in enumerate(priors) if p.name == CONSTANT}
 
 
 def _parts(layout: Layout, spec: Spec, cells: Cells) -> list[tuple[int, np.ndarray, Gathering]]:

@@ -83,9 +83,8 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
 def _decisiveness(built: Built, reader: "_Reader") -> Any:
     """Return decisiveness; NaN for models whose runs are copies that count once."""
     values = np.exp(reader.part("decisiveness", ("model",)))
-    most = built.cells.frame.assign(n=built.cells.answered).groupby("model")["n"].max()
-    unknown = [str(m) in built.cells.copies and bool(most[m] <= 1) for m in values["model"].values]
-    return values.where(values["model"].copy(data=~np.array(unknown)))
+    unknown = built.cells.frame["model"][built.cells.copied].unique()
+    return values.where(~values["model"].isin(unknown))
 
 
 def _on_these(built: Built, reader: "_Reader", theta: Any) -> Any:

@@ -87,6 +87,15 @@ class Cells:
         return np.isfinite(self.value).astype(float)
 
     @property
+    def copied(self) -> np.ndarray:
+        """``[cell]`` whether its only answer stands for runs that are copies of each other."""
+        frame = self.frame[["model"]]
+        if not self.copies or not self.counts.size:
+            return np.zeros(len(frame), dtype=bool)
+        most = frame.assign(n=self.answered).groupby("model", observed=True)["n"].transform("max")
+        return np.asarray(frame["model"].isin(self.copies) & (most <= 1))
+
+    @property
     def part(self) -> np.ndarray:
         """``[cell]`` 1, or less where cells differ in nothing but in who read the answers."""
         if self.read is None:

@@ -76,11 +76,15 @@ _DEFAULT_PRIORS = {
     "cutpoints": "LogNormal(0, 0.7)",
 }
 
+# The term of models whose runs are copies of one answer (`polbayes.fit.spec.terms.bind`).
+COPIES = "copies"
+
 # With decisiveness, the spread of quirks is the unit of the predictor.
 _UNIT = {"quirk.sd": "Constant(1)"}
 _UNIT_DEFAULTS = {
     "decisiveness.common": "Normal(1, 1)",
     "decisiveness.sd": "Constant(1)",
+    f"decisiveness.{COPIES}": "Constant(1.5)",
     **_UNIT,
 }
 
@@ -166,7 +170,7 @@ def _parsed(key: str, text: str) -> Prior:
         where=f"analysis.priors.{key}",
         scale=kind in ("sd", "nu", "cutpoints"),
         correlation=kind == "cor",
-        constant=kind in ("sd", "nu"),
+        constant=kind in ("sd", "nu", COPIES),
     )
 
 
@@ -282,6 +286,8 @@ def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) ->
         known |= {f"{part}.{g.name}.{kind}" for g in formula.groups for kind in ("sd", "cor")}
         heavy = [g.name for g in formula.groups if g.heavy]
         known |= {f"{part}.nu" for _ in heavy} | {f"{part}.{name}.nu" for name in heavy}
+    if "decisiveness" in parts:
+        known |= {f"decisiveness.{COPIES}"}
     check_known("prior", *given, known=known, where="analysis.priors")
 
 

@@ -13,7 +13,7 @@ from polbayes.errors import UserError, check_known
 from polbayes.fit.spec.cells import Cells, label, levels
 from polbayes.fit.spec.centring import centring, holds_mean, mean_is_common, refines
 from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
-from polbayes.fit.spec.spec import POSITIONS, Spec
+from polbayes.fit.spec.spec import COPIES, POSITIONS, Spec
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,17 @@ def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
 
 
 def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
-    formula = spec.parts[name]
+    formula, where = spec.parts[name], f"analysis.parts.{name}"
+    copied = cells.copied if name == "decisiveness" else np.zeros(len(cells.frame), dtype=bool)
     common = None
-    if formula.common != "0":
-        common = _bind_common(formula.common, cells.frame, f"analysis.parts.{name}")
+    if formula.common != "0" and not copied.all():
+        common = _bind_common(formula.common, cells.frame[~copied].reset_index(drop=True), where)
+    if copied.any():
+        common = _with_copies(common, copied)
     groups = tuple(
         group
         for group in (_bind_group(name, term, common, spec, cells) for term in formula.groups)
-        if not _unrepeated(name, group, cells)
+        if not _unrepeated(name, group, cells) and not copied.all()
     )
     widens = name == "decisiveness" and spec.observation.widened
     return BoundPart(name, common, groups, spec.position(name) == "multiplier", widens)
@@ -113,6 +116,22 @@ def _bind_common(text: str, frame: "pd.DataFrame", where: str) -> BoundCommon:
             "leave one out."
         )
     return BoundCommon(tuple(names), tuple(terms), matrix[first], index.reshape(-1))
+
+
+def _with_copies(common: BoundCommon | None, copied: np.ndarray) -> BoundCommon:
+    """Give the models whose runs are copies a term of their own, in place of the formula's.
+
+    Of copies the data do not know how sharply the model repeats itself, only how far its answers
+    to one statement are apart, which is what prompts do to it.
+    """
+    rows = np.empty((0, 0)) if common is None else common.matrix
+    matrix = np.zeros((rows.shape[0] + 1, rows.shape[1] + 1))
+    matrix[:-1, :-1], matrix[-1, -1] = rows, 1.0
+    index = np.full(len(copied), len(rows))
+    if common is None:
+        return BoundCommon((COPIES,), (COPIES,), matrix, index)
+    index[~copied] = common.index
+    return BoundCommon((*common.names, COPIES), (*common.terms, COPIES), matrix, index)
 
 
 def _bind_group(
@@ -177,7 +196,8 @@ def _bind_group(
 
 def _unrepeated(part: str, group: BoundGroup, cells: Cells) -> bool:
     """Tell whether a term is what decisiveness leaves open, because nothing was asked twice."""
-    return part != "quirk" and group.integrated and bool(cells.answered.max() <= 1)
+    once = cells.answered.max() <= 1 and not cells.copied.any()
+    return part != "quirk" and group.integrated and bool(once)
 
 
 def _of_the_domain(part: str, term: GroupTerm, index: np.ndarray) -> bool:
