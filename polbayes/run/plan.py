@@ -216,11 +216,15 @@ def _only_models(data: xr.Dataset, models: Sequence[str] | None) -> xr.Dataset:
 
 
 def _as_if_answered(data: xr.Dataset) -> xr.Dataset:
-    """Return a design in which every question was answered, to see what it can identify."""
+    """Return a design in which every question was answered, to see what it can identify.
+
+    Runs differ: of copies the data say less.
+    """
     asked = data["status"] != NOT_ASKED
+    sides = xr.DataArray(np.resize(np.array([1, -1], dtype=np.int8), data.sizes["run"]), dims="run")
     return data.assign(
         status=data["status"].where(~asked, STATUS["ok"]),
-        stance=asked.astype(np.int8),
+        stance=asked.astype(np.int8) * sides,
         r_plus=asked.astype(np.float32) / 2,
         p_agree=asked.astype(np.float32) / 3,
         p_disagree=asked.astype(np.float32) / 3,

@@ -7,7 +7,7 @@ from scipy import special, stats
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.density.density import Density
-from polbayes.fit.density.kernel import evaluate, shifted
+from polbayes.fit.density.kernel import evaluate, sharpness, shifted
 from polbayes.fit.density.layout import Gathering
 from polbayes.fit.density.model import build
 from polbayes.fit.density.prior_densities import priors_of
@@ -15,6 +15,7 @@ from polbayes.fit.families.averages import mean_logistic
 from polbayes.fit.families.kinds import ORDINAL
 from polbayes.fit.fit import fit
 from polbayes.fit.sampling.imputation import draw_shifts
+from polbayes.fit.spec.equation import equation, prior_lines
 from polbayes.fit.spec.spec import parse_spec
 
 NONE = np.empty(0)
@@ -228,6 +229,51 @@ def test_copies_in_several_administrations_count_once(bound, coded):
     assert len(cells.frame) == 2 * 20 * 2 * 3
     assert cells.counts[own].sum() == 20 * 2
     assert cells.counts[~own].sum() == 20 * 2 * 3
+
+
+def test_copies_have_a_known_decisiveness(bound, coded):
+    """What prompts do to them is estimated: it is all that their answers can differ by."""
+    rng = np.random.default_rng(1)
+    answers = rng.integers(-1, 2, (2, 20, 1, 2, 3))
+    answers[0] = answers[0, ..., :1]
+    data = coded(answers, items=ITEMS, prefixes=["a", "b"], runs=3)
+    parts = {**PARTS, "wording": PROMPT}
+    spec, cells, found = bound(parts, data)
+    built = build(spec, cells, found)
+    own = (cells.frame["model"] == "m1").to_numpy()
+    assert (cells.copied == own).all()
+    density, layout = Density(built), built.layout.sampled
+    known = [k for k, (*_, name) in enumerate(layout.coefficients) if name == "copies"]
+    for seed in range(2):
+        values = density.values(density.start(seed) + rng.normal(0, 0.5, density.size))
+        sharp, spread = sharpness(values["effects"], *layout.answers.plain)
+        np.testing.assert_allclose(sharp[own], np.exp(1.5))
+        assert (abs(sharp[~own] / np.exp(1.5) - 1) > 1e-3).all()
+        assert (spread > 0).all()
+        assert values["b"][known] == [1.5]
+    x = density.start(3) + rng.normal(0, 0.2, density.size)
+    _, slopes = density(x)
+    steps = 1e-5 * np.eye(density.size)
+    expected = [(density(x + h)[0] - density(x - h)[0]) / 2e-5 for h in steps]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-3, atol=2e-3)
+    assert "copies, of models whose runs are copies of one answer" in equation(spec, found)
+    assert "decisiveness: coefficients of copies ~ Constant(1.5)" in prior_lines(spec)
+
+
+def test_where_all_are_copies_the_prior_of_their_decisiveness_may_be_given(bound, coded):
+    answers = np.random.default_rng(1).integers(-1, 2, (2, 20, 1, 2, 1)) * np.ones(3, int)
+    data = coded(answers, items=ITEMS, prefixes=["a", "b"], runs=3)
+    parts = {**PARTS, "wording": PROMPT}
+    spec, cells, found = bound(parts, data, priors={"decisiveness": {"copies": "Normal(2, 0.5)"}})
+    assert found["decisiveness"].common.terms == ("copies",)
+    assert found["decisiveness"].groups == ()
+    assert found["wording"].groups[0].integrated
+    posterior = fit(spec, cells, SamplerConfig(chains=2, draws=100, tune=200), seed=1).posterior
+    assert np.isnan(posterior["decisiveness"]).all()
+    assert np.isnan(posterior["repetition"]).all()
+    assert np.isfinite(posterior["lean"]).all()
+    drawn = posterior["coefficient"].sel(term="decisiveness: copies")
+    assert 0.1 < float(drawn.std()) < 1
 
 
 def test_copies_stay_where_the_likelihood_knows_it(bound, coded):

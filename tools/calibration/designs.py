@@ -179,8 +179,12 @@ def lay_out_design(case: Case) -> "xr.Dataset":
     )
     asked = data["status"] != NOT_ASKED
     data["status"] = data["status"].where(~asked, np.int8(STATUS["ok"]))
-    data["stance"] = asked.astype(np.int8) * np.int8(STANCE["agree"])
-    data["rating"] = asked.astype(np.int8).assign_attrs(rating_points=_RATING_POINTS)
+    # Runs differ: copies of one answer would be bound to other terms.
+    agrees = data["run"].copy(data=np.arange(data.sizes["run"]) % 2 == 0)
+    stance = np.where(agrees, np.int8(STANCE["agree"]), np.int8(STANCE["disagree"]))
+    data["stance"] = asked.astype(np.int8) * agrees.copy(data=stance)
+    data["rating"] = asked.astype(np.int8) * (1 + agrees.astype(np.int8))
+    data["rating"].attrs["rating_points"] = _RATING_POINTS
     data["r_plus"] = asked.astype(np.float32) / 2
     data["p_agree"] = data["p_disagree"] = asked.astype(np.float32) / 3
     if case.administered:

@@ -9,6 +9,7 @@ import xarray as xr
 from polbayes.fit.density.model import Built
 from polbayes.fit.posterior.intervals import coverage_table
 from polbayes.fit.spec.centring import attributes_of
+from polbayes.fit.spec.priors import CONSTANT
 
 
 def read_coefficients(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
@@ -21,11 +22,13 @@ def read_coefficients(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     the models themselves not among them.
     """
     out: dict[str, Any] = {}
-    if built.layout.coefficients:
-        parts, _, names = zip(*built.layout.coefficients, strict=True)
+    columns = enumerate(built.layout.coefficients)
+    free = {k: c for k, c in columns if built.spec.prior(*c[:2]).name != CONSTANT}
+    if free:
+        parts, _, names = zip(*free.values(), strict=True)
         labels = [f"{part}: {name}" for part, name in zip(parts, names, strict=True)]
         beside = {"coefficient_part": parts, "coefficient_name": names}
-        out["coefficient"] = _array(drawn["b"].to_numpy(), "term", labels, beside)
+        out["coefficient"] = _array(drawn["b"].to_numpy()[..., list(free)], "term", labels, beside)
     rows, positions = _group_levels(built)
     if rows:
         part, group, varying, level = zip(*rows, strict=True)

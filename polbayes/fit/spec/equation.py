@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from polbayes.fit.spec.formula import GroupTerm
-from polbayes.fit.spec.spec import POSITIONS, Spec, common_names
+from polbayes.fit.spec.spec import COPIES, POSITIONS, Spec, common_names
 from polbayes.fit.spec.terms import BoundGroup, BoundPart
 
 # What the parts mean that all families may have.
@@ -31,6 +31,9 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
         log = name == "discrimination" and not spec.signed
         shown = f"log {name}" if log else name
         lines.append(f"{shown} = {' + '.join(terms)}")
+        common = parts[name].common if parts else None
+        if common and COPIES in common.terms:
+            lines.append(f"{shown} = {COPIES}, of models whose runs are copies of one answer")
         bound = {g.term: g for g in parts[name].groups} if parts else {}
         lines += [
             _distribution(spec, name, g, bound.get(g), left_out=bool(parts) and g not in bound)
@@ -43,7 +46,8 @@ def prior_lines(spec: Spec) -> list[str]:
     """Write the priors that a spec uses, one a line."""
     lines = []
     for name, formula in spec.parts.items():
-        for term in common_names(formula.common):
+        copies = [COPIES] if name == "decisiveness" else []
+        for term in [*common_names(formula.common), *copies]:
             lines.append(f"{name}: coefficients of {term} ~ {spec.prior(name, term)}")
         for group in formula.groups:
             each = f", one for each {group.by}" if group.by else ""

@@ -76,4 +76,5 @@ def test_correlations_are_lkj(drawn):
 
 def test_a_scale_for_every_model(drawn):
     names = {n for n in drawn[0].scales if n.startswith("wording: model:item:variant")}
-    assert names == {f"wording: model:item:variant [m{k}]" for k in range(4)}
+    terms = ("model:item:variant", "model:item:variant:prefix")
+    assert names == {f"wording: {term} [m{k}]" for term in terms for k in range(4)}
