@@ -455,6 +455,8 @@ class AnalysisConfig:
     # For each dimension a model that is known to be right of the middle. With it discriminations
     # may have either sign.
     anchor: dict[str, str] = field(default_factory=dict)
+    # Terms that the data cannot identify: ``refuse`` or ``leave_out``, as the shipped specs do.
+    unidentified: str = "refuse"
     level: float = number(0.9, gt=0, lt=1)  # of the intervals
     # Smaller differences of the bias measure are practically none: 0.1 is what it moves by when 5
     # of 100 answers change sides.

@@ -97,13 +97,13 @@ def check_analysis(spec: Spec | MixedSpec, design: "xr.Dataset") -> None:
         checked_strata(design, spec, answered=False)
         return
     from polbayes.fit.spec.cells import check_coder, gather_cells
-    from polbayes.fit.spec.terms import bind
+    from polbayes.fit.spec.reduction import reduced
 
     check_coder(design, spec)
     spec = without_errors(spec)
     if not bool((design["keying"] != 0).any()):
         raise UserError("items: none of the items to ask is scored, so that nothing can be fitted.")
-    bind(spec, gather_cells(design, spec))
+    reduced(spec, gather_cells(design, spec))
 
 
 def explain_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, answered: bool) -> str:
@@ -115,11 +115,16 @@ def explain_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, answered: bo
     else:
         from polbayes.fit.spec.cells import gather_cells
         from polbayes.fit.spec.equation import equation, prior_lines
+        from polbayes.fit.spec.reduction import reduced
         from polbayes.fit.spec.terms import bind
 
         plain = without_errors(spec)
-        text = equation(spec, bind(plain, gather_cells(data, plain)))
-        priors = prior_lines(spec)
+        cells = gather_cells(data, plain)
+        plain, notes = reduced(plain, cells)
+        spec = replace(spec, parts=plain.parts)
+        parts = bind(plain, cells)
+        text = equation(spec, parts) + "".join(f"\n{note}" for note in notes)
+        priors = prior_lines(spec, parts)
     return "\n".join([text, "", "priors", *priors])
 
 
@@ -132,10 +137,12 @@ def prior_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, level: float, 
     from polbayes.fit.density.model import build
     from polbayes.fit.posterior.prior_check import prior_predictive, prior_text
     from polbayes.fit.spec.cells import gather_cells
+    from polbayes.fit.spec.reduction import reduced
     from polbayes.fit.spec.terms import bind
 
     spec = without_errors(spec)
     cells = gather_cells(data, spec)
+    spec = reduced(spec, cells)[0]
     built = build(spec, cells, bind(spec, cells))
     return prior_text(prior_predictive(built, level=level, seed=seed))
 
@@ -189,8 +196,10 @@ def fit_analysis(
     from polbayes.fit.sampling.diagnose import diagnose
     from polbayes.fit.spec.cells import gather_cells
     from polbayes.fit.spec.equation import equation, prior_lines
+    from polbayes.fit.spec.reduction import reduced
 
     cells = gather_cells(data, spec)
+    spec, left_out = reduced(spec, cells)
     precision = precision or PrecisionConfig()
     result = fit(spec, cells, sampler, seed=seed, cache=cache)
     predictive = posterior_predictive(result.built, result.drawn, level=level, seed=seed)
@@ -215,9 +224,9 @@ def fit_analysis(
         sample_stats=result.sample_stats,
         tables=tables | checks,
         diagnosis=diagnose(result.posterior, result.sample_stats),
-        notes=cells.notes,
+        notes=(*cells.notes, *left_out),
         equation=equation(spec, result.parts),
-        priors=tuple(prior_lines(spec)),
+        priors=tuple(prior_lines(spec, result.parts)),
         from_cache=result.from_cache,
     )
 

@@ -375,7 +375,7 @@ def fit_into(
         "equation": result.equation,
         "priors": list(result.priors),
     }
-    for sentence in diagnosis.sentences:
+    for sentence in (*result.notes, *diagnosis.sentences):
         say(f"fit: {sentence}")
     return ["posterior.nc", *outputs], about
 

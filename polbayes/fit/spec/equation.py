@@ -31,8 +31,7 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
         log = name == "discrimination" and not spec.signed
         shown = f"log {name}" if log else name
         lines.append(f"{shown} = {' + '.join(terms)}")
-        common = parts[name].common if parts else None
-        if common and COPIES in common.terms:
+        if parts and _has_copies(parts[name]):
             lines.append(f"{shown} = {COPIES}, of models whose runs are copies of one answer")
         bound = {g.term: g for g in parts[name].groups} if parts else {}
         lines += [
@@ -42,11 +41,11 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
     return "\n".join(lines)
 
 
-def prior_lines(spec: Spec) -> list[str]:
-    """Write the priors that a spec uses, one a line."""
+def prior_lines(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> list[str]:
+    """Write the priors that a spec uses, bound to data where that is known, one a line."""
     lines = []
     for name, formula in spec.parts.items():
-        copies = [COPIES] if name == "decisiveness" else []
+        copies = [COPIES] if parts and _has_copies(parts[name]) else []
         for term in [*common_names(formula.common), *copies]:
             lines.append(f"{name}: coefficients of {term} ~ {spec.prior(name, term)}")
         for group in formula.groups:
@@ -106,3 +105,7 @@ def _distribution(
         if bound.integrated:
             line += ", integrated out"
     return line
+
+
+def _has_copies(part: BoundPart) -> bool:
+    return part.common is not None and COPIES in part.common.terms

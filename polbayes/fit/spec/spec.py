@@ -115,6 +115,8 @@ class Spec:
         What is known of the errors of the coder that read the answers; None if there are none.
     fixed_prefixes
         Whether the prefixes asked are all that matter, and not a sample of prefixes.
+    drops
+        Whether terms that the data cannot identify are left out, and not refused.
     """
 
     response: str
@@ -125,6 +127,7 @@ class Spec:
     anchors: Mapping[str, str] = field(default_factory=dict)
     misclassification: "MisclassificationConfig | None" = None
     fixed_prefixes: bool = False
+    drops: bool = False
 
     @property
     def observation(self) -> Family:
@@ -201,6 +204,8 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
             continue
         check_known("part", part, known=known, where="analysis.parts")
         parts[part] = parse_formula(str(text), where=f"analysis.parts.{part}")
+    known = ["refuse", "leave_out"]
+    check_known("value", config.unidentified, known=known, where="analysis.unidentified")
     if "theta" not in parts:
         raise UserError("analysis.parts: the part 'theta' is missing; it is what is estimated.")
     _check_spread(parts, family.spread)
@@ -233,6 +238,7 @@ def parse_spec(config: "AnalysisConfig") -> Spec:
         anchors=anchors,
         misclassification=errors,
         fixed_prefixes=config.precision.prefixes == "fixed",
+        drops=config.unidentified == "leave_out",
     )
 
 

@@ -16,6 +16,24 @@ from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
 from polbayes.fit.spec.spec import COPIES, POSITIONS, Spec
 
 
+class UnidentifiedError(UserError):
+    """The data cannot identify a group-specific term.
+
+    Parameters
+    ----------
+    sentence
+        What cannot be identified, and what to do.
+    part, term
+        The term that has to go.
+    why
+        The reason, as a clause.
+    """
+
+    def __init__(self, sentence: str, *, part: str, term: GroupTerm, why: str) -> None:
+        super().__init__(sentence)
+        self.part, self.term, self.why = part, term, why
+
+
 @dataclass(frozen=True)
 class BoundCommon:
     """The common part of a formula on given data."""
@@ -161,7 +179,7 @@ def _bind_group(
         within = None  # the mean over the statements asked is no mean of the domain
     sizes = _levels_within(index, within)
     if sizes.min() < 2:
-        raise UserError(_too_few(part, term, table, sizes, within is not None))
+        raise _too_few(part, term, table, within is not None)
     if spec.sampled_items and not spec.fixed_prefixes and _of_prefixes(term):
         within = None  # nor is the mean over the prefixes asked that of all prefixes
     if term.heavy:
@@ -213,15 +231,16 @@ def _of_prefixes(term: GroupTerm) -> bool:
     return "prefix" in term.factors and not {"item", "variant"} & set(term.factors)
 
 
-def _too_few(
-    part: str, term: GroupTerm, table: "pd.DataFrame", sizes: np.ndarray, within: bool
-) -> str:
+def _too_few(part: str, term: GroupTerm, table: "pd.DataFrame", within: bool) -> UnidentifiedError:
     one = " and ".join(f for f in term.factors if table[f].nunique() == 1) or term.name
     place = "within a group that it must sum to zero in" if within else "in the data"
-    return (
+    return UnidentifiedError(
         f"analysis.parts.{part}: {term} needs at least two levels {place}, but there is only one "
         f"{one}; add more, or leave the term out (see `task=explain`, or choose "
-        "analysis=ideology_one_model for a single model)."
+        "analysis=ideology_one_model for a single model).",
+        part=part,
+        term=term,
+        why=f"there is only one {one}",
     )
 
 
@@ -279,6 +298,8 @@ def _check_anchors(spec: Spec, frame: "pd.DataFrame") -> None:
 def _check_aliases(spec: Spec, parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> None:
     """Refuse two terms of the predictor whose effects the data cannot tell apart."""
     keying = frame["keying"].to_numpy()
+    if spec.sampled_items and "discrimination" in parts and frame["model"].nunique() == 1:
+        _check_discriminations(parts["discrimination"])
     predictor = [p for name, p in parts.items() if spec.position(name) in ("asked", "believed")]
     _check_common_parts(predictor, keying)
     side = (keying > 0).astype(int)
@@ -294,20 +315,46 @@ def _check_aliases(spec: Spec, parts: Mapping[str, BoundPart], frame: "pd.DataFr
             seen.append((part.name, group))
 
 
+def _check_discriminations(part: BoundPart) -> None:
+    """Refuse discriminations of statements where one model answered."""
+    for group in part.groups:
+        if "item" in group.term.factors:
+            why = "with one model it cannot be told from what the model thinks of single statements"
+            raise UnidentifiedError(
+                f"analysis.parts.discrimination: {group.term} needs several models; {why}, so add "
+                "models or leave it out.",
+                part="discrimination",
+                term=group.term,
+                why=why,
+            )
+
+
 def _alias(
     part: str, group: BoundGroup, other_part: str, other: BoundGroup, frame: "pd.DataFrame"
-) -> UserError:
-    """Say which two terms are the same, and which factor with one level makes them so."""
-    both = f"the data cannot tell {part}'s {group.term} from {other_part}'s {other.term}"
-    for factor in group.term.factors:
-        if factor not in other.term.factors and frame[factor].nunique() == 1:
-            only = f"there is only one {factor}, {frame[factor].iloc[0]}"
-            return UserError(
-                f"analysis.parts: {both}, because {only}; ask for more, or leave "
-                f"{group.term} out of analysis.parts.{part}."
-            )
-    return UserError(
-        f"analysis.parts: {both}, because they have the same levels here; leave one of them out."
+) -> UnidentifiedError:
+    """Say which two terms are the same, and which of them to leave out.
+
+    That is the finer one, if a further factor of it has one level. With one model it is the
+    coarser one, as it is the model that one asks about.
+    """
+    both = ((part, group.term), (other_part, other.term))
+    go, stays = both
+    reason, advice = "they have the same levels here", "leave one of them out"
+    for one, rest in (both, both[::-1]):
+        single = [f for f in one[1].factors if frame[f].nunique() == 1]
+        single = [f for f in single if f not in rest[1].factors]
+        if single:
+            go, stays = (rest, one) if "model" in single else (one, rest)
+            reason = f"there is only one {single[0]}, {frame[single[0]].iloc[0]}"
+            advice = f"ask for more, or leave {go[1]} out of analysis.parts.{go[0]}"
+    if go[0] == "quirk":
+        go, stays = stays, go  # without it there is no unit
+    return UnidentifiedError(
+        f"analysis.parts: the data cannot tell {part}'s {group.term} from {other_part}'s "
+        f"{other.term}, because {reason}; {advice}.",
+        part=go[0],
+        term=go[1],
+        why=f"it cannot be told from {stays[0]}'s {stays[1]}, as {reason}",
     )
 
 
@@ -348,8 +395,11 @@ def _check_residual(parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> No
             continue
         for group in part.groups:
             if len(group.levels) == len(frame):
-                raise UserError(
+                raise UnidentifiedError(
                     f"analysis.parts.{part.name}: {group.term} has one level for every answer, so "
                     "it cannot be told from the residual; leave it out (the scale sigma, which may "
-                    "differ by model, measures the same)."
+                    "differ by model, measures the same).",
+                    part=part.name,
+                    term=group.term,
+                    why="it has one level for every answer, and cannot be told from the residual",
                 )

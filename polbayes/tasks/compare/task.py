@@ -123,8 +123,8 @@ def _analysis(config: RunConfig, aligned: Aligned) -> "Spec":
     from polbayes.features import check_features
     from polbayes.fit.analysis import parse_analysis
     from polbayes.fit.spec.cells import gather_cells
+    from polbayes.fit.spec.reduction import reduced
     from polbayes.fit.spec.spec import Spec
-    from polbayes.fit.spec.terms import bind
 
     spec = parse_analysis(config.analysis, config.sampler)
     if not isinstance(spec, Spec):
@@ -134,7 +134,7 @@ def _analysis(config: RunConfig, aligned: Aligned) -> "Spec":
         )
     check_features((), config.features)
     if aligned.linked:
-        bind(spec, gather_cells(aligned.data, spec))
+        reduced(spec, gather_cells(aligned.data, spec))
     return spec
 
 

@@ -130,14 +130,14 @@ def _unfitted(spec: Spec | MixedSpec, data: xr.Dataset) -> "Loo":
     """Return the cells of a spec, checked, without predictions."""
     from polbayes.fit.posterior.loo import Loo, observations
     from polbayes.fit.spec.cells import gather_cells
-    from polbayes.fit.spec.terms import bind
+    from polbayes.fit.spec.reduction import reduced
 
     if isinstance(spec, MixedSpec):
         from polbayes.fit.mixed.pointwise import rows_to_leave_out
 
         return Loo("answers", rows_to_leave_out(data, spec).assign(elpd=0.0))
     cells = gather_cells(data, spec)
-    bind(spec, cells)
+    reduced(spec, cells)
     frame = cells.frame.assign(observed=observations(cells, "answers"), elpd=0.0)
     return Loo("answers", frame[cells.answered > 0].reset_index(drop=True))
 

@@ -221,8 +221,6 @@ def test_a_dry_run_says_what_it_will_cost_and_asks_nobody(
         "+respondents.near.checkpoint=planted:left",
         "prefixes.only=[baseline]",
         "analysis=ideology_one_model",
-        "analysis.parts.steer=null",
-        "analysis.parts.wording=null",
         f"run_dir={tmp_path / 'run'}",
         "task=dry_run",
     ]
