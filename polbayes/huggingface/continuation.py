@@ -112,11 +112,7 @@ def decode(tokenizer: Any, ids: Ids) -> str:
 
 
 def leading_ids(tokenizer: Any) -> Ids:
-    """Return the special tokens that the tokenizer puts before a text (often one, or none).
-
-    Those that it puts behind a text are left out: after an end-of-text token a model would
-    not continue the prompt.
-    """
+    """Return the special tokens that the tokenizer puts before a text (often one, or none)."""
     probe = tokenizer("a", return_special_tokens_mask=True)
     ids, special = probe["input_ids"], probe["special_tokens_mask"]
     return tuple(ids[: special.index(0)] if 0 in special else ())

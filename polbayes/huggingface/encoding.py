@@ -58,11 +58,7 @@ class Encoder:
         return dict(self.tokenizer(first, second or None, truncation=False))
 
     def plain(self, text: str) -> str:
-        """Return a text without what this tokenizer does not take for text.
-
-        Its special tokens would end or split the sequence if an answer could write them, and
-        lone surrogates have no encoding.
-        """
+        """Return a text without what this tokenizer does not take for text."""
         tokens = filter(str.strip, self.tokenizer.all_special_tokens)
         special = sorted(tokens, key=len, reverse=True)
         if special:

@@ -80,13 +80,7 @@ class Room:
     needed: Callable[[Question], int]
 
     def check(self, needed: int) -> None:
-        """Refuse a question of so many tokens, if they are too many.
-
-        Raises
-        ------
-        TooLongError
-            Saying how many.
-        """
+        """Refuse a question of so many tokens, if they are too many."""
         if needed > self.limit:
             raise TooLongError(
                 f"the prompt and its answer have {needed} tokens, the model takes {self.limit}"

@@ -180,10 +180,7 @@ def stage_keys(
     measure_inputs: Mapping[str, str] = {},
     report_inputs: Mapping[str, str] = {},
 ) -> dict[str, str]:
-    """Return for every stage a hash of what determines its result.
-
-    Only what departs from the defaults counts, so that a key of a later version changes no hash.
-    """
+    """Return for every stage a hash of what determines its result."""
     answering = departures(_without_means(config))
     seed = config.get("seed", RunConfig.seed)
     own = {

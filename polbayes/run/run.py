@@ -41,10 +41,7 @@ _PORTION = 1_000_000
 
 
 def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
-    """Do the stages of a run that are not done yet; `text` is the resolved config as YAML.
-
-    Where something the user gave does not work out, what is finished stays.
-    """
+    """Do the stages of a run that are not done yet; `text` is the resolved config as YAML."""
     folder = Path(config.run_dir).expanduser()
     if folder.exists() and not folder.is_dir():
         raise UserError(f"run_dir: {folder} is a file; name a folder.")

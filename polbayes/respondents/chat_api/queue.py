@@ -19,11 +19,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a question: its answer, or why there is none.
-
-    `passing` is whether there may be one another time, and `stop` why no other question can be
-    answered either; None where they can.
-    """
+    """What came of a question: its answer, or why there is none."""
 
     asked: Asked
     answer: Answer

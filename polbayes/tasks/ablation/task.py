@@ -26,11 +26,7 @@ FOLDER, ANSWERS, PAGE = "ablation", "answers", "report"
 
 
 def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
-    """Answer and read a run's questions in all ways of `config.ablation`, and compare.
-
-    Answers are kept in ``ablation/answers``, so that what was interrupted goes on; those of the run
-    itself are taken over.
-    """
+    """Answer and read a run's questions in all ways of `config.ablation`, and compare."""
     from polbayes.report.write import write_page
     from polbayes.tasks.ablation.page import front, sections
 

@@ -45,10 +45,7 @@ class Candidate:
 def compare_specs_of_run(
     config: RunConfig, text: str, overrides: Sequence[str], config_dir: str | None
 ) -> str:
-    """Fit several specs to the answers of a run and compare how well they predict.
-
-    Fits are kept in ``comparisons/fits`` of the run's folder, and the run's own is used.
-    """
+    """Fit several specs to the answers of a run and compare how well they predict."""
     folder = Path(config.run_dir).expanduser()
     manifest = Manifest(folder)
     check_config(folder, text, ["fit", "report"])

@@ -25,10 +25,7 @@ class Source:
     journal_dir: Path | None
 
     def records(self, model: str) -> Iterator[tuple[Place, Mapping[str, Any]]]:
-        """Yield the answers in a model's journals, as they came, with their places in the design.
-
-        A place counts along item, variant, prefix and run.
-        """
+        """Yield the answers in a model's journals as they came, with their places in the design."""
         assert self.journal_dir is not None
         labels = [
             {x: n for n, x in enumerate(self.data[dim].values.tolist())} for dim in CELL_DIMS[1:]

@@ -63,10 +63,7 @@ class Job:
 
 
 def build(job: Job, training: Training, material: Material, limit: int, built: Path) -> Facts:
-    """Write everything into a folder, and have the classifier that is in it read what was held out.
-
-    What the card says of it is so what is found by whoever loads it.
-    """
+    """Write everything into a folder, and let its classifier read what was held out."""
     temperature, note = _calibrate(job, training, material)
     texts = job.how.texts[0]
     said = Trained(*texts, temperature=temperature.value if temperature else 1.0)

@@ -74,11 +74,7 @@ def prepare(
     *,
     seed: int,
 ) -> Material:
-    """Turn labelled answers into tokens, and split them.
-
-    Answers to a statement with the same text are never on both sides of the split, nor are
-    those that have ``settings.group`` in common.
-    """
+    """Turn labelled answers into tokens, and split them."""
     labels = outputs.of_class[labelled.labels]
     texts = [without_markup(response) for response in labelled.responses]
     windows = [

@@ -84,12 +84,7 @@ class Training:
         return sum(look.step > best.step for look in self.state.looks) >= patience
 
     def run(self, keep: Callable[[State], None] | None = None) -> None:
-        """Train to the end, and give the network its best weights.
-
-        `keep` gets the state after each look at the validation answers, every
-        ``evaluate_every`` steps
-        where there are none, and when interrupted.
-        """
+        """Train to the end, and give the network its best weights."""
         import torch
 
         at_rest = True

@@ -57,10 +57,7 @@ CASCADE = "cascade"
 
 
 def cascade(read: Sequence[Coded]) -> Coded:
-    """Read answers as a run does: each coder takes what those before it left.
-
-    What a rule reads that only reads numbers which were asked for is left out: it does not err.
-    """
+    """Read answers as a run does: each coder takes what those before it left."""
     answers = read[0].answers
     prefix = answers.groups.get("prefix", np.full(len(answers.labels), "", dtype=object))
     probs, left = np.full(read[0].probs.shape, np.nan), np.ones(len(answers.labels), dtype=bool)
