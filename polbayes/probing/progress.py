@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from polbayes.data.progress import progress_bar
-from polbayes.probing.terminal import say
+from polbayes.data.progress import progress_bar, say
 
 # Seconds between two lines where there is no terminal for a bar.
 _BETWEEN_LINES = 30.0

@@ -16,8 +16,7 @@ from typing import Any
 import yaml
 
 from polbayes.config.compose import STAGE_OF_KEY, differences
-from polbayes.config.defaults import departures, with_defaults
-from polbayes.config.extensions import without_additions
+from polbayes.config.extensions import departures, with_defaults, without_additions
 from polbayes.config.schema import (
     API_MEANS,
     ROLEPLAY,

@@ -20,12 +20,12 @@ from polbayes.config.schema import STAGES, RunConfig
 from polbayes.data.dataset import open_responses, opened, write_dataset
 from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.data.out_of_core import portions, text_bytes, write_by_model
+from polbayes.data.progress import say
 from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.errors import UserError
 from polbayes.probing.consolidation import consolidate
 from polbayes.probing.first_answers import Screening
 from polbayes.probing.journal import CODING, DESIGN
-from polbayes.probing.terminal import say
 from polbayes.run.manifest import Manifest, check_config, stage_keys
 from polbayes.run.pipeline import Job, Pipeline, Stage, pipeline_of, write_tables
 from polbayes.run.plan import Plan, dry_run, plan

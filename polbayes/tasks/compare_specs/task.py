@@ -13,11 +13,11 @@ from polbayes.config.compose import with_analysis
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.files import write_text
+from polbayes.data.progress import say
 from polbayes.errors import UserError
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.posterior.compare_specs import aligned, compare_specs, comparison_text
 from polbayes.fit.spec.spec import Spec
-from polbayes.probing.terminal import say
 from polbayes.report.assemble import SPECS_TABLE
 from polbayes.run.manifest import Manifest, check_config
 from polbayes.run.run import fit_into, keys_of, report_again

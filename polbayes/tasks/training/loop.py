@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.config.schema import TrainingConfig
-from polbayes.data.progress import progress_bar
+from polbayes.data.progress import progress_bar, say
 from polbayes.errors import UserError
 from polbayes.fit.sampling.interruption import postponed
 from polbayes.huggingface.encoding import Encoder
 from polbayes.measures.resampling import generator
-from polbayes.probing.terminal import say
 from polbayes.tasks.training.schedule import Answer, class_weights, groups, rate
 from polbayes.tasks.training.settings import SECTION, steps_per_epoch, total_steps
 from polbayes.tasks.training.state import Look, State
