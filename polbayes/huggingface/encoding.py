@@ -37,21 +37,11 @@ def without_markup(response: str) -> str:
 
 @dataclass(frozen=True)
 class Encoder:
-    """A tokenizer, and how much the model behind it takes.
+    """A tokenizer, and how much the model behind it takes."""
 
-    Parameters
-    ----------
-    tokenizer
-        Of the checkpoint.
-    limit
-        The number of tokens that the model takes.
-    where
-        The key of the config that declares the checkpoint, for errors.
-    """
-
-    tokenizer: Any
-    limit: int
-    where: str
+    tokenizer: Any  # of the checkpoint
+    limit: int  # the number of tokens that the model takes
+    where: str  # the key of the config that declares the checkpoint, for errors
 
     def encode(self, first: str, second: str) -> Encoding:
         """Return the tokens of a text, or of two if the second is not empty, however many."""

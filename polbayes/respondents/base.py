@@ -66,17 +66,10 @@ class TooLongError(ValueError):
 
 @dataclass(frozen=True)
 class Room:
-    """How much fits into the context of a respondent.
+    """How much fits into the context of a respondent."""
 
-    Parameters
-    ----------
-    limit
-        The number of tokens that it takes.
-    needed
-        Returns how many tokens a question has, with those of an answer that have to be fed.
-    """
-
-    limit: int
+    limit: int  # the number of tokens that it takes
+    # Returns how many tokens a question has, with those of an answer that have to be fed.
     needed: Callable[[Question], int]
 
     def check(self, needed: int) -> None:
