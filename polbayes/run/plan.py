@@ -41,8 +41,7 @@ class Plan:
     template: Template
     lexicon: Lexicon | None
     spec: "Spec | MixedSpec"
-    # What will be asked; for an imported table the table itself, uncoded.
-    design: xr.Dataset
+    design: xr.Dataset  # what will be asked; for an imported table the table itself, uncoded
 
 
 def plan(config: RunConfig) -> Plan:

@@ -33,13 +33,10 @@ _CELLS = "loo_cells.csv"
 class Candidate:
     """A spec to be compared."""
 
-    # Of its file in conf/analysis.
-    name: str
-    # The run's, with this analysis.
-    config: RunConfig
+    name: str  # of its file in conf/analysis
+    config: RunConfig  # the run's, with this analysis
     spec: Spec | MixedSpec
-    # Hash of everything that the fit depends on.
-    key: str
+    key: str  # hash of everything that the fit depends on
 
 
 def compare_specs_of_run(

@@ -39,15 +39,12 @@ class Job:
     """A training before it begins."""
 
     config: RunConfig
-    # The file with the labelled answers.
-    table: Path
+    table: Path  # the file with the labelled answers
     labelled: Labelled
     outputs: Outputs
     base: Base
-    # What the classifier is given, and what its output means.
-    how: Reading
-    # Hash of all that determines the result.
-    identity: str
+    how: Reading  # what the classifier is given, and what its output means
+    identity: str  # hash of all that determines the result
     target: Path
     command: Sequence[str]
 

@@ -23,12 +23,9 @@ TRAIN, VALIDATION, HELD_OUT = "training", "validation", "held out"
 class Outputs:
     """What the classifier tells apart."""
 
-    # In the order of its outputs.
-    stances: tuple[str, ...]
-    # What the table calls them.
-    names: tuple[str, ...]
-    # For each class of the table its output; -1 where it does not occur.
-    of_class: np.ndarray
+    stances: tuple[str, ...]  # in the order of its outputs
+    names: tuple[str, ...]  # what the table calls them
+    of_class: np.ndarray  # for each class of the table its output; -1 where it does not occur
 
 
 def outputs_of(answers: Labelled, merge: Mapping[str, Sequence[str]]) -> Outputs:
@@ -52,12 +49,9 @@ def outputs_of(answers: Labelled, merge: Mapping[str, Sequence[str]]) -> Outputs
 class Material:
     """Labelled answers as they are used."""
 
-    # Those with any text.
-    answers: list[Answer]
-    # Their positions in the table's labelled answers.
-    rows: np.ndarray
-    # Positions among `answers`.
-    parts: Mapping[str, np.ndarray]
+    answers: list[Answer]  # those with any text
+    rows: np.ndarray  # their positions in the table's labelled answers
+    parts: Mapping[str, np.ndarray]  # positions among `answers`
     n_empty: int
 
     def part(self, name: str) -> list[Answer]:

@@ -21,12 +21,9 @@ class Coded:
     """What a coder made of labelled answers."""
 
     coder: str
-    # Over response, stance_class; rows of NaN where it abstains.
-    probs: np.ndarray
-    # Position of the likeliest class; -1 where it abstains.
-    coded_as: np.ndarray
-    # The probability of that class; NaN where it abstains.
-    confidence: np.ndarray
+    probs: np.ndarray  # over response, stance_class; rows of NaN where it abstains
+    coded_as: np.ndarray  # position of the likeliest class; -1 where it abstains
+    confidence: np.ndarray  # the probability of that class; NaN where it abstains
     answers: Labelled
 
     @property
