@@ -41,9 +41,7 @@ class Fitted:
 
 
 def parse_analysis(
-    config: "AnalysisConfig",
-    sampler: "SamplerConfig",
-    features: "FeatureConfig | None" = None,
+    config: "AnalysisConfig", sampler: "SamplerConfig", features: "FeatureConfig | None" = None
 ) -> Spec | MixedSpec:
     """Parse a spec, and check that the sampler fits it.
 
@@ -211,13 +209,7 @@ def fit_analysis(
     items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
     tables = summarise(result.posterior, level=level, items=items)
     tables |= derived_quantities(
-        result.posterior,
-        spec,
-        result.parts,
-        cells,
-        level=level,
-        rope=rope,
-        precision=precision,
+        result.posterior, spec, result.parts, cells, level=level, rope=rope, precision=precision
     )
     return Fitted(
         posterior=result.posterior,

@@ -40,12 +40,7 @@ class Fit:
 
 
 def fit(
-    spec: Spec,
-    cells: Cells,
-    config: SamplerConfig,
-    *,
-    seed: int,
-    cache: DrawsCache | None = None,
+    spec: Spec, cells: Cells, config: SamplerConfig, *, seed: int, cache: DrawsCache | None = None
 ) -> Fit:
     """Fit a spec to cells."""
     parts = bind(spec, cells)

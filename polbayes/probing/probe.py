@@ -23,12 +23,7 @@ from polbayes.probing.first_answers import Screening
 from polbayes.probing.journal import adopt, journal_path, read
 from polbayes.probing.progress import Meter
 from polbayes.probing.work import Put, Work, ask_left, from_cache, note_damage
-from polbayes.respondents import (
-    answer_settings,
-    check,
-    check_ready,
-    setting_defaults,
-)
+from polbayes.respondents import answer_settings, check, check_ready, setting_defaults
 from polbayes.respondents.questions import PendingQuestions
 
 

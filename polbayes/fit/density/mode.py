@@ -301,11 +301,7 @@ def _mode(
     rows, coefficients = layout.matrix.shape
     inner = len(x) - gaps - len(free)
     precision = np.concatenate(
-        [
-            np.full(coefficients, _PRECISION),
-            scales[scale_of] ** -2.0,
-            np.ones(gaps + len(free)),
-        ]
+        [np.full(coefficients, _PRECISION), scales[scale_of] ** -2.0, np.ones(gaps + len(free))]
     )
     middle = np.concatenate([np.zeros(inner + gaps), np.full(len(free), np.log(_FIRST_SCALE))])
     own, copies = scales.copy(), np.array(layout.copies, dtype=int)

@@ -81,12 +81,7 @@ def _bend(
 
 @_compiled
 def likeliest_shift(
-    eta: float,
-    spread: float,
-    ready: np.ndarray,
-    cuts: np.ndarray,
-    answers: np.ndarray,
-    cell: int,
+    eta: float, spread: float, ready: np.ndarray, cuts: np.ndarray, answers: np.ndarray, cell: int
 ) -> tuple[float, float]:
     """Return roughly where the integrand over shifts is largest, and how it bends there.
 

@@ -50,10 +50,7 @@ class Diagnosis:
 
 
 def diagnose(
-    posterior: xr.Dataset,
-    sample_stats: xr.Dataset,
-    *,
-    reported: Sequence[str] = MODEL_LEVEL,
+    posterior: xr.Dataset, sample_stats: xr.Dataset, *, reported: Sequence[str] = MODEL_LEVEL
 ) -> Diagnosis:
     """Judge a posterior by split R-hat, effective sample sizes and divergences.
 
