@@ -76,7 +76,7 @@ class Start:
     # of their variance that the answers take away (zeros before them). Correlated ones follow
     # nothing.
     reliability: np.ndarray
-    # ``[effect, lead]`` which coefficients and leading effects (in the order of `leading_columns`)
+    # ``[effect, lead]`` which coefficients and leading effects (in the order of `_leading_columns`)
     # an effect follows, and how far.
     follows: np.ndarray
     weight: np.ndarray
@@ -104,7 +104,7 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     scale_of = _scale_of_effects(layout)
     held = np.array([part == "discrimination" for part, _, _ in layout.scales], dtype=bool)
     scales = np.where(held, _SIGNED if spec.signed else _DISCRIMINATION, _FIRST_SCALE)
-    leading, terms = leading_columns(layout), _parts(layout, spec, cells)
+    leading, terms = _leading_columns(layout), _parts(layout, spec, cells)
     priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
     constant = np.array([p.values[0] if p.name == CONSTANT else np.nan for p in priors])
     scales = np.where(np.isnan(constant), scales, constant)
@@ -242,13 +242,13 @@ def leads(block: Block) -> bool:
     They follow discriminations: of an item that is far from all models the answers know the
     product of discrimination and distance, so that both can only change together. And they follow
     difficulties, which are the mean of what a handful of models think of a statement. Correlated
-    effects lead, too (`leading_columns`).
+    effects lead, too (`_leading_columns`).
     """
     leading = block.part in ("discrimination", "difficulty")
     return leading and block.group is not None and not block.correlated
 
 
-def leading_columns(layout: Layout) -> np.ndarray:
+def _leading_columns(layout: Layout) -> np.ndarray:
     """Return the columns of what effects may follow.
 
     First the coefficients, then leading terms, then pairs of correlated effects: what a model

@@ -46,7 +46,7 @@ def sample(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datase
 
 def _nutpie(built: Built, config: SamplerConfig, seed: int) -> Any:
     with postponed():
-        compiled = compiled_density(built) or _compiled_model(built)
+        compiled = _compiled_density(built) or _compiled_model(built)
     return draw_with_nutpie(compiled, config, seed)
 
 
@@ -73,7 +73,7 @@ def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int) -> Any:
         raise
 
 
-def compiled_density(built: Built) -> Any:
+def _compiled_density(built: Built) -> Any:
     """Return the model as nutpie samples it, from one function that all specs have in common."""
     if not isinstance(built, Built):
         return None

@@ -42,7 +42,7 @@ class Outcome:
     stop: UserError | None = None
 
 
-class Queue:
+class _Queue:
     """Questions in their order, and after all others those that are to be asked once more."""
 
     def __init__(self, questions: Iterable[tuple[Question, int]]) -> None:
@@ -157,7 +157,7 @@ class ChatApiRespondent:
         budget = Budget(self._api, spent)
         if not self._tried:
             yield from self._trial(lexicon, budget)
-        queue = Queue(questions)
+        queue = _Queue(questions)
         tasks: set[asyncio.Task[Outcome]] = set()
         stop: UserError | None = None
         in_a_row = answered = 0
@@ -190,7 +190,7 @@ class ChatApiRespondent:
     def _begin(
         self,
         tasks: "set[asyncio.Task[Outcome]]",
-        queue: Queue,
+        queue: _Queue,
         lexicon: Lexicon | None,
         budget: Budget,
     ) -> UserError | None:
