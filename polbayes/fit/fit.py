@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.data.files import replacing
@@ -39,6 +40,9 @@ class Fit:
         return self.built.parts
 
 
+# Chains have a thread each, and threads of linear algebra on matrices this small mostly wait for
+# each other.
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def fit(
     spec: Spec, cells: Cells, config: SamplerConfig, *, seed: int, cache: DrawsCache | None = None
 ) -> Fit:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError, check_known
@@ -52,6 +53,7 @@ class FacetFit:
         save_posterior(self.posterior, self.sample_stats, path)
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # as in `polbayes.fit.fit`
 def fit_ratings(
     ratings: xr.Dataset,
     *,
