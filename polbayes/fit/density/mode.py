@@ -137,27 +137,36 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
         scales = np.where(held, scales, likely)
         if unit is not None:
             x = unit.rescaled(x, inner, known_share)
-    for dimension, theta in zip(spec.anchors, anchored(layout, spec, cells) @ effects, strict=True):
-        if theta <= 0:
-            raise UserError(
-                f"analysis.anchor.{dimension}: {spec.anchors[dimension]} is not clearly on one "
-                "side of the middle, so it cannot say which way is right; name another model."
-            )
-    effects = effects[: layout.blocks[-1].stop]
+    _check_anchors(layout, spec, cells, effects)
+    effects = _sum_to_zero(layout, effects[: layout.blocks[-1].stop])
     reliability = np.zeros(len(effects))
     alone = np.concatenate([np.full(b.size, not b.correlated) for b in layout.blocks])[rows:]
     after = np.where(alone, found.following, found.after)
     reliability[rows:] = np.clip(1 - after / found.before, 0.0, _MOST)
     before = ((rows, 0), (0, 0))
     follows, weight = np.pad(found.index, before), np.pad(found.weight, before)
+    readings = cells.read.coder.prior if cells.read else np.empty(0)
+    return Start(x[:coefficients], scales, effects, widths, readings, reliability, follows, weight)
+
+
+def _check_anchors(layout: Layout, spec: Spec, cells: Cells, effects: np.ndarray) -> None:
+    for dimension, theta in zip(spec.anchors, anchored(layout, spec, cells) @ effects, strict=True):
+        if theta <= 0:
+            raise UserError(
+                f"analysis.anchor.{dimension}: {spec.anchors[dimension]} is not clearly on one "
+                "side of the middle, so it cannot say which way is right; name another model."
+            )
+
+
+def _sum_to_zero(layout: Layout, effects: np.ndarray) -> np.ndarray:
+    """Take from effects their mean over the groups in which they sum to zero."""
     for block in layout.blocks:
         within = block.within()
         if (within >= 0).any():
             here = effects[block.start : block.stop]
             number = np.unique(within, return_inverse=True)[1]
             here -= (np.bincount(number, weights=here) / np.bincount(number))[number]
-    readings = cells.read.coder.prior if cells.read else np.empty(0)
-    return Start(x[:coefficients], scales, effects, widths, readings, reliability, follows, weight)
+    return effects
 
 
 @dataclass(frozen=True)
