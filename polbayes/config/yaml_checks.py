@@ -57,13 +57,7 @@ def text(value: Any, where: str) -> str:
 
 
 def label(value: Any, where: str) -> str:
-    """Return a text or a finite number as text, nothing as an empty one.
-
-    Raises
-    ------
-    UserError
-        If it is something else.
-    """
+    """Return a text or a finite number as text, nothing as an empty one; refuse the rest."""
     if value is None:
         return ""
     number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -73,13 +67,7 @@ def label(value: Any, where: str) -> str:
 
 
 def printable(value: str, where: str) -> str:
-    """Return a text as it is.
-
-    Raises
-    ------
-    UserError
-        If it has control characters other than line breaks and tabs, or half a character.
-    """
+    """Return a text as it is, or refuse one with a character that nobody can read."""
     for sign in value:
         if unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\r\t":
             raise UserError(

@@ -91,13 +91,7 @@ def read_attribute(texts: Sequence[str]) -> list[Any]:
 def attribute_coordinates(
     given_by_label: Mapping[Any, Mapping[str, Any]], what: str = "models"
 ) -> dict[str, np.ndarray]:
-    """Lay checked attributes by model (or prefix, wording, ...) out as one array each.
-
-    Raises
-    ------
-    UserError
-        If an attribute is a number for one model and something else for another.
-    """
+    """Lay checked attributes by model (or prefix, wording, ...) out as one array each."""
     out: dict[str, np.ndarray] = {}
     for name in dict.fromkeys(n for given in given_by_label.values() for n in given):
         kinds = {type(g[name]): label for label, g in given_by_label.items() if name in g}
