@@ -125,7 +125,7 @@ def open_respondent(
 
 
 def check_ready(name: str, config: RespondentConfig) -> None:
-    """Refuse to ask a respondent while something outside of the config is missing, such as a key."""
+    """Refuse to ask a respondent while something outside of the config is missing, as a key."""
     BACKENDS[config.backend].ready(name, config)
 
 
