@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Literal
 
 from polbayes.data.progress import progress_bar, say
@@ -46,15 +46,7 @@ class Counts:
         return self.answered - before
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(
-            self.answered + other.answered,
-            self.usable + other.usable,
-            self.refused + other.refused,
-            self.invalid + other.invalid,
-            self.errors + other.errors,
-            self.measured + other.measured,
-            self.truncated + other.truncated,
-        )
+        return Counts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def in_words(self) -> str:
         """Say what share of the answers has a text, or of the mass says something, and the rest."""
