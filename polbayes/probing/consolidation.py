@@ -13,7 +13,10 @@ from polbayes.data.out_of_core import write_by_model
 from polbayes.instrument.prompts import Lexicon
 from polbayes.probing.journal import Record, cell_of, read
 
-_TEXTS = {"completion": "answer as received", "message": "why the cell could not be answered"}
+_TEXTS = {
+    "completion": "answer as received",
+    "message": "why the cell could not be answered",
+}
 _DECLINED = "1 where the server says that the answer was refused or filtered"
 _UNSEEN = {"long_name": "mass of tokens that were not listed, some of it options'", "units": "1"}
 _TRUNCATED = "1 where the answer was cut off at max_new_tokens"

@@ -163,7 +163,11 @@ def _by_batches(
 
 
 def _one_by_one(
-    respondent: ConcurrentRespondent, questions: Iterator[Question], asking: Asking, *, spent: Usage
+    respondent: ConcurrentRespondent,
+    questions: Iterator[Question],
+    asking: Asking,
+    *,
+    spent: Usage,
 ) -> Generator[list[Record]]:
     """Yield the record of each answer as it comes, and of what was used without an answer."""
     model = respondent.info.model
@@ -258,7 +262,11 @@ def _answers(respondent: Respondent, batch: Sequence[Question], asking: Asking) 
 
 
 def _open_outcome(completion: Completion) -> Record:
-    return {"status": completion.status, "text": completion.text, "truncated": completion.truncated}
+    return {
+        "status": completion.status,
+        "text": completion.text,
+        "truncated": completion.truncated,
+    }
 
 
 def _mass_outcome(mass: "NDArray[np.float64]") -> Record:

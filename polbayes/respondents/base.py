@@ -198,7 +198,11 @@ class ConcurrentRespondent(Respondent, Protocol):
     """A respondent that is asked many questions at a time, and not in batches."""
 
     def answers(
-        self, questions: Iterable[tuple[Question, int]], lexicon: Lexicon | None, *, spent: Usage
+        self,
+        questions: Iterable[tuple[Question, int]],
+        lexicon: Lexicon | None,
+        *,
+        spent: Usage,
     ) -> Generator[Answer]:
         """Yield the answers as they come, in any order."""
         ...

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from polbayes.fit.coder_errors.misclassification import Readings
 from polbayes.fit.density.layout import Gathering, Layout
 from polbayes.fit.families import kinds
 from polbayes.fit.families.base import logs
@@ -21,6 +22,11 @@ def validity_answers(cells: Cells) -> np.ndarray:
     return np.stack([cells.asked - cells.answered, cells.answered], axis=1)
 
 
+def read_answers(read: Readings) -> np.ndarray:
+    """Return ``[cell, column]`` which confusion matrix holds, the odds of none, and the counts."""
+    return np.column_stack([read.table, read.odds, read.counts])
+
+
 def likelihood_parts(
     layout: Layout, spec: Spec, cells: Cells, *, naive: bool = False
 ) -> list[tuple[int, np.ndarray, Gathering]]:
@@ -30,9 +36,8 @@ def likelihood_parts(
     what a coder read for true.
     """
     kind, answers = spec.observation.kind, answers_of(spec, cells)
-    if (read := cells.read) is not None and not naive:
-        # Which confusion matrix holds, the odds of none, and the counts.
-        kind, answers = kinds.READ, np.column_stack([read.table, read.odds, read.counts])
+    if cells.read is not None and not naive:
+        kind, answers = kinds.READ, read_answers(cells.read)
     parts = [(kind, answers, layout.answers)]
     if layout.validity is not None:
         kind = spec.observation.kind if cells.mass.size else kinds.BINOMIAL

@@ -46,7 +46,7 @@ def sample(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datase
 
 def _nutpie(built: Built, config: SamplerConfig, seed: int) -> Any:
     with postponed():
-        compiled = _compiled_density(built) or _compiled_model(built)
+        compiled = compiled_density(built) or _compiled_model(built)
     return draw_with_nutpie(compiled, config, seed)
 
 
@@ -73,7 +73,7 @@ def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int) -> Any:
         raise
 
 
-def _compiled_density(built: Built) -> Any:
+def compiled_density(built: Built) -> Any:
     """Return the model as nutpie samples it, from one function that all specs have in common."""
     if not isinstance(built, Built):
         return None
@@ -166,4 +166,7 @@ def _has_starts(built: Built) -> bool:
     return any(start is not None for start in built.model.rvs_to_initial_values.values())
 
 
-_NUTS: Mapping[str, Callable[[Built, SamplerConfig, int], Any]] = {"nutpie": _nutpie, "pymc": _pymc}
+_NUTS: Mapping[str, Callable[[Built, SamplerConfig, int], Any]] = {
+    "nutpie": _nutpie,
+    "pymc": _pymc,
+}

@@ -122,7 +122,7 @@ def gather_cells(data: xr.Dataset, spec: Spec) -> Cells:
     """
     coder = check_coder(data, spec)
     data = data if coder is None else readings(data, coder)
-    frame = _cell_frame(data, spec)
+    frame = cell_frame(data, spec)
     if spec.response not in frame:
         raise UserError(
             f"analysis.response: the data have no '{spec.response}'; they have "
@@ -145,7 +145,7 @@ def check_coder(data: xr.Dataset, spec: Spec) -> Coder | None:
     return load_coder(spec.misclassification, _points(spec, data)[1], models)
 
 
-def _cell_frame(data: xr.Dataset, spec: Spec) -> pd.DataFrame:
+def cell_frame(data: xr.Dataset, spec: Spec) -> pd.DataFrame:
     """Lay a dataset out as one row per asked cell, restricted by `spec.select`."""
     source = data
     if spec.response == "agree" and "stance" in data:
@@ -188,7 +188,11 @@ def _drop_unusable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _ordinal(
-    frame: pd.DataFrame, spec: Spec, notes: list[str], data: xr.Dataset, coder: Coder | None
+    frame: pd.DataFrame,
+    spec: Spec,
+    notes: list[str],
+    data: xr.Dataset,
+    coder: Coder | None,
 ) -> Cells:
     codes, points = _points(spec, data)
     position = {code: k for k, code in enumerate(codes)}

@@ -22,7 +22,7 @@ def request_body(
     body: dict[str, Any] = {
         "model": model,
         "messages": [*turns, *messages(question)],
-        api.limit_key: _longest_answer(elicitation),
+        api.limit_key: longest_answer(elicitation),
     }
     extra: dict[str, Any] = {}
     if elicitation.kind in TEXTS:
@@ -44,7 +44,7 @@ def request_body(
     return {**body, "extra_body": {**extra, **api.extra_body}}
 
 
-def _longest_answer(elicitation: ElicitationConfig) -> int:
+def longest_answer(elicitation: ElicitationConfig) -> int:
     """Return the most tokens that an answer can have."""
     return elicitation.max_new_tokens if elicitation.kind in TEXTS else ANSWER_TOKENS
 
@@ -56,4 +56,4 @@ def most_tokens(
     turns = [turn["content"] for turn in messages(question)]
     text = "".join([*turns, api.system or "", json.dumps(question.schema or "")])
     around = _AROUND * len(turns)
-    return len(text.encode("utf-8", "surrogatepass")) + around, _longest_answer(elicitation)
+    return len(text.encode("utf-8", "surrogatepass")) + around, longest_answer(elicitation)

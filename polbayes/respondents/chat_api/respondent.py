@@ -42,7 +42,7 @@ class Outcome:
     stop: UserError | None = None
 
 
-class _Queue:
+class Queue:
     """Questions in their order, and after all others those that are to be asked once more."""
 
     def __init__(self, questions: Iterable[tuple[Question, int]]) -> None:
@@ -157,7 +157,7 @@ class ChatApiRespondent:
         budget = Budget(self._api, spent)
         if not self._tried:
             yield from self._trial(lexicon, budget)
-        queue = _Queue(questions)
+        queue = Queue(questions)
         tasks: set[asyncio.Task[Outcome]] = set()
         stop: UserError | None = None
         in_a_row = answered = 0
@@ -190,7 +190,7 @@ class ChatApiRespondent:
     def _begin(
         self,
         tasks: "set[asyncio.Task[Outcome]]",
-        queue: _Queue,
+        queue: Queue,
         lexicon: Lexicon | None,
         budget: Budget,
     ) -> UserError | None:
