@@ -40,16 +40,9 @@ _TAKEN = frozenset(
 def checked_attributes(given: Mapping[Any, Any], *, where: str) -> dict[str, Any]:
     """Check the attributes of one model, prefix, wording or administration.
 
-    Returns
-    -------
-    dict
-        By name a text, a bool or a float; what is null or empty is left out.
-
-    Raises
-    ------
-    UserError
-        If a name cannot stand in a formula or means something else, or a value is neither
-        text nor a finite number nor true or false.
+    Returned are, by name, a text, a bool or a float; what is null or empty is left out. A
+    `UserError` is raised if a name cannot stand in a formula or means something else, or if a value
+    is neither text nor a finite number nor true or false.
     """
     found: dict[str, Any] = {}
     for name, value in given.items():

@@ -91,21 +91,10 @@ def progress_line(done: int, total: int, rate: float | None, counts: Counts) -> 
 class Meter:
     """What is shown of one respondent: a bar in a terminal, and elsewhere a line now and then.
 
-    Parameters
-    ----------
-    model
-        The respondent's name.
-    total, done
-        Its questions, and how many of them were answered before.
-    stances
-        Of the options whose mass is read.
-    show
-        Whether to show anything; ``"always"`` for a bar even where there is no terminal, ``"bar"``
-        for no lines where there is none.
-    position
-        Of the bar among others that are shown at the same time.
-    clock
-        Of seconds.
+    `done` of the `total` questions were answered before; `stances` are those of the options whose
+    mass is read. `show` is whether to show anything: ``"always"`` for a bar even where there is no
+    terminal, ``"bar"`` for no lines where there is none. `position` is that of the bar among
+    others, `clock` tells seconds.
     """
 
     def __init__(
