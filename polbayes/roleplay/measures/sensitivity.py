@@ -8,13 +8,12 @@ import xarray as xr
 
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.values import RATING_CENTRE, VALUES, WEIGHTS, alignment_score, standardise
+from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import generator
 from polbayes.roleplay.measures.data import check_ratings, judge_means
 from polbayes.roleplay.measures.units import by_scenario, mean_over, with_all_stages
 
-_COLUMNS = (
-    *("weights", "measure", "estimate", "lower", "upper", "n_models", "draws", "level", "note"),
-)
+_COLUMNS = ("weights", "measure", *INTERVAL, "n_models", "draws", "level", "note")
 
 
 def _weight_sets() -> dict[str, Mapping[str, float]]:
