@@ -1,4 +1,4 @@
-"""Instruments compared at the level of the models: whether a model leans alike on both."""
+"""Comparison of instruments: whether a model leans alike on each."""
 
 from itertools import combinations
 
@@ -9,13 +9,13 @@ import xarray as xr
 from polbayes.fit.posterior.intervals import interval_table
 
 ALL_MODELS = "mean of the models"
-# With fewer models a correlation is one of very few points, and near 1 or -1 by chance.
+# With fewer models a correlation is near 1 or -1 by chance.
 LEAST_MODELS = 3
 _QUANTITIES = ("theta", "bias")
 
 
 def instrument_tables(posterior: xr.Dataset, level: float) -> dict[str, pd.DataFrame]:
-    """Summarise how the models lean on each instrument, where theta differs by instrument."""
+    """Summarise the models' leanings by instrument, if theta differs by instrument."""
     levels, differences, correlations = list[pd.DataFrame](), [], []
     for quantity in _QUANTITIES:
         name = f"{quantity}_instrument"
@@ -45,7 +45,7 @@ def instrument_tables(posterior: xr.Dataset, level: float) -> dict[str, pd.DataF
 
 
 def _with_mean(values: xr.DataArray) -> xr.DataArray:
-    """Add the mean over the models as one more, last."""
+    """Append the mean over the models."""
     mean = values.mean("model").expand_dims(model=[ALL_MODELS], axis=2)
     return xr.concat([values, mean], dim="model")
 

@@ -16,9 +16,9 @@ _NAME = "cor_theta_model"
 def correlations(
     posterior: xr.Dataset, *, level: float, concentration: float | None = None
 ) -> pd.DataFrame:
-    """Summarise how leanings on one dimension go with those on another.
+    """Summarise the correlation of leanings on two dimensions.
 
-    `concentration` is the parameter of the LKJ prior of the correlation; None where there is none.
+    `concentration` is the parameter of the LKJ prior of the correlation, if there is one.
     """
     theta = flat(posterior["theta"].transpose("chain", "draw", "model", "dimension"))
     names = [str(d) for d in posterior["dimension"].values]

@@ -1,4 +1,4 @@
-"""What is concluded from the posterior of the ideology model, beyond its summaries."""
+"""Quantities derived from the posterior of the ideology model, beyond its summaries."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -57,7 +57,7 @@ def derived_quantities(
 
 
 def _concentration(spec: Spec) -> float | None:
-    """Return the parameter of the prior of the dimensions' correlation, if the spec has it."""
+    """Return the parameter of the prior of the dimensions' correlation, if the spec has one."""
     for term in spec.parts["theta"].groups:
         by_dimension = "".join(term.expr.split()) == "0+dimension"
         if term.factors == ("model",) and term.correlated and by_dimension:

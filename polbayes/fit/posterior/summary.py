@@ -1,4 +1,4 @@
-"""Tables of the posterior: one row a quantity, with an equal-tailed interval."""
+"""Tables of the posterior: one row per quantity, with an equal-tailed interval."""
 
 from collections.abc import Mapping
 
@@ -57,7 +57,7 @@ def summarise(
 
 
 def positions(posterior: xr.Dataset, name: str = "theta") -> xr.DataArray:
-    """Return theta or lean with the mean of its dimensions as a further one, ``"total"``."""
+    """Return theta or lean with the mean over dimensions as a further one, ``"total"``."""
     theta = posterior[name]
     total = theta.mean("dimension").expand_dims(dimension=["total"], axis=-1)
     return xr.concat([theta, total.transpose(*theta.dims)], dim="dimension")
