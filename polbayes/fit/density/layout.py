@@ -46,32 +46,21 @@ _OFTEN = 0.5
 
 @dataclass(frozen=True)
 class Block:
-    """A term's stretch of the vector of effects.
+    """A term's stretch of the vector of effects."""
 
-    Parameters
-    ----------
-    part
-        The part the term belongs to.
-    group
-        The bound group-specific term, or None for the common part, whose stretch has one
-        value for each distinct combination of predictors.
-    start, size
-        Position and length of the stretch.
-    scales
-        Position of the term's first scale in the vector of scales, and their number.
-    centred
-        Whether two correlated coefficients are sampled as they are, not as deviates
-        (`polbayes.fit.density.mode.centre`).
-    tail
-        Position of the degrees of freedom of a t distribution, -1 for normal effects.
-    """
-
-    part: str
+    part: str  # the term's part
+    # The bound group-specific term, or None for the common part, whose stretch has one value for
+    # each distinct combination of predictors.
     group: BoundGroup | None
+    # Position and length of the stretch.
     start: int
     size: int
+    # Position of the term's first scale in the vector of scales, and their number.
     scales: tuple[int, int] = (0, 0)
+    # Whether two correlated coefficients are sampled as they are, not as deviates
+    # (`polbayes.fit.density.mode.centre`).
     centred: bool = False
+    # Position of the degrees of freedom of a t distribution, -1 for normal effects.
     tail: int = -1
 
     @property
@@ -121,26 +110,16 @@ class Block:
 
 @dataclass(frozen=True)
 class Gathering:
-    """Which effects enter each cell, and how.
+    """Which effects enter each cell, and how."""
 
-    Parameters
-    ----------
-    index
-        ``[cell, term]`` position of the effect that enters; terms in the order of their roles, and
-        within a role first those that seldom change from one cell to the next.
-    weight
-        ``[cell or 1, term]`` multiplier of the effect.
-    roles
-        Boundaries of the roles: the terms from ``roles[k]`` to
-        ``roles[k + 1]`` enter as role k (`polbayes.fit.density.kernel`).
-    keying
-        ``[cell]`` -1 or +1.
-    """
-
+    # ``[cell, term]`` position of the effect that enters; terms in the order of their roles, and
+    # within a role first those that seldom change from one cell to the next.
     index: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # ``[cell or 1, term]`` multiplier of the effect
+    # Boundaries of the roles: the terms from ``roles[k]`` to ``roles[k + 1]`` enter as role k
+    # (`polbayes.fit.density.kernel`).
     roles: np.ndarray
-    keying: np.ndarray
+    keying: np.ndarray  # ``[cell]`` -1 or +1
 
     def at(self, cells: np.ndarray, *, keying: np.ndarray | None = None) -> "Gathering":
         """Return the gathering of some of the cells, with another keying if given."""
@@ -185,38 +164,24 @@ def _changes(index: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Layout:
-    """The positions of every term's effects.
+    """The positions of every term's effects."""
 
-    Parameters
-    ----------
-    blocks
-        The terms in the order of the vector: common parts, then group-specific terms.
-    matrix
-        ``[row, coefficient]`` block-diagonal design matrix of all common parts.
-    coefficients
-        ``[coefficient]`` (part, term, column name).
-    scales
-        ``[scale]`` (part, group name, label of the level or column it is for).
-    answers, validity
-        How the effects enter the predictor of the answers, and of their validity.
-    tails
-        ``[tail]`` (part, group name) of the terms whose effects have a t distribution.
-    copies
-        Positions of the scales whose copies follow the effects in the vector, because they enter
-        the likelihood themselves.
-    integrating
-        The sampled layout if a term is integrated out: without its effects, and with
-        copies of its scales. That term is the last one, so the others keep their positions.
-    """
-
+    # The terms in the order of the vector: common parts, then group-specific terms.
     blocks: tuple[Block, ...]
-    matrix: np.ndarray
-    coefficients: tuple[tuple[str, str, str], ...]
+    matrix: np.ndarray  # ``[row, coefficient]`` block-diagonal design matrix of all common parts
+    coefficients: tuple[tuple[str, str, str], ...]  # ``[coefficient]`` (part, term, column name)
+    # ``[scale]`` (part, group name, label of the level or column it is for).
     scales: tuple[tuple[str, str, str], ...]
+    # How the effects enter the predictor of the answers, and of their validity.
     answers: Gathering
     validity: Gathering | None
+    # ``[tail]`` (part, group name) of the terms whose effects have a t distribution.
     tails: tuple[tuple[str, str], ...] = ()
+    # Positions of the scales whose copies follow the effects in the vector, because they enter the
+    # likelihood themselves.
     copies: tuple[int, ...] = ()
+    # The sampled layout if a term is integrated out: without its effects, and with copies of its
+    # scales. That term is the last one, so the others keep their positions.
     integrating: "Layout | None" = None
 
     @property

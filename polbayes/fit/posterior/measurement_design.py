@@ -44,8 +44,7 @@ class Term:
 class Study:
     """The questions asked of each model."""
 
-    # Labels; `dimensions` without the total
-    models: tuple[str, ...]
+    models: tuple[str, ...]  # labels; `dimensions` without the total
     dimensions: tuple[str, ...]
     items: Mapping[str, tuple[str, ...]]  # labels of the items of each dimension
     terms: tuple[Term, ...]  # all terms except those of theta

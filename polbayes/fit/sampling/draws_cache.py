@@ -20,24 +20,16 @@ _NAMES = ("b", "sd", "effects", "gap", "reading", "nu")
 
 @dataclass(frozen=True)
 class DrawsCache:
-    """Draws stored in a file.
+    """Draws stored in a file."""
 
-    Parameters
-    ----------
-    path
-        The file, which may not exist yet.
-    key
-        A hash of everything that determines the draws.
-    """
+    path: Path  # the file, which may not exist yet
+    key: str  # a hash of everything that determines the draws
 
-    path: Path
-    key: str
-
-    def load(self, layout: Layout) -> tuple["xr.Dataset", "xr.Dataset"] | None:
+    def load(self, layout: Layout) -> tuple[xr.Dataset, xr.Dataset] | None:
         """Return the draws and the sampler's statistics, or None as in `load_draws`."""
         return load_draws(self.path, self._made_from(layout))
 
-    def save(self, drawn: "xr.Dataset", stats: "xr.Dataset", layout: Layout) -> None:
+    def save(self, drawn: xr.Dataset, stats: xr.Dataset, layout: Layout) -> None:
         """Write the draws atomically."""
         names = [n for n in map(str, drawn.data_vars) if n in _NAMES or n.startswith("cor_")]
         save_draws(self.path, drawn[names], stats, self._made_from(layout))
@@ -52,7 +44,7 @@ class DrawsCache:
         return digest([self.key, places, layout.coefficients, layout.scales, *copies])
 
 
-def load_draws(path: Path, made_from: str) -> tuple["xr.Dataset", "xr.Dataset"] | None:
+def load_draws(path: Path, made_from: str) -> tuple[xr.Dataset, xr.Dataset] | None:
     """Load draws and the sampler's statistics; None if there are none that match.
 
     `made_from` is a hash of everything that determines the draws.
@@ -71,7 +63,7 @@ def load_draws(path: Path, made_from: str) -> tuple["xr.Dataset", "xr.Dataset"] 
         return None
 
 
-def save_draws(path: Path, drawn: "xr.Dataset", stats: "xr.Dataset", made_from: str) -> None:
+def save_draws(path: Path, drawn: xr.Dataset, stats: xr.Dataset, made_from: str) -> None:
     """Write draws and the sampler's statistics atomically.
 
     Parameters
