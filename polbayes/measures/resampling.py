@@ -102,8 +102,8 @@ def wilson(count: float, n: float, level: float) -> tuple[float, float]:
     """
     if n == 0:
         return np.nan, np.nan
-    # SciPy has this interval behind `binomtest` only, which searches for an exact p-value first;
-    # tables have thousands of shares, and no use for one.
+    # SciPy has this interval only in `binomtest`, which first computes an exact p value; tables
+    # have thousands of proportions and do not need one.
     z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
     share = count / n
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
