@@ -150,6 +150,16 @@ def size(data: xr.Dataset) -> dict[str, int]:
     }
 
 
+def coders_of(data: xr.Dataset) -> list[str]:
+    """Name what decided on answers that were read as text, in the order of the coders."""
+    if "coder" not in data or "completion" not in data:
+        return []
+    names = str(data["coder"].attrs.get("flag_meanings", "")).split()
+    codes = np.ravel(data["coder"].attrs.get("flag_values", []))
+    used = set(np.unique(data["coder"].values).tolist())
+    return [n for n, c in zip(names, codes, strict=True) if int(c) in used and n != "none"]
+
+
 def _cell(data: xr.Dataset, cell: tuple[int, ...]) -> dict[str, str]:
     return {d: str(data[d].values[k]) for d, k in zip(CELL_DIMS, cell, strict=False)}
 

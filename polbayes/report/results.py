@@ -50,7 +50,10 @@ _SAMPLED: Mapping[str, tuple[str, ...]] = {
     "instrument_differences": ("model", "dimension", "first", "second", "quantity", *_INTERVAL),
     "instrument_correlations": ("dimension", "first", "second", "quantity", *_INTERVAL),
     "comparison": ("respondent", "model", "run", "quantity", "dimension", *_INTERVAL),
-    "drift": ("before", "after", "quantity", "dimension", *_INTERVAL, "p_left", "p_right"),
+    "drift": (
+        *("before", "after", "quantity", "dimension", *_INTERVAL, "p_left", "p_right"),
+        *("rope", "p_left_of_rope", "p_inside", "p_right_of_rope", "decision"),
+    ),
     "prior_sensitivity": ("measure", "model", "dimension", "prior", "likelihood", "diagnosis"),
     "validity_posterior": ("model", *_INTERVAL),
 }

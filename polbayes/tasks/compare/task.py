@@ -226,11 +226,11 @@ def _report(job: _Job, posterior: xr.Dataset | None, text: str) -> None:
 
 
 def _tables(job: _Job, posterior: xr.Dataset | None) -> dict[str, pd.DataFrame]:
-    level = job.config.analysis.level
+    level, rope = job.config.analysis.level, job.config.analysis.rope
     tables = {"compared_runs": run_table(job.runs)}
     tables["comparison"] = comparison_table(job.runs, job.aligned.models, posterior, level=level)
     if posterior is not None and job.aligned.snapshots:
-        tables["drift"] = drift_table(job.aligned, posterior, level=level)
+        tables["drift"] = drift_table(job.aligned, posterior, level=level, rope=rope)
     return tables
 
 
