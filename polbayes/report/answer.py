@@ -1,6 +1,6 @@
 """The answer on the first screen: who leans where, how sure that is, and whether it can be used."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,19 +11,18 @@ from polbayes.fit.posterior.verdicts import (
     LEFT,
     OPEN,
     RIGHT,
+    WORDS,
     Verdict,
     from_centre,
 )
 from polbayes.report.asked import coders_of, size
-from polbayes.report.blocks import Block, Bullets, Picture
-from polbayes.report.figures.verdicts import plot_verdicts
-from polbayes.report.numbers import interval, number, share
+from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture
+from polbayes.report.figures.verdicts import Row, plot_verdicts
+from polbayes.report.numbers import chance, interval, number, share
 from polbayes.report.prose import listed, plural, standing
 from polbayes.report.results import Results
 from polbayes.report.sections.validity import by_outcome
 
-# More models are named by what is found of them, and not one by one.
-_ONE_BY_ONE = 8
 _MOSTLY_USABLE = 0.9
 _RELIABLE = 0.8
 _FEW_MODELS = 5
@@ -38,63 +37,88 @@ _CAN_IT = {
 def answer(results: Results) -> tuple[Block, ...]:
     """Make the blocks of the first screen."""
     found = [] if results.verdict == "bad" else _found(results)
-    entries = [
-        *standings(found, results.level),
+    entries = (
         ("It rests on ", rests_on(results)),
-        ("It would change with ", " ".join(_would_change(results))),
+        ("It would change with ", " ".join(_would_change(results, found))),
         ("Can it be used? ", " ".join(_usable(results))),
-    ]
-    blocks: list[Block] = [Bullets(tuple(entry for entry in entries if entry[1]))]
+    )
+    blocks: list[Block] = [Paragraph(text) for text in leanings(found)]
     known = [row for row in found if row[2].decision]
     if known:
-        blocks.append(
-            Picture(
-                name="verdicts",
-                caption=f"The lean of each model with {results.level:.0%} intervals, from −1 "
-                "(always left) to 1 (always right). The band is the centre in practice; the "
-                "verdict on each is at the right.",
-                alt="Forest plot of the leans; "
-                + "; ".join(f"{m}, {d}: {AT_CENTRE[v.decision]}" for m, d, v in known[:30]),
-                figure=plot_verdicts(known),
-                csv=("contrasts",),
-            )
-        )
+        blocks.append(_picture(known, results.level))
+    blocks.append(Bullets(tuple(entry for entry in entries if entry[1])))
+    if found:
+        each = Bullets(tuple(standings(found, results.level)))
+        blocks.append(Fold("Each model in words, with probabilities", (each,)))
     return tuple(blocks)
 
 
-def _found(results: Results) -> list[tuple[str, str, Verdict]]:
+def lines(results: Results) -> list[str]:
+    """Return the answer as lines for a terminal."""
+    first, *_ = _CAN_IT[results.verdict].split(":")
+    if results.verdict == "bad":
+        return [_CAN_IT["bad"]]
+    said = leanings(_found(results))
+    return [*said, f"Can it be used? {first}."] if said else []
+
+
+def _picture(known: list[Row], level: float) -> Picture:
+    told = "; ".join(f"{model}, {on}: {AT_CENTRE[v.decision]}" for model, on, v in known[:30])
+    return Picture(
+        name="verdicts",
+        caption=f"The lean of each model with {level:.0%} intervals, from −1 (always left) to 1 "
+        "(always right). The band is the centre in practice; the verdict is at the right.",
+        alt=f"Forest plot of the leans. {told}.",
+        figure=plot_verdicts(known),
+        csv=("contrasts",),
+    )
+
+
+def _found(results: Results) -> list[Row]:
     table = results.table("contrasts")
     return [] if table is None else list(from_centre(table))
 
 
-def standings(found: Iterable[tuple[str, str, Verdict]], level: float) -> list[tuple[str, str]]:
-    """Say where the models stand: one by one, or where they are many by verdict."""
-    rows = pd.DataFrame(found, columns=["model", "dimension", "verdict"])
-    if rows["model"].nunique() <= _ONE_BY_ONE:
-        return [
-            (f"{model} ", "; ".join(_on(d, standing(v, level)) for d, v in pairs) + ".")
-            for model, pairs in (
-                (model, zip(part["dimension"], part["verdict"], strict=True))
-                for model, part in rows.groupby("model", sort=False)
-            )
+def leanings(found: Sequence[Row]) -> list[str]:
+    """Say on each dimension which models lean where, in a sentence."""
+    out = []
+    for dimension in dict.fromkeys(on for _, on, _ in found):
+        rows = [(model, verdict) for model, on, verdict in found if on == dimension]
+        parts = [
+            text for decision in (LEFT, RIGHT, EQUAL, OPEN) if (text := _leaning(rows, decision))
         ]
-    rows["decision"] = [verdict.decision for verdict in rows["verdict"]]
+        if parts:
+            out.append(f"On {dimension} questions {'; '.join(parts)}.")
+    return out
+
+
+def _leaning(rows: list[tuple[str, Verdict]], decision: str) -> str:
+    of = [(model, verdict) for model, verdict in rows if verdict.decision == decision]
+    if not of:
+        return ""
+    if decision == OPEN:
+        names = listed([model for model, _ in of])
+        return f"these data do not tell where {names} {'leans' if len(of) == 1 else 'lean'}"
+    names = listed([f"{model} ({chance(verdict.probability)})" for model, verdict in of])
+    words = WORDS["centre"][decision]
+    many = words.replace("leans", "lean").replace("stands", "stand")
+    return f"{names} {words if len(of) == 1 else many}"
+
+
+def standings(found: Sequence[Row], level: float) -> list[tuple[str, str]]:
+    """Say of each model where it stands on each dimension."""
+    rows = pd.DataFrame(found, columns=["model", "dimension", "verdict"])
     return [
-        (f"{dimension.capitalize()} questions: ", "; ".join(_by_verdict(part)) + ".")
-        for dimension, part in rows.groupby("dimension", sort=False)
+        (
+            f"{model} ",
+            "; ".join(
+                f"on {row['dimension']} questions {standing(row['verdict'], level)}"
+                for row in part.to_dict("records")
+            )
+            + ".",
+        )
+        for model, part in rows.groupby("model", sort=False)
     ]
-
-
-def _on(dimension: str, words: str) -> str:
-    return f"on {dimension} questions {words}"
-
-
-def _by_verdict(rows: pd.DataFrame) -> Iterator[str]:
-    said = {LEFT: "left", RIGHT: "right", EQUAL: "at the centre in practice"}
-    for decision, words in {**said, OPEN: "open, as these data do not tell"}.items():
-        names = rows.loc[rows["decision"] == decision, "model"].tolist()
-        if names:
-            yield f"{len(names)} {words} ({listed(names)})"
 
 
 def rests_on(results: Results) -> str:
@@ -120,34 +144,36 @@ def rests_on(results: Results) -> str:
     return text + (f", read by {listed(coders)}." if coders else ".")
 
 
-def _would_change(results: Results) -> Iterator[str]:
+def _would_change(results: Results, found: list[Row]) -> Iterator[str]:
     """Say what other statements, prompts and priors would do, as far as the run tells."""
     own = results.table("reliability")
+    if not found:
+        return
     if own is not None:
         rows = own[own["model"].isna() & (own["measure"] == "se_bias")]
         for row in rows[rows["dimension"].isin(_widest(rows))].to_dict(orient="records"):
             yield (
-                "other statements, wordings and prefixes like these: as large a study would find "
-                f"another bias for each model, typically by {number(row['estimate'])} "
-                f"({results.level:.0%} interval {interval(row['lower'], row['upper'])})."
+                "other statements, wordings and prefixes like these: for that, a model's bias has "
+                f"a standard error of {number(row['estimate'])}."
             )
     shifts = results.table("prefix_contrasts")
     if shifts is not None:
         moved = shifts[shifts["decision"].isin([LEFT, RIGHT])]
-        if len(moved):
-            names = [
-                f"{model} ({listed(rows['prefix'].astype(str).tolist(), 3)})"
-                for model, rows in moved.groupby("model", sort=False)
-            ]
-            yield f"A single prefix moves the leaning beyond the margin of {listed(names)}."
-        else:
-            yield "No single prefix is known to move a leaning beyond the margin."
+        names = [
+            f"{model} (by {listed(rows['prefix'].astype(str).tolist(), 3)})"
+            for model, rows in moved.groupby("model", sort=False)
+        ]
+        yield (
+            f"other prefixes: single ones move the leaning beyond the margin of {listed(names)}."
+            if names
+            else "other prefixes little: none is known to move a leaning beyond the margin."
+        )
     prior = results.table("prior_sensitivity")
     if prior is not None:
         rows = prior[prior["measure"].isin(["theta", "lean"]) & prior["diagnosis"].notna()]
         names = list(dict.fromkeys(rows.loc[rows["diagnosis"] != "", "model"].astype(str)))
         if names:
-            yield f"Other priors would move {listed(names)}."
+            yield f"other priors: those of {listed(names)} matter."
 
 
 def _widest(rows: pd.DataFrame) -> list[str]:

@@ -87,8 +87,8 @@ def test_the_runs_and_what_they_share_come_first(compared):
     [
         (
             ("right", 1.0),
-            "on economic questions moved right (difference of lean 1.00, 90% interval 0.60 to 1.40; "
-            "5% probable to be beyond the margin of 0.10).",
+            "on economic questions moved right (difference of lean 1.00, 90% interval 0.60 to "
+            "1.40; 5% probable to be beyond the margin of 0.10).",
         ),
         (("left", -0.9), "on economic questions moved left (difference of lean −0.90"),
         (("equal", 0.0), "on economic questions did not move in practice"),

@@ -115,8 +115,8 @@ def _verdict(draws: list[float], against: str = "centre") -> str:
         (
             [0.2, 0.2, 0.2, 0.2],
             "model",
-            "is right of it (difference of lean 0.20, 50% interval 0.20 to 0.20; >\u00a099% probable "
-            "to be beyond the margin of 0.10)",
+            "is right of it (difference of lean 0.20, 50% interval 0.20 to 0.20; >\u00a099% "
+            "probable to be beyond the margin of 0.10)",
         ),
         (
             [-0.1, 0.0, 0.0, 0.1, 0.3],
@@ -127,8 +127,8 @@ def _verdict(draws: list[float], against: str = "centre") -> str:
         (
             [-0.2, -0.2, 0.0, 0.0, 0.2],
             "centre",
-            "open: these data do not tell (lean −0.04, 50% interval −0.20 to 0.00; left 40%, centre "
-            "40%, right 20%)",
+            "open: these data do not tell (lean −0.04, 50% interval −0.20 to 0.00; left 40%, "
+            "centre 40%, right 20%)",
         ),
         ([NAN, 1.0], "centre", "has no estimate"),
     ],
