@@ -21,11 +21,11 @@ from polbayes.report.figures.verdicts import Row, plot_verdicts
 from polbayes.report.numbers import chance, interval, number, share
 from polbayes.report.prose import listed, plural, standing
 from polbayes.report.results import Results
+from polbayes.report.sections.precision import FEW_MODELS
 from polbayes.report.sections.validity import by_outcome
 
 _MOSTLY_USABLE = 0.9
 _RELIABLE = 0.8
-_FEW_MODELS = 5
 _CAN_IT = {
     "good": "Yes, as far as the sampler goes: its draws passed all checks.",
     "caution": "With caution: the draws of the sampler passed most checks, but not all.",
@@ -237,8 +237,8 @@ def _of_precision(own: pd.DataFrame, designs: pd.DataFrame | None) -> Iterator[s
             f"{number(row['estimate'])} {interval(row['lower'], row['upper'])}, where "
             f"{number(wanted)} is wanted."
         )
-    if "n_models" in own and own["n_models"].max() < _FEW_MODELS:
+    if "n_models" in own and own["n_models"].max() < FEW_MODELS:
         yield (
-            f"Precision is judged by the differences between {int(own['n_models'].max())} models, "
-            "which are few."
+            "How precise the run is, is judged by the differences between its few models "
+            f"({int(own['n_models'].max())})."
         )

@@ -18,8 +18,8 @@ def reading_of_verdicts(level: float, rope: float) -> str:
         f"asked, from −1 (always left) to 1 (always right). Up to {number(rope)} from the centre "
         f"counts as the centre in practice; changing sides in {50 * rope:.3g} of 100 answers moves "
         f"it by that much. A model “leans left” or “leans right” where its whole {level:.0%} "
-        "interval lies beyond that margin, “stands at the centre in practice” where all of it lies inside "
-        "(Kruschke 2018); otherwise these data do not tell."
+        "interval lies beyond that margin, “stands at the centre in practice” where all of it lies "
+        "inside (Kruschke 2018); otherwise these data do not tell."
     )
 
 

@@ -81,6 +81,12 @@ def columns_of(name: str) -> Sequence[str]:
     return COLUMNS[name] if name in COLUMNS else next(measured, ())
 
 
+def facts_of(counts: Mapping[str, int]) -> Mapping[str, str]:
+    """Write counts under their names in the plural, which are in the singular for one."""
+    one = {name: name.removesuffix("es" if name.endswith("xes") else "s") for name in counts}
+    return {one[name] if n == 1 else name: count(n) for name, n in counts.items()}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reported(ABC):
     """What the report of a run is made from, in whatever way it measures."""
@@ -169,7 +175,7 @@ class Results(Reported):
     @property
     def facts(self) -> Mapping[str, str]:
         """Counts of what was asked."""
-        return {name: count(value) for name, value in size(self.responses).items()}
+        return facts_of(size(self.responses))
 
     @property
     def fitted(self) -> bool:

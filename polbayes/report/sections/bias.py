@@ -74,10 +74,18 @@ def _how(
         )
     if classical is not None:
         out.append(
-            "Open squares: the same measure computed straight from the coded answers; the "
+            "Open squares: the published measure, computed straight from the coded answers; the "
             f"thick line is its {classical_level:.0%} bootstrap interval over answers, the "
             "thin line the one over statements, which also covers that other statements "
             "might have been asked."
+        )
+    if posterior is not None and classical is not None:
+        out.append(
+            "The two differ where answers are not all or nothing. The classical measure takes only "
+            "the side of each answer: one that leans ever so slightly to the left counts as left "
+            "as a firm one does. The posterior is of the expected answer, in which probabilities "
+            "and neutral answers count by how much. A model that always leans a little to the left "
+            "may have −1 by the first and −0.3 by the second."
         )
     return out
 
