@@ -15,7 +15,7 @@ from polbayes.fit.posterior.verdicts import (
     Verdict,
     from_centre,
 )
-from polbayes.report.asked import coders_of, size
+from polbayes.report.asked import coders_of, size, unseen
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture
 from polbayes.report.figures.verdicts import Row, plot_verdicts
 from polbayes.report.numbers import chance, interval, number, share
@@ -55,11 +55,14 @@ def answer(results: Results) -> tuple[Block, ...]:
 
 def lines(results: Results) -> list[str]:
     """Return the answer as lines for a terminal."""
-    first, *_ = _CAN_IT[results.verdict].split(":")
     if results.verdict == "bad":
         return [_CAN_IT["bad"]]
     said = leanings(_found(results))
-    return [*said, f"Can it be used? {first}."] if said else []
+    return (
+        [*said, " ".join([f"Can it be used? {_CAN_IT[results.verdict]}", *caveats(results)])]
+        if said
+        else []
+    )
 
 
 def _picture(known: list[Row], level: float) -> Picture:
@@ -185,6 +188,7 @@ def _usable(results: Results) -> Iterator[str]:
     """Say whether the estimates can be used, and what they leave out."""
     if results.fitted:
         yield _CAN_IT[results.verdict]
+    yield from caveats(results)
     counts = size(results.responses)
     one = [
         name
@@ -203,6 +207,18 @@ def _usable(results: Results) -> Iterator[str]:
     own, designs = results.table("reliability"), results.table("d_study")
     if own is not None:
         yield from _of_precision(own, designs)
+
+
+def caveats(results: Results) -> Iterator[str]:
+    """Say what makes any number of the run void."""
+    models, new, items = unseen(results.responses)
+    if new:
+        yield (
+            f"{listed(models)}: embedded models, trained on the statements of the shipped "
+            f"instruments alone. Of the {plural(items, 'item')} asked, {new} "
+            f"{'is' if new == 1 else 'are'} none of these, and answers to what they never saw mean "
+            "nothing: such a run shows that all works, and no leaning."
+        )
 
 
 def _of_answers(results: Results) -> Iterator[str]:

@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 from polbayes.fit.posterior.contrasts import contrasts
+from polbayes.instrument.questionnaires import load_instrument
 from polbayes.report import write_report
 from polbayes.report.answer import answer, leanings, lines, rests_on
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture
@@ -124,6 +125,27 @@ def test_bad_draws_lead_to_no_leaning(make_results: Any) -> None:
     assert not [b for b in blocks if isinstance(b, Picture | Fold | Paragraph)]
     assert "No: the draws of the sampler failed the checks." in texts(blocks)
     assert lines(make_results(verdict="bad")) == ["No: the draws of the sampler failed the checks."]
+
+
+def test_embedded_models_asked_what_they_never_saw_give_no_leaning(make_results: Any) -> None:
+    made = make_results()
+    where = np.array(["embedded:left", "", "hub/model"], dtype=object)
+    data = made.responses.assign_coords(checkpoint=("model", where))
+    said = lines(make_results(responses=data))[-1]
+    assert "alpha: embedded models" in said
+    assert "Of the 6 items asked, 6 are none of these" in said
+    assert "mean nothing" in texts(answer(make_results(responses=data)))
+    shipped = load_instrument("wvs").items[0].variants[0].text
+    texts_of = data["statement"].copy(data=np.full(data["statement"].shape, shipped, dtype=object))
+    known = data.assign_coords(statement=texts_of)
+    assert "mean nothing" not in texts(answer(make_results(responses=known)))
+    assert "mean nothing" not in texts(answer(made))
+
+
+def test_one_of_a_kind_is_counted_in_the_singular(make_results: Any) -> None:
+    facts = make_results(["only"], items=1, prefixes=1).facts
+    assert facts["prefix"] == facts["model"] == facts["item"] == "1"
+    assert make_results().facts["prefixes"] == "3"
 
 
 def test_many_models_are_counted(make_results: Any) -> None:

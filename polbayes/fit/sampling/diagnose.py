@@ -150,8 +150,8 @@ def _least(table: pd.DataFrame) -> "pd.Series[float]":
 def _single(below: pd.DataFrame, of: int) -> str:
     """Say that some quantities of single statements do not reach the limits."""
     return (
-        f"Of {of} quantities of single statements, {len(below)} are beyond these limits (R-hat up "
-        f"to {below['r_hat'].max():.3f}, effective draws down to {_least(below).min():.0f}): quote "
+        f"Of {of} quantities of single statements or levels, {len(below)} are beyond these limits "
+        f"(R-hat up to {below['r_hat'].max():.3f}, effective draws down to {_least(below).min():.0f}): quote "
         "none of these from this run. Where the models stand averages over them."
     )
 

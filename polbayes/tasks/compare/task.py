@@ -192,6 +192,7 @@ def _unfitted(job: _Job) -> None:
 
 
 def _report(job: _Job, posterior: xr.Dataset | None, text: str) -> None:
+    from polbayes.report.answer import lines
     from polbayes.report.assemble import assemble
     from polbayes.report.write import write_report
 
@@ -222,6 +223,8 @@ def _report(job: _Job, posterior: xr.Dataset | None, text: str) -> None:
         notes=[*job.aligned.notes, _scale_sentence(job.aligned)],
     )
     write_report(results, job.folder / "report")
+    for line in lines(results):
+        say(f"report: {line}")
     job.manifest.finish("report", job.keys["report"], ["report/index.html", *outputs])
 
 
