@@ -151,8 +151,9 @@ def _single(below: pd.DataFrame, of: int) -> str:
     """Say that some quantities of single statements do not reach the limits."""
     return (
         f"Of {of} quantities of single statements or levels, {len(below)} are beyond these limits "
-        f"(R-hat up to {below['r_hat'].max():.3f}, effective draws down to {_least(below).min():.0f}): quote "
-        "none of these from this run. Where the models stand averages over them."
+        f"(R-hat up to {below['r_hat'].max():.3f}, effective draws down to "
+        f"{_least(below).min():.0f}): quote none of these from this run. Where the models stand "
+        "averages over them."
     )
 
 

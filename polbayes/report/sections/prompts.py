@@ -46,7 +46,7 @@ def asked(results: Results) -> Section:
 
 
 def _prefixes(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
-    if "prefix_text" not in data.coords:
+    if "prefix_text" not in data.coords or not any(map(str, data["prefix_text"].values)):
         return []
     table = pd.DataFrame(
         {"prefix": data["prefix"].values, "text": data["prefix_text"].values}
