@@ -12,11 +12,7 @@ from polbayes.report.blocks import (
     number_column,
     text_columns,
 )
-<<<<<<< HEAD
-from polbayes.report.blocks import text_column as text
 from polbayes.report.prose import plural
-=======
->>>>>>> main
 from polbayes.roleplay.report.alignment import p_value
 from polbayes.roleplay.report.results import RatingsResults, worded
 
