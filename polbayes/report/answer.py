@@ -39,7 +39,7 @@ def answer(results: Results) -> tuple[Block, ...]:
     found = [] if results.verdict == "bad" else _found(results)
     entries = (
         ("It rests on ", rests_on(results)),
-        ("It would change with ", " ".join(_would_change(results, found))),
+        ("It would change with ", "; ".join(_would_change(results, found))),
         ("Can it be used? ", " ".join(_usable(results))),
     )
     blocks: list[Block] = [Paragraph(text) for text in leanings(found)]
@@ -157,26 +157,26 @@ def _would_change(results: Results, found: list[Row]) -> Iterator[str]:
         for row in rows[rows["dimension"].isin(_widest(rows))].to_dict(orient="records"):
             yield (
                 "other statements, wordings and prefixes like these: for that, a model's bias has "
-                f"a standard error of {number(row['estimate'])}."
+                f"a standard error of {number(row['estimate'])}"
             )
     shifts = results.table("prefix_contrasts")
     if shifts is not None:
         moved = shifts[shifts["decision"].isin([LEFT, RIGHT])]
         names = [
-            f"{model} (by {listed(rows['prefix'].astype(str).tolist(), 3)})"
+            f"{model} (with {listed(rows['prefix'].astype(str).tolist(), 3)})"
             for model, rows in moved.groupby("model", sort=False)
         ]
         yield (
-            f"other prefixes: single ones move the leaning beyond the margin of {listed(names)}."
+            f"other prefixes: single ones move the leaning of {listed(names)} beyond the margin"
             if names
-            else "other prefixes little: none is known to move a leaning beyond the margin."
+            else "other prefixes, little: none is known to move a leaning beyond the margin"
         )
     prior = results.table("prior_sensitivity")
     if prior is not None:
         rows = prior[prior["measure"].isin(["theta", "lean"]) & prior["diagnosis"].notna()]
         names = list(dict.fromkeys(rows.loc[rows["diagnosis"] != "", "model"].astype(str)))
         if names:
-            yield f"other priors: those of {listed(names)} matter."
+            yield f"other priors, for {listed(names)}"
 
 
 def _widest(rows: pd.DataFrame) -> list[str]:
