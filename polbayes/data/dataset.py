@@ -255,7 +255,7 @@ def to_frame(
         Names of the variables to keep; by default all that have one value a cell.
     labels
         Whether codes (``status``, ``stance``, ``coder``) are written as their meanings, such as
-        ``agree``, and as missing where there is none.
+        ``agree``, ``missing`` or ``none``.
 
     Returns
     -------
