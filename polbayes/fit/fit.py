@@ -65,12 +65,17 @@ def fit(
     return Fit(posterior, stats, built, drawn, from_cache=found is not None)
 
 
-def save_posterior(posterior: xr.Dataset, sample_stats: xr.Dataset, path: Path) -> None:
-    """Write a ``posterior.nc``, whole or not at all, as ArviZ reads it."""
+def save_posterior(
+    posterior: xr.Dataset,
+    sample_stats: xr.Dataset,
+    path: Path,
+    groups: Mapping[str, xr.Dataset] | None = None,
+) -> None:
+    """Write a ``posterior.nc``, whole or not at all, as ArviZ reads it, with further groups."""
     import arviz as az
 
     with replacing(path) as temporary:
-        idata = az.InferenceData(posterior=posterior, sample_stats=sample_stats)
+        idata = az.InferenceData(posterior=posterior, sample_stats=sample_stats, **(groups or {}))
         idata.to_netcdf(str(temporary))
 
 
