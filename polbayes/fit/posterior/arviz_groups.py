@@ -8,7 +8,7 @@ from polbayes.fit.posterior.pointwise import draws_of, likelihoods, log_likeliho
 from polbayes.fit.posterior.predictive import Answers, observed_answers, replicates
 
 # Values in each group, and draws: with more cells fewer draws are kept, and below these none.
-_MOST, _LEAST_DRAWS = 8_000_000, 100
+_MOST, _LEAST_DRAWS = 2_000_000, 100
 
 
 def arviz_groups(built: Built, drawn: xr.Dataset, *, seed: int) -> dict[str, xr.Dataset]:
