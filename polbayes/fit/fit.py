@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 from threadpoolctl import threadpool_limits
@@ -75,7 +76,8 @@ def save_posterior(
     import arviz as az
 
     with replacing(path) as temporary:
-        idata = az.InferenceData(posterior=posterior, sample_stats=sample_stats, **(groups or {}))
+        every: dict[str, Any] = {"posterior": posterior, "sample_stats": sample_stats}
+        idata = az.InferenceData(**every, **(groups or {}))
         idata.to_netcdf(str(temporary))
 
 

@@ -158,8 +158,9 @@ def unseen(data: xr.Dataset) -> tuple[list[str], int, int]:
 
     They are trained on the statements of the shipped instruments and on nothing else.
     """
-    checkpoints = np.ravel(data["checkpoint"].values) if "checkpoint" in data.coords else []
-    pairs = zip(data["model"].values, checkpoints, strict=False)
+    if "checkpoint" not in data.coords:
+        return [], 0, 0
+    pairs = zip(data["model"].values, np.ravel(data["checkpoint"].values), strict=False)
     models = [str(model) for model, path in pairs if str(path).startswith("embedded:")]
     if not models:
         return [], 0, 0

@@ -72,12 +72,10 @@ class Verdict:
 def verdict_of(row: Mapping[str, Any]) -> Verdict:
     """Read a verdict off a row of ``contrasts`` or ``drift``."""
     places = {LEFT: "p_left_of_rope", EQUAL: "p_inside", RIGHT: "p_right_of_rope"}
-    known = row["decision"] in SHORT
-    return Verdict(
-        str(row["decision"]) if known else "",
-        *(float(row[name]) for name in ("estimate", "lower", "upper", "rope")),
-        {decision: float(row[name]) for decision, name in places.items()},
-    )
+    estimate, lower, upper, rope = (float(row[n]) for n in ("estimate", "lower", "upper", "rope"))
+    decision = str(row["decision"]) if row["decision"] in SHORT else ""
+    chances = {place: float(row[name]) for place, name in places.items()}
+    return Verdict(decision, estimate, lower, upper, rope, chances)
 
 
 def from_centre(contrasts: pd.DataFrame) -> Iterator[tuple[str, str, Verdict]]:
