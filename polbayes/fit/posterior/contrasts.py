@@ -33,7 +33,7 @@ def contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFra
 
 
 def summary_of(draws: np.ndarray, *, level: float, rope: float) -> dict[str, float | str | None]:
-    """Summarise the draws of a difference, negative being left, and decide whether it matters.
+    """Summarise the draws of a difference (negative = left) and decide whether it matters.
 
     `rope` is half the width of the region of practical equivalence; NaN for none.
     """
@@ -66,10 +66,10 @@ def _measured(posterior: xr.Dataset) -> Iterator[tuple[str, str, xr.DataArray]]:
 
 
 def prefix_contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFrame:
-    """Say whether a prefix moves a model's leaning by a distance that matters.
+    """Decide whether a prefix changes a model's leaning by a relevant amount.
 
-    The effect on the latent scale, a difference from the model's own average, is turned into
-    one on the bias scale with the mean slope of the model's expected answers.
+    The effect on the latent scale, a difference from the model's own average, is converted to
+    the bias scale with the mean slope of the model's expected answers.
     """
     slope = posterior["answer_slope"].mean("dimension")
     effect = (posterior["prefix_steer"] * slope).transpose("chain", "draw", "model", "prefix")
