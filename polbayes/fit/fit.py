@@ -77,7 +77,7 @@ def save_posterior(
 
     with replacing(path) as temporary:
         every: dict[str, Any] = {"posterior": posterior, "sample_stats": sample_stats}
-        idata = az.InferenceData(**every, **(groups or {}))
+        idata = az.InferenceData(**every | dict(groups or {}))
         idata.to_netcdf(str(temporary))
 
 

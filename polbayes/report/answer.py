@@ -58,11 +58,7 @@ def lines(results: Results) -> list[str]:
     if results.verdict == "bad":
         return [_CAN_IT["bad"]]
     said = leanings(_found(results))
-    return (
-        [*said, " ".join([f"Can it be used? {_CAN_IT[results.verdict]}", *caveats(results)])]
-        if said
-        else []
-    )
+    return [*said, f"Can it be used? {_sampled(results)}"] if said else []
 
 
 def _picture(known: list[Row], level: float) -> Picture:
@@ -187,8 +183,7 @@ def _widest(rows: pd.DataFrame) -> list[str]:
 def _usable(results: Results) -> Iterator[str]:
     """Say whether the estimates can be used, and what they leave out."""
     if results.fitted:
-        yield _CAN_IT[results.verdict]
-    yield from caveats(results)
+        yield _sampled(results)
     counts = size(results.responses)
     one = [
         name
@@ -209,16 +204,17 @@ def _usable(results: Results) -> Iterator[str]:
         yield from _of_precision(own, designs)
 
 
-def caveats(results: Results) -> Iterator[str]:
-    """Say what makes any number of the run void."""
+def _sampled(results: Results) -> str:
+    """Say what the sampler's checks allow, unless the answers mean nothing anyhow."""
     models, new, items = unseen(results.responses)
-    if new:
-        yield (
-            f"{listed(models)}: embedded models, trained on the statements of the shipped "
-            f"instruments alone. Of the {plural(items, 'item')} asked, {new} "
-            f"{'is' if new == 1 else 'are'} none of these, and answers to what they never saw mean "
-            "nothing: such a run shows that all works, and no leaning."
-        )
+    if not new:
+        return _CAN_IT[results.verdict]
+    return (
+        f"No, not for {listed(models)}: these are embedded models, trained on the statements of "
+        f"the shipped instruments alone. Of the {plural(items, 'item')} asked, {new} "
+        f"{'is' if new == 1 else 'are'} none of these, and answers to what they never saw mean "
+        "nothing."
+    )
 
 
 def _of_answers(results: Results) -> Iterator[str]:

@@ -132,7 +132,7 @@ def test_embedded_models_asked_what_they_never_saw_give_no_leaning(make_results:
     where = np.array(["embedded:left", "", "hub/model"], dtype=object)
     data = made.responses.assign_coords(checkpoint=("model", where))
     said = lines(make_results(responses=data))[-1]
-    assert "alpha: embedded models" in said
+    assert "No, not for alpha: these are embedded models" in said
     assert "Of the 6 items asked, 6 are none of these" in said
     assert "mean nothing" in texts(answer(make_results(responses=data)))
     shipped = load_instrument("wvs").items[0].variants[0].text
