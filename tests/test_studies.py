@@ -121,3 +121,9 @@ def test_no_title_or_lead_counts_what_an_override_may_change(path):
         rf"\b({numbers}|\d+) (economic|items|statements|wordings|prefixes|times|models|judges)"
     )
     assert not re.search(counted, text, re.IGNORECASE), text
+
+
+@pytest.mark.parametrize("name", ["wvs_prefixes", "pct_paraphrases", "pct_masked", "instruments"])
+def test_the_intervals_of_one_figure_have_one_level(name):
+    config = composed(f"+experiment={name}")
+    assert config.measures.level == config.analysis.level
