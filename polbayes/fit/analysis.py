@@ -1,7 +1,7 @@
 """The two kinds of analysis, the ideology model and mixed models, behind one set of functions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,12 +32,13 @@ class Fitted:
     equation: str
     priors: tuple[str, ...]
     from_cache: bool = False  # whether the draws come from the cache
+    groups: Mapping[str, xr.Dataset] = field(default_factory=dict)  # further ones of posterior.nc
 
     def save(self, path: Path) -> None:
         """Write ``posterior.nc`` atomically, in ArviZ's format."""
         from polbayes.fit.fit import save_posterior
 
-        save_posterior(self.posterior, self.sample_stats, path)
+        save_posterior(self.posterior, self.sample_stats, path, self.groups)
 
 
 def parse_analysis(
@@ -186,6 +187,7 @@ def fit_analysis(
         return _fit_mixed(spec, data, sampler, level=level, seed=seed, cache=cache)
     from polbayes.config.schema import PrecisionConfig
     from polbayes.fit.fit import fit
+    from polbayes.fit.posterior.arviz_groups import arviz_groups
     from polbayes.fit.posterior.derived_quantities import derived_quantities
     from polbayes.fit.posterior.loo import leave_one_out, loo_tables
     from polbayes.fit.posterior.power_scaling import power_scaling
@@ -220,6 +222,7 @@ def fit_analysis(
         equation=equation(spec, result.parts),
         priors=tuple(prior_lines(spec, result.parts)),
         from_cache=result.from_cache,
+        groups=arviz_groups(result.built, result.drawn, seed=seed),
     )
 
 
