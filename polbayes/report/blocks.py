@@ -6,20 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from polbayes.report.numbers import ABSENT, chance, count, interval, number, share
 from polbayes.report.results import POSTERIOR
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ROWS = 200
-# Headers of columns that are not called like these.
-_HEADERS = {
-    "model_a": "Model A",
-    "model_b": "Model B",
-    "variant": "Wording",
-    "varying": "What varies",
-}
 WIDEST = 11.5
 
 
@@ -158,65 +150,6 @@ class Column:
     numeric: bool = True
 
 
-def text_column(name: str, header: str = "") -> Column:
-    """Show a column of text, under its usual header or another; a missing value as ``–``."""
-    usual = _HEADERS.get(name, name.replace("_", " ").capitalize())
-    return Column(header or usual, lambda row: _text(row[name]), numeric=False)
-
-
-def text_columns(*names: str) -> list[Column]:
-    """Show columns of text under their usual headers."""
-    return [text_column(name) for name in names]
-
-
-def named_column(name: str, header: str, words: Mapping[str, str]) -> Column:
-    """Show a column of ids by what they are called, those without a name as they are."""
-    return Column(header, lambda row: words.get(row[name], row[name]), numeric=False)
-
-
-def number_column(name: str, header: str, digits: int = 2) -> Column:
-    """Show a column of numbers."""
-    return Column(header, lambda row: number(row[name], digits))
-
-
-def chance_column(name: str, header: str) -> Column:
-    """Show a column of probabilities."""
-    return Column(header, lambda row: chance(row[name]))
-
-
-def counted(name: str, header: str) -> Column:
-    """Show a column of counts."""
-    return Column(header, lambda row: count(row[name]))
-
-
-def share_column(name: str, header: str) -> Column:
-    """Show a column of shares in percent."""
-    return Column(header, lambda row: share(row[name]))
-
-
-def percent_interval(level: float) -> Column:
-    """Show the interval of a share in percent."""
-    header = f"{level:.0%} interval (in %)"
-    return Column(header, lambda row: interval(100 * row["lower"], 100 * row["upper"], 1))
-
-
-def estimate_columns(
-    header: str, level: float, *, prefix: str = "", digits: int = 2
-) -> tuple[Column, Column]:
-    """Show an estimate and its interval of a level, in two columns.
-
-    With a prefix, they are in ``{prefix}``, ``{prefix}_lower`` and ``{prefix}_upper``, otherwise in
-    ``estimate``, ``lower`` and ``upper``.
-    """
-    name, lower, upper = (
-        (prefix, f"{prefix}_lower", f"{prefix}_upper") if prefix else ("estimate", "lower", "upper")
-    )
-    return (
-        number_column(name, header, digits),
-        Column(f"{level:.0%} interval", lambda row: interval(row[lower], row[upper], digits)),
-    )
-
-
 def grid(
     table: pd.DataFrame,
     columns: Sequence[Column],
@@ -268,8 +201,3 @@ def level_of(table: pd.DataFrame | None, default: float = 0.95) -> float:
     if table is None or "level" not in table or table["level"].dropna().empty:
         return default
     return float(table["level"].dropna().iloc[0])
-
-
-def _text(value: object) -> str:
-    missing = value is None or value == "" or value != value
-    return ABSENT if missing else str(value)

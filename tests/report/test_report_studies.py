@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from polbayes.report.blocks import Fold, Grid, Paragraph, text_column
+from polbayes.report import show
+from polbayes.report.blocks import Fold, Grid, Paragraph
 from polbayes.report.figures.beside import Beside, plot_beside
 from polbayes.report.figures.study_faulborn import plot_plane, plot_prefix_dots
 from polbayes.report.figures.study_haller import plot_item_bars, plot_item_boxes
@@ -44,7 +45,7 @@ def test_own_rows_come_first_and_published_ones_join_them():
 
 def test_published_rows_of_others_are_folded_away():
     table = beside(own_rows(), published_rows(), ["model"])
-    columns = [text_column("model", "Model"), *beside_columns("Bias", 0.95)]
+    columns = [show.text("model", "Model"), *beside_columns("Bias", 0.95)]
     part = table_part("s_table_1", "Table 1: what it is.", table, columns)
     first, fold = part.blocks
     assert isinstance(first, Grid)

@@ -2,27 +2,15 @@
 
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Fold,
-    Picture,
-    Section,
-    counted,
-    estimate_columns,
-    grid,
-    level_of,
-    named_column,
-    number_column,
-    text_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Fold, Picture, Section, grid, level_of
 from polbayes.report.figures.ablation import plot_lexicon_sizes, plot_positions, plot_settings
 from polbayes.report.prose import plural
 from polbayes.report.sections.consistency import KINDS, MEASURES, POSITIONS
 
 PANELS = {"reversed": "Polar: negations and opposites", "paraphrase": "Paraphrastic: same meaning"}
 _NAMES = {"reversed": "ablation_polar", "paraphrase": "ablation_paraphrastic"}
-_KIND = named_column("kind", "Wordings", KINDS)
+_KIND = show.named("kind", "Wordings", KINDS)
 _MEASURE = Column(
     "Measure",
     lambda row: {**MEASURES, **POSITIONS}.get(row["measure"], row["measure"]),
@@ -54,7 +42,7 @@ def ablation(table: pd.DataFrame, apart: pd.DataFrame | None) -> Section:
         blocks.append(_differences(apart, of_lexicon))
     numbers = grid(
         table,
-        [*_labels(of_lexicon), *_columns("Estimate", level), counted("n", "n")],
+        [*_labels(of_lexicon), *_columns("Estimate", level), show.count("n", "n")],
         caption="All measures under every setting.",
         csv="ablation",
         searchable=len(table) <= 2000,
@@ -66,10 +54,10 @@ def ablation(table: pd.DataFrame, apart: pd.DataFrame | None) -> Section:
 def _labels(of_lexicon: bool) -> list[Column]:
     if of_lexicon:
         return [
-            number_column("size", "Options of a stance", 0),
+            show.number("size", "Options of a stance", 0),
             Column("Which", lambda row: _which(row["composition"]), numeric=False),
         ]
-    return [text_column("decoding"), text_column("coder", "Read by")]
+    return [show.text("decoding"), show.text("coder", "Read by")]
 
 
 def _which(composition: object) -> str:
@@ -77,7 +65,7 @@ def _which(composition: object) -> str:
 
 
 def _columns(header: str, level: float) -> list[Column]:
-    return [text_column("model"), _KIND, _MEASURE, *estimate_columns(header, level)]
+    return [show.text("model"), _KIND, _MEASURE, *show.estimate(header, level)]
 
 
 def _settings(table: pd.DataFrame) -> list[Block]:

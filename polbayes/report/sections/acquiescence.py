@@ -2,18 +2,8 @@
 
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Block,
-    Picture,
-    Section,
-    estimate_columns,
-    grid,
-    level_of,
-    named_column,
-    percent_interval,
-    share_column,
-    text_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Picture, Section, grid, level_of
 from polbayes.report.figures.agreement import plot_agreement
 from polbayes.report.figures.forests import plot_acquiescence
 from polbayes.report.results import Results
@@ -59,7 +49,7 @@ def _latent(table: pd.DataFrame, level: float) -> list[Block]:
         ),
         grid(
             table,
-            [text_column("model"), *estimate_columns("Acquiescence", level)],
+            [show.text("model"), *show.estimate("Acquiescence", level)],
             caption="Acquiescence on the latent scale (positive = says yes).",
             csv="acquiescence",
         ),
@@ -82,10 +72,10 @@ def _raw(table: pd.DataFrame) -> list[Block]:
     numbers = grid(
         table,
         [
-            text_column("model"),
-            named_column("measure", "Measure", MEASURES),
-            share_column("estimate", "Share"),
-            percent_interval(level),
+            show.text("model"),
+            show.named("measure", "Measure", MEASURES),
+            show.share("estimate", "Share"),
+            show.percent_interval(level),
         ],
         caption="Agreement by the side of the statement.",
         csv="agreement",

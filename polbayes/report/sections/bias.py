@@ -4,20 +4,16 @@ from typing import Any
 
 import pandas as pd
 
+from polbayes.report import show
 from polbayes.report.blocks import (
     Block,
     Column,
     Picture,
     Section,
-    chance_column,
-    counted,
-    estimate_columns,
     folded_grid,
     grid,
     level_of,
     overall,
-    text_column,
-    text_columns,
 )
 from polbayes.report.figures.bias import plot_bias
 from polbayes.report.figures.forest import ascending
@@ -119,9 +115,9 @@ def _posterior(table: pd.DataFrame, level: float) -> Block:
     return grid(
         table,
         [
-            *text_columns("model", "dimension"),
-            *estimate_columns("Bias (negative = left)", level),
-            chance_column("p_left", "Probability of a left bias"),
+            *show.texts("model", "dimension"),
+            *show.estimate("Bias (negative = left)", level),
+            show.chance("p_left", "Probability of a left bias"),
         ],
         caption="Bias, posterior.",
         csv="bias_posterior",
@@ -130,25 +126,25 @@ def _posterior(table: pd.DataFrame, level: float) -> Block:
 
 def _classical(table: pd.DataFrame, level: float) -> Block:
     columns = [
-        *text_columns("model", "dimension"),
-        *estimate_columns("Bias (negative = left)", level),
+        *show.texts("model", "dimension"),
+        *show.estimate("Bias (negative = left)", level),
     ]
     if {"lower_item", "upper_item"} <= set(table.columns):
         columns.append(Column(f"{level:.0%} interval over statements", _by_item))
     for name, header in (("n", "Answers used"), ("n_excluded", "Answers left out")):
         if name in table:
-            columns.append(counted(name, header))
+            columns.append(show.count(name, header))
     if "note" in table and table["note"].replace("", None).notna().any():
-        columns.append(text_column("note"))
+        columns.append(show.text("note"))
     return grid(table, columns, caption="Bias, classical, with bootstrap intervals.", csv="bias")
 
 
 def _between_instruments(table: pd.DataFrame) -> Block:
     level = level_of(table)
     columns = [
-        *text_columns("model", "dimension"),
+        *show.texts("model", "dimension"),
         Column("Instruments", lambda row: f"{row['first']} − {row['second']}", numeric=False),
-        *estimate_columns("Difference of bias", level),
+        *show.estimate("Difference of bias", level),
     ]
     if {"lower_item", "upper_item"} <= set(table.columns):
         columns.append(Column(f"{level:.0%} interval over statements", _by_item))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from polbayes.report import show
 from polbayes.report.blocks import (
     Block,
     Bullets,
@@ -14,11 +15,7 @@ from polbayes.report.blocks import (
     Paragraph,
     Picture,
     Section,
-    counted,
     grid,
-    named_column,
-    number_column,
-    share_column,
 )
 from polbayes.report.figures.predictive import PANELS, plot_predictive
 from polbayes.report.numbers import count, interval, number, share
@@ -229,10 +226,10 @@ def _coverage(coverage: pd.DataFrame, level: float) -> Grid:
     return grid(
         coverage,
         [
-            named_column("statistic", "Shares", STATISTICS),
-            counted("groups", "Number"),
-            share_column("inside_50", "Within the 50% interval"),
-            share_column("inside", f"Within the {level:.0%} interval"),
+            show.named("statistic", "Shares", STATISTICS),
+            show.count("groups", "Number"),
+            show.share("inside_50", "Within the 50% interval"),
+            show.share("inside", f"Within the {level:.0%} interval"),
         ],
         caption="How many of the observed shares lie within the intervals.",
         csv="predictive_coverage",
@@ -248,10 +245,10 @@ def _shares(predictive: pd.DataFrame) -> Grid:
     return grid(
         ordered,
         [
-            named_column("statistic", "Share", STATISTICS),
+            show.named("statistic", "Share", STATISTICS),
             Column("Of", _group, numeric=False),
-            number_column("observed", "Observed"),
-            number_column("estimate", "Predicted"),
+            show.number("observed", "Observed"),
+            show.number("estimate", "Predicted"),
             Column(f"{level:.0%} interval", lambda row: interval(row["lower"], row["upper"])),
         ],
         caption="Observed and predicted shares, those furthest outside their interval first.",
@@ -285,10 +282,10 @@ def _specs(specs: pd.DataFrame) -> Grid:
         [
             Column("Model", lambda row: str(row["spec"]), numeric=False),
             Column("Of", lambda row: str(row["part"]), numeric=False),
-            number_column("elpd_loo", "elpd", 1),
-            number_column("difference", "Less than the best by", 1),
-            number_column("se_difference", "Standard error of that", 1),
-            counted("unreliable", "Cells with k above 0.7"),
+            show.number("elpd_loo", "elpd", 1),
+            show.number("difference", "Less than the best by", 1),
+            show.number("se_difference", "Standard error of that", 1),
+            show.count("unreliable", "Cells with k above 0.7"),
             Column("Draws", lambda row: str(row["verdict"]), numeric=False),
             Column("In words", lambda row: str(row["reading"]), numeric=False),
         ],
@@ -302,9 +299,9 @@ def _loo(loo: pd.DataFrame) -> Grid:
         loo,
         [
             Column("Of", lambda row: str(row["part"]), numeric=False),
-            number_column("elpd_loo", "elpd", 1),
-            number_column("se", "Standard error", 1),
-            number_column("p_loo", "Effective parameters", 1),
+            show.number("elpd_loo", "elpd", 1),
+            show.number("se", "Standard error", 1),
+            show.number("p_loo", "Effective parameters", 1),
             *(
                 Column(header, lambda row, name=name: count(row[name]))  # type: ignore[misc]
                 for name, header in (

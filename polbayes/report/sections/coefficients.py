@@ -2,20 +2,8 @@
 
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Fold,
-    Paragraph,
-    Picture,
-    Section,
-    chance_column,
-    estimate_columns,
-    grid,
-    number_column,
-    text_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Section, grid
 from polbayes.report.figures.forests import plot_coefficients
 from polbayes.report.numbers import p_value
 from polbayes.report.results import COLUMNS, Results
@@ -65,7 +53,7 @@ def _by(table: pd.DataFrame, name: str) -> str | None:
 
 def _first(table: pd.DataFrame, name: str) -> list[Column]:
     by = _by(table, name)
-    return [] if by is None else [text_column(by, by.capitalize())]
+    return [] if by is None else [show.text(by, by.capitalize())]
 
 
 def _coefficients(table: pd.DataFrame, results: Results) -> list[Block]:
@@ -82,10 +70,10 @@ def _coefficients(table: pd.DataFrame, results: Results) -> list[Block]:
         )
     columns = [
         *_first(table, "coefficients"),
-        text_column("term"),
-        *estimate_columns("Estimate", results.level, digits=_DIGITS),
-        number_column("sd", "Standard deviation", _DIGITS),
-        chance_column("p_positive", "Probability above 0"),
+        show.text("term"),
+        *show.estimate("Estimate", results.level, digits=_DIGITS),
+        show.number("sd", "Standard deviation", _DIGITS),
+        show.chance("p_positive", "Probability above 0"),
     ]
     numbers = grid(table, columns, caption="Coefficients.", csv="coefficients")
     return [*blocks, numbers]
@@ -105,12 +93,12 @@ def _beside(classical: pd.DataFrame, table: pd.DataFrame, results: Results) -> F
     both = both.rename(columns={"estimate_bayes": "bayes"})
     level = float(classical["coverage"].iloc[0])
     columns = [
-        *([] if by is None else [text_column(by, by.capitalize())]),
-        text_column("term"),
-        *estimate_columns("REML", level, digits=_DIGITS),
+        *([] if by is None else [show.text(by, by.capitalize())]),
+        show.text("term"),
+        *show.estimate("REML", level, digits=_DIGITS),
         Column("p", lambda row: p_value(row["p"])),
         Column("p, Bonferroni", lambda row: p_value(row["p_bonferroni"])),
-        *estimate_columns("Posterior mean", results.level, prefix="bayes", digits=_DIGITS),
+        *show.estimate("Posterior mean", results.level, prefix="bayes", digits=_DIGITS),
     ]
     tests = int(classical["tests"].max())
     about = Paragraph(
@@ -126,8 +114,8 @@ def _beside(classical: pd.DataFrame, table: pd.DataFrame, results: Results) -> F
 def _scales(table: pd.DataFrame, results: Results) -> Block:
     columns = [
         *_first(table, "group_sds"),
-        *text_columns("group", "varying"),
-        *estimate_columns("Standard deviation", results.level, digits=_DIGITS),
+        *show.texts("group", "varying"),
+        *show.estimate("Standard deviation", results.level, digits=_DIGITS),
     ]
     return grid(table, columns, caption="Standard deviations of groups.", csv="group_sds")
 
@@ -135,8 +123,8 @@ def _scales(table: pd.DataFrame, results: Results) -> Block:
 def _effects(table: pd.DataFrame, results: Results) -> Fold:
     columns = [
         *_first(table, "group_effects"),
-        *text_columns("group", "varying", "level"),
-        *estimate_columns("Effect", results.level, digits=_DIGITS),
+        *show.texts("group", "varying", "level"),
+        *show.estimate("Effect", results.level, digits=_DIGITS),
     ]
     layout = grid(
         table,

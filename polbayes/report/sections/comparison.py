@@ -6,19 +6,8 @@ from typing import Any
 import pandas as pd
 
 from polbayes.fit.posterior.verdicts import verdict_of
-from polbayes.report.blocks import (
-    Block,
-    Bullets,
-    Fold,
-    Picture,
-    Section,
-    chance_column,
-    estimate_columns,
-    grid,
-    number_column,
-    text_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Bullets, Fold, Picture, Section, grid
 from polbayes.report.figures.forests import plot_drift
 from polbayes.report.prose import standing
 from polbayes.report.results import Results
@@ -67,12 +56,12 @@ _READING_DRIFT = (
 
 def _runs(runs: pd.DataFrame) -> Block:
     columns = [
-        *text_columns("run", "title", "instruments"),
-        number_column("models", "Models", 0),
-        number_column("items", "Statements", 0),
-        number_column("answers", "Answers", 0),
-        text_column("asked", "Asked until"),
-        text_column("verdict", "Verdict on its own fit"),
+        *show.texts("run", "title", "instruments"),
+        show.number("models", "Models", 0),
+        show.number("items", "Statements", 0),
+        show.number("answers", "Answers", 0),
+        show.text("asked", "Asked until"),
+        show.text("verdict", "Verdict on its own fit"),
     ]
     return grid(runs, columns, caption="The runs, the earlier first.", csv="compared_runs")
 
@@ -96,10 +85,10 @@ def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
         figure=plot_drift(shown),
     )
     columns = [
-        *text_columns("before", "after", "quantity", "dimension"),
-        *estimate_columns("After minus before", results.level),
-        chance_column("p_left", "Probability left (or less)"),
-        chance_column("p_right", "Probability right (or more)"),
+        *show.texts("before", "after", "quantity", "dimension"),
+        *show.estimate("After minus before", results.level),
+        show.chance("p_left", "Probability left (or less)"),
+        show.chance("p_right", "Probability right (or more)"),
         decision_column("Verdict"),
     ]
     return [*blocks, picture, grid(drift, columns, caption="Drift.", csv="drift")]
@@ -112,12 +101,12 @@ def _moved(row: Mapping[str, Any], level: float) -> str:
 
 def _estimates(table: pd.DataFrame, results: Results, *, linked: bool) -> Block:
     columns = [
-        *text_columns("respondent", "run", "quantity", "dimension"),
-        *estimate_columns("In its own run", results.level),
+        *show.texts("respondent", "run", "quantity", "dimension"),
+        *show.estimate("In its own run", results.level),
     ]
     if linked:
         table = table.rename(columns={"joint_estimate": "joint"})
-        columns += estimate_columns("All together", results.level, prefix="joint")
+        columns += show.estimate("All together", results.level, prefix="joint")
     caption = "Estimates of each run by itself" + (", and of all together." if linked else ".")
     return grid(table, columns, caption=caption, csv="comparison", searchable=True)
 

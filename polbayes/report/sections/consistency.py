@@ -2,19 +2,8 @@
 
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Block,
-    Fold,
-    Picture,
-    Section,
-    counted,
-    estimate_columns,
-    grid,
-    level_of,
-    named_column,
-    number_column,
-    text_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Fold, Picture, Section, grid, level_of
 from polbayes.report.figures.compass import plot_compass
 from polbayes.report.figures.consistency import PANELS, plot_consistency
 from polbayes.report.results import Results
@@ -89,14 +78,14 @@ def _consistency(table: pd.DataFrame, level: float) -> list[Block]:
             )
         )
     columns = [
-        text_column("model"),
-        named_column("kind", "Wordings compared", KINDS),
-        named_column("measure", "Measure", MEASURES),
-        *estimate_columns("Estimate", level),
+        show.text("model"),
+        show.named("kind", "Wordings compared", KINDS),
+        show.named("measure", "Measure", MEASURES),
+        *show.estimate("Estimate", level),
     ]
     for name, header in (("n", "Pairs"), ("n_excluded", "Pairs left out")):
         if name in table:
-            columns.append(counted(name, header))
+            columns.append(show.count(name, header))
     numbers = grid(table, columns, caption="Consistency across wordings.", csv="consistency")
     return [*blocks, Fold("Consistency, as a table", (numbers,))]
 
@@ -106,10 +95,10 @@ def _compass(table: pd.DataFrame) -> list[Block]:
     numbers = grid(
         table,
         [
-            text_column("model"),
-            text_column("answers", "Answers to"),
-            named_column("measure", "Measure", POSITIONS),
-            *estimate_columns("Points", level),
+            show.text("model"),
+            show.text("answers", "Answers to"),
+            show.named("measure", "Measure", POSITIONS),
+            *show.estimate("Points", level),
         ],
         caption="Positions on the Political Compass and distances between wordings.",
         csv="compass",
@@ -120,9 +109,9 @@ def _compass(table: pd.DataFrame) -> list[Block]:
     short = grid(
         distances,
         [
-            text_column("model"),
-            named_column("kind", "Answers to", KINDS),
-            *estimate_columns("Mean distance (compass points)", level),
+            show.text("model"),
+            show.named("kind", "Answers to", KINDS),
+            *show.estimate("Mean distance (compass points)", level),
         ],
         caption="Mean distance of the answers to other wordings from where they should be. "
         "Distances cannot be negative, so their intervals stay above 0.",
@@ -163,14 +152,14 @@ def order_agreement(results: Results) -> list[Block]:
             continue
         level = level_of(table)
         columns = [
-            text_column("dimension"),
-            text_column("first", f"One {over}"),
-            text_column("second", "The other"),
-            *estimate_columns("Kendall's τ", level),
-            number_column("p", "p", 4),
+            show.text("dimension"),
+            show.text("first", f"One {over}"),
+            show.text("second", "The other"),
+            *show.estimate("Kendall's τ", level),
+            show.number("p", "p", 4),
         ]
         if "n_models" in table:
-            columns.append(counted("n_models", "Models"))
+            columns.append(show.count("n_models", "Models"))
         layout = grid(
             table,
             columns,

@@ -6,17 +6,8 @@ from typing import Any
 import pandas as pd
 
 from polbayes.fit.posterior.verdicts import AT_CENTRE, EQUAL, LEFT, OPEN, RIGHT, SHORT
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Fold,
-    Paragraph,
-    chance_column,
-    estimate_columns,
-    grid,
-    text_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Fold, Paragraph, grid
 from polbayes.report.numbers import interval, number
 from polbayes.report.results import Results
 
@@ -69,11 +60,11 @@ def _pairs(pairs: pd.DataFrame, results: Results) -> Block:
     return grid(
         pairs,
         [
-            *text_columns("model_a", "model_b", "dimension"),
-            *estimate_columns("Lean of A minus that of B", results.level),
-            chance_column("p_left_of_rope", "Probability that A is left of B by more"),
-            chance_column("p_inside", "… the same in practice"),
-            chance_column("p_right_of_rope", "… that A is right of B by more"),
+            *show.texts("model_a", "model_b", "dimension"),
+            *show.estimate("Lean of A minus that of B", results.level),
+            show.chance("p_left_of_rope", "Probability that A is left of B by more"),
+            show.chance("p_inside", "… the same in practice"),
+            show.chance("p_right_of_rope", "… that A is right of B by more"),
             decision_column("Verdict on A"),
         ],
         caption="Differences of lean; negative: A is left of B. The file has those of the bias on "
@@ -86,12 +77,12 @@ def _centre(centre: pd.DataFrame, results: Results) -> Block:
     return grid(
         centre,
         [
-            text_column("model_a", "Model"),
-            text_column("dimension"),
-            *estimate_columns("Lean (negative = left)", results.level),
-            chance_column("p_left_of_rope", "Probability of left by more than the margin"),
-            chance_column("p_inside", "… of the centre, in practice"),
-            chance_column("p_right_of_rope", "… of right by more"),
+            show.text("model_a", "Model"),
+            show.text("dimension"),
+            *show.estimate("Lean (negative = left)", results.level),
+            show.chance("p_left_of_rope", "Probability of left by more than the margin"),
+            show.chance("p_inside", "… of the centre, in practice"),
+            show.chance("p_right_of_rope", "… of right by more"),
             decision_column("Verdict", AT_CENTRE),
         ],
         caption="Lean against a centre that is as wide as the margin.",
@@ -107,9 +98,9 @@ def prefix_blocks(results: Results) -> list[Block]:
     layout = grid(
         table,
         [
-            *text_columns("model", "prefix"),
-            *estimate_columns("Effect on the bias (negative = to the left)", results.level),
-            chance_column("p_inside", "Probability that it does not matter in practice"),
+            *show.texts("model", "prefix"),
+            *show.estimate("Effect on the bias (negative = to the left)", results.level),
+            show.chance("p_inside", "Probability that it does not matter in practice"),
             decision_column("Verdict on the shift"),
         ],
         caption="Effects of the prefixes on leaning, on the scale of the bias, as differences from "

@@ -2,16 +2,8 @@
 
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Paragraph,
-    Picture,
-    Section,
-    estimate_columns,
-    grid,
-    text_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Paragraph, Picture, Section, grid
 from polbayes.report.figures.forests import DECISIVENESS, plot_decisiveness
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
@@ -49,9 +41,9 @@ def decisiveness(results: Results) -> Section | None:
         grid(
             table,
             [
-                text_column("model"),
+                show.text("model"),
                 Column("Measure", lambda row: DECISIVENESS[row["measure"]], numeric=False),
-                *estimate_columns("Estimate", results.level),
+                *show.estimate("Estimate", results.level),
             ],
             caption="Decisiveness, and the probability of the same answer again.",
             csv="decisiveness",

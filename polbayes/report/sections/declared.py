@@ -7,16 +7,8 @@ from pandas.api.types import is_integer_dtype, is_numeric_dtype
 
 from polbayes.measures.measure import INTERVAL, Shown
 from polbayes.measures.registry import MEASURES
-from polbayes.report.blocks import (
-    Column,
-    Section,
-    counted,
-    estimate_columns,
-    grid,
-    level_of,
-    number_column,
-    text_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Column, Section, grid, level_of
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -50,7 +42,7 @@ def _declared(name: str, shown: Shown) -> Callable[[Results], Section | None]:
 def _columns(table: pd.DataFrame, name: str, header: str) -> tuple[Column, ...]:
     """Lay a column out as what it holds."""
     if name == "estimate" and set(INTERVAL) <= set(table.columns):
-        return estimate_columns(header, level_of(table))
+        return show.estimate(header, level_of(table))
     if is_integer_dtype(table[name]):
-        return (counted(name, header),)
-    return ((number_column if is_numeric_dtype(table[name]) else text_column)(name, header),)
+        return (show.count(name, header),)
+    return ((show.number if is_numeric_dtype(table[name]) else show.text)(name, header),)

@@ -1,15 +1,7 @@
 """Whether the sampler can be trusted."""
 
-from polbayes.report.blocks import (
-    Block,
-    Bullets,
-    Fold,
-    Section,
-    counted,
-    grid,
-    number_column,
-    text_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Bullets, Fold, Section, grid
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -35,10 +27,10 @@ def diagnostics(results: Results) -> Section | None:
         layout = grid(
             worst,
             [
-                text_column("quantity"),
-                number_column("r_hat", "R-hat", 3),
-                counted("ess_bulk", "ESS, bulk"),
-                counted("ess_tail", "ESS, tail"),
+                show.text("quantity"),
+                show.number("r_hat", "R-hat", 3),
+                show.count("ess_bulk", "ESS, bulk"),
+                show.count("ess_tail", "ESS, tail"),
             ],
             caption="Diagnostics by quantity, the highest R-hat first.",
             csv="diagnostics",

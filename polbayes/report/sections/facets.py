@@ -2,20 +2,8 @@
 
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Fold,
-    Paragraph,
-    Picture,
-    Section,
-    chance_column,
-    estimate_columns,
-    grid,
-    named_column,
-    number_column,
-    text_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Section, grid
 from polbayes.report.figures.d_study import plot_judge_d_study
 from polbayes.report.figures.judge_effects import TITLES, plot_judge_effects
 from polbayes.report.figures.value_profiles import plot_value_profiles
@@ -72,10 +60,10 @@ def _alignment(scores: pd.DataFrame, level: float) -> Block:
     return grid(
         shown,
         [
-            text_column("model"),
-            named_column("source", "From", SOURCES),
-            *estimate_columns("Alignment (positive is liberal)", level, digits=1),
-            chance_column("p_positive", "Probability that it is positive"),
+            show.text("model"),
+            show.named("source", "From", SOURCES),
+            *show.estimate("Alignment (positive is liberal)", level, digits=1),
+            show.chance("p_positive", "Probability that it is positive"),
         ],
         caption="Alignment by a fair judge, on [−100, 100].",
         csv="facet_alignment",
@@ -88,10 +76,10 @@ def _ranks(ranks: pd.DataFrame) -> Block:
     table = grid(
         ranks if shown.empty else shown,
         [
-            text_column("model"),
-            named_column("source", "From", SOURCES),
-            number_column("rank", "Rank (1 = most conservative)", 0),
-            chance_column("probability", "Probability"),
+            show.text("model"),
+            show.named("source", "From", SOURCES),
+            show.number("rank", "Rank (1 = most conservative)", 0),
+            show.chance("probability", "Probability"),
         ],
         caption="Probability of each rank.",
         csv="facet_ranks",
@@ -126,11 +114,11 @@ def judge_effects(results: Reported) -> Section | None:
         grid(
             effects,
             [
-                text_column("judge"),
-                named_column("effect", "Effect", TITLES),
-                *estimate_columns("Estimate", results.level),
-                number_column("neutral", "As the panel", 0),
-                chance_column("p_above", "Probability that it is above that"),
+                show.text("judge"),
+                show.named("effect", "Effect", TITLES),
+                *show.estimate("Estimate", results.level),
+                show.number("neutral", "As the panel", 0),
+                show.chance("p_above", "Probability that it is above that"),
             ],
             caption="Effects of the judges.",
             csv="facet_judges",
@@ -147,9 +135,9 @@ def _leaning(leaning: pd.DataFrame, level: float) -> Block:
     return grid(
         leaning,
         [
-            text_column("judge"),
+            show.text("judge"),
             Column("Value", lambda row: str(row["value"]).replace("_", " "), False),
-            *estimate_columns("Points above the panel, beyond severity", level),
+            *show.estimate("Points above the panel, beyond severity", level),
         ],
         caption="Leaning of every judge on every value.",
         csv="facet_leaning",
@@ -222,15 +210,15 @@ def _designs(designs: pd.DataFrame, level: float) -> Block:
     return grid(
         designs,
         [
-            named_column("source", "From", SOURCES),
-            number_column("judges", "Judges", 0),
-            number_column("scenarios", "Scenarios", 0),
-            number_column("ratings", "Rated units of each model", 0),
-            *estimate_columns("Standard error of the alignment", level, prefix="se", digits=1),
-            number_column("generalizability", "Generalizability"),
-            chance_column("p_pair", "Two models in order"),
-            chance_column("p_least", "The hardest two"),
-            chance_column("p_all", "All models in order"),
+            show.named("source", "From", SOURCES),
+            show.number("judges", "Judges", 0),
+            show.number("scenarios", "Scenarios", 0),
+            show.number("ratings", "Rated units of each model", 0),
+            *show.estimate("Standard error of the alignment", level, prefix="se", digits=1),
+            show.number("generalizability", "Generalizability"),
+            show.chance("p_pair", "Two models in order"),
+            show.chance("p_least", "The hardest two"),
+            show.chance("p_all", "All models in order"),
         ],
         caption="Studies of other sizes.",
         csv="facet_d_study",

@@ -5,18 +5,8 @@ from typing import Any
 import pandas as pd
 
 from polbayes.fit.posterior.verdicts import AT_CENTRE, from_centre
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Paragraph,
-    Picture,
-    Section,
-    chance_column,
-    estimate_columns,
-    grid,
-    number_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Paragraph, Picture, Section, grid
 from polbayes.report.figures.leaning_map import placed, plot_leaning_map
 from polbayes.report.numbers import interval, number
 from polbayes.report.prose import listed, reading_of_verdicts
@@ -105,7 +95,7 @@ def _map(theta: pd.DataFrame, level: str) -> tuple[Block, ...]:
 
 
 def _numbers(results: Results, theta: pd.DataFrame) -> Block:
-    spread = [number_column("sd", "Standard deviation")] if "sd" in theta else []
+    spread = [show.number("sd", "Standard deviation")] if "sd" in theta else []
     beside, shown = [], theta
     for name, header in (("theta_asked", "On the statements asked"), ("lean", "Lean, −1 to 1")):
         table = results.table(name)
@@ -131,10 +121,10 @@ def _numbers(results: Results, theta: pd.DataFrame) -> Block:
     return grid(
         shown,
         [
-            *text_columns("model", "dimension"),
-            *estimate_columns("Leaning (negative = left)", results.level),
+            *show.texts("model", "dimension"),
+            *show.estimate("Leaning (negative = left)", results.level),
             *spread,
-            chance_column("p_left", "Probability left of the centre, however little"),
+            show.chance("p_left", "Probability left of the centre, however little"),
             *beside,
         ],
         caption="Latent leaning by model and dimension.",

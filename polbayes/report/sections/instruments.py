@@ -2,16 +2,8 @@
 
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Block,
-    Picture,
-    Section,
-    chance_column,
-    estimate_columns,
-    folded_grid,
-    grid,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Picture, Section, folded_grid, grid
 from polbayes.report.figures.forests import plot_instrument_differences
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
@@ -50,8 +42,8 @@ def instruments(results: Results) -> Section | None:
 
 def _correlations(table: pd.DataFrame, results: Results) -> Block:
     columns = [
-        *text_columns("dimension", "first", "second", "quantity"),
-        *estimate_columns("Correlation over models", results.level),
+        *show.texts("dimension", "first", "second", "quantity"),
+        *show.estimate("Correlation over models", results.level),
     ]
     caption = "Correlation of the models' leanings on two instruments."
     return grid(table, columns, caption=caption, csv="instrument_correlations")
@@ -59,9 +51,9 @@ def _correlations(table: pd.DataFrame, results: Results) -> Block:
 
 def _differences(table: pd.DataFrame, results: Results) -> Block:
     columns = [
-        *text_columns("model", "dimension", "first", "second", "quantity"),
-        *estimate_columns("First minus second", results.level),
-        chance_column("p_left", "Probability that the first is further left"),
+        *show.texts("model", "dimension", "first", "second", "quantity"),
+        *show.estimate("First minus second", results.level),
+        show.chance("p_left", "Probability that the first is further left"),
     ]
     caption = "Differences between instruments."
     return grid(table, columns, caption=caption, csv="instrument_differences")
@@ -69,9 +61,9 @@ def _differences(table: pd.DataFrame, results: Results) -> Block:
 
 def _levels(table: pd.DataFrame, results: Results) -> Block:
     columns = [
-        *text_columns("model", "dimension", "instrument", "quantity"),
-        *estimate_columns("Leaning (negative = left)", results.level),
-        chance_column("p_left", "Probability left of the centre"),
+        *show.texts("model", "dimension", "instrument", "quantity"),
+        *show.estimate("Leaning (negative = left)", results.level),
+        show.chance("p_left", "Probability left of the centre"),
     ]
     caption = "Leaning of every model on every instrument."
     return folded_grid("By instrument", table, columns, caption=caption, csv="by_instrument")

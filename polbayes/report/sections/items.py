@@ -2,17 +2,9 @@
 
 import pandas as pd
 
+from polbayes.report import show
 from polbayes.report.asked import first_wordings
-from polbayes.report.blocks import (
-    Column,
-    Fold,
-    Picture,
-    Section,
-    chance_column,
-    estimate_columns,
-    grid,
-    text_column,
-)
+from polbayes.report.blocks import Column, Fold, Picture, Section, grid
 from polbayes.report.figures.items import plot_items, signed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
@@ -58,15 +50,15 @@ def items(results: Results) -> Section | None:
 def _numbers(table: pd.DataFrame, results: Results) -> Fold:
     statements = first_wordings(results.responses)
     columns = [
-        text_column("item"),
+        show.text("item"),
         Column("Statement", lambda row: statements.get(str(row["item"]), "–"), numeric=False),
-        text_column("dimension"),
-        *estimate_columns("Location", results.level, prefix="difficulty"),
+        show.text("dimension"),
+        *show.estimate("Location", results.level, prefix="difficulty"),
     ]
     if {"discrimination", "discrimination_lower", "discrimination_upper"} <= set(table.columns):
-        columns += estimate_columns("Discrimination", results.level, prefix="discrimination")
+        columns += show.estimate("Discrimination", results.level, prefix="discrimination")
     if signed(table):
-        columns.append(chance_column("discrimination_p_positive", "Probability positive"))
+        columns.append(show.chance("discrimination_p_positive", "Probability positive"))
     layout = grid(table, columns, caption="Item parameters.", csv="items", searchable=True)
     return Fold("Statements and their parameters, as a table", (layout,))
 

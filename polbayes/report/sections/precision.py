@@ -6,21 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from polbayes.report import show
 from polbayes.report.asked import size
-from polbayes.report.blocks import (
-    Block,
-    Bullets,
-    Fold,
-    Paragraph,
-    Picture,
-    Section,
-    chance_column,
-    estimate_columns,
-    grid,
-    named_column,
-    number_column,
-    text_column,
-)
+from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture, Section, grid
 from polbayes.report.figures.d_study import NUMBERS, one_at_a_time, plot_d_study
 from polbayes.report.numbers import count, number, share
 from polbayes.report.prose import listed, plural
@@ -230,10 +218,10 @@ def _tables(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> list[
     here = grid(
         own,
         [
-            text_column("dimension"),
-            named_column("measure", "Measure", MEASURES),
-            text_column("model"),
-            *estimate_columns("Estimate", results.level, digits=3),
+            show.text("dimension"),
+            show.named("measure", "Measure", MEASURES),
+            show.text("model"),
+            *show.estimate("Estimate", results.level, digits=3),
         ],
         caption="How precise this run is.",
         csv="reliability",
@@ -244,15 +232,13 @@ def _tables(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> list[
     others = grid(
         best,
         [
-            text_column("dimension"),
-            *(number_column(name, MANY[name].capitalize(), 0) for name in NUMBERS),
-            number_column("questions", "Questions of each model", 0),
-            *([number_column("cost", "Cost")] if priced else []),
-            *estimate_columns(
-                MEASURES[measure].capitalize(), results.level, prefix=measure, digits=3
-            ),
-            number_column("se_bias", "Standard error of the bias"),
-            chance_column("p_reached", "Probability that it is as wanted"),
+            show.text("dimension"),
+            *(show.number(name, MANY[name].capitalize(), 0) for name in NUMBERS),
+            show.number("questions", "Questions of each model", 0),
+            *([show.number("cost", "Cost")] if priced else []),
+            *show.estimate(MEASURES[measure].capitalize(), results.level, prefix=measure, digits=3),
+            show.number("se_bias", "Standard error of the bias"),
+            show.chance("p_reached", "Probability that it is as wanted"),
         ],
         caption="Designs that none with as many or fewer questions betters.",
         csv="d_study",

@@ -5,16 +5,8 @@ import re
 import pandas as pd
 
 from polbayes.instrument.covariates import OWN_KEYS, model_attributes
-from polbayes.report.blocks import (
-    Block,
-    Fold,
-    Picture,
-    Section,
-    chance_column,
-    estimate_columns,
-    grid,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Fold, Picture, Section, grid
 from polbayes.report.figures.forests import plot_coefficients
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
@@ -70,18 +62,18 @@ def _kinds(table: pd.DataFrame, results: Results) -> tuple[Block, ...]:
 
 def _numbers(table: pd.DataFrame, results: Results, caption: str) -> Block:
     columns = [
-        *text_columns("part", "term"),
-        *estimate_columns("Coefficient", results.level),
-        chance_column("p_positive", "Probability above 0"),
+        *show.texts("part", "term"),
+        *show.estimate("Coefficient", results.level),
+        show.chance("p_positive", "Probability above 0"),
     ]
     return grid(table, columns, caption=caption, csv="coefficients")
 
 
 def _groups(table: pd.DataFrame, results: Results) -> Block:
     columns = [
-        *text_columns("part", "group", "varying", "level"),
-        *estimate_columns("Effect", results.level),
-        chance_column("p_positive", "Probability above 0"),
+        *show.texts("part", "group", "varying", "level"),
+        *show.estimate("Effect", results.level),
+        show.chance("p_positive", "Probability above 0"),
     ]
     caption = "Effects of groups of models, as deviations from the mean of the groups."
     return grid(table, columns, caption=caption, csv="group_effects")

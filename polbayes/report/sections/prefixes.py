@@ -2,20 +2,17 @@
 
 import pandas as pd
 
+from polbayes.report import show
 from polbayes.report.blocks import (
     Block,
     Fold,
     Paragraph,
     Picture,
     Section,
-    estimate_columns,
     folded_grid,
     grid,
     level_of,
-    named_column,
     overall,
-    text_column,
-    text_columns,
 )
 from polbayes.report.figures.forests import plot_prefix_shift
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
@@ -106,9 +103,9 @@ def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
             )
         )
     columns = [
-        *text_columns("model", "prefix"),
-        text_column("effect", "Effect on (steer = leaning)"),
-        *estimate_columns("Effect", results.level),
+        *show.texts("model", "prefix"),
+        show.text("effect", "Effect on (steer = leaning)"),
+        *show.estimate("Effect", results.level),
     ]
     title, caption = "Prefix effects with intervals", "Effects of the prefixes with intervals."
     table = grid(effects, columns, caption=caption, csv="prefix_effects")
@@ -122,11 +119,11 @@ def _by_prefix(table: pd.DataFrame, results: Results) -> list[Block]:
         dimension = "total" if (table["dimension"] == "total").any() else table["dimension"].iloc[0]
         rows = table[table["dimension"] == dimension]
         note = "" if dimension == "total" else f" ({dimension} questions)"
-    named = [text_column("dimension")] if "dimension" in table else []
+    named = [show.text("dimension")] if "dimension" in table else []
     columns = [
-        *text_columns("model", "prefix"),
+        *show.texts("model", "prefix"),
         *named,
-        *estimate_columns("Bias (negative = left)", level),
+        *show.estimate("Bias (negative = left)", level),
     ]
     return [
         Paragraph(
@@ -167,13 +164,13 @@ def _shifts(table: pd.DataFrame) -> list[Block]:
                 figure=plot_prefix_shift(rows, prefixes=shown),
             )
         )
-    named = [text_column("dimension")] if "dimension" in table else []
+    named = [show.text("dimension")] if "dimension" in table else []
     columns = [
-        text_column("model"),
+        show.text("model"),
         *named,
-        text_column("prefix"),
-        named_column("measure", "Measure", SHIFTS),
-        *estimate_columns("Bias", level),
+        show.text("prefix"),
+        show.named("measure", "Measure", SHIFTS),
+        *show.estimate("Bias", level),
     ]
     title, caption = "Shifts by prefix with intervals, as a table", "Shifts of the bias by prefix."
     return [*blocks, folded_grid(title, table, columns, caption=caption, csv="prefix_shift")]

@@ -2,16 +2,8 @@
 
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Bullets,
-    Column,
-    Fold,
-    Section,
-    grid,
-    named_column,
-    number_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Bullets, Column, Fold, Section, grid
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
@@ -45,10 +37,10 @@ def priors(results: Results) -> Section | None:
     layout = grid(
         table.sort_values("prior", ascending=False, kind="stable"),
         [
-            named_column("measure", "Estimate", _MEASURES),
-            *text_columns("model", "dimension"),
-            number_column("prior", "Sensitivity to the prior", 2),
-            number_column("likelihood", "to the answers", 2),
+            show.named("measure", "Estimate", _MEASURES),
+            *show.texts("model", "dimension"),
+            show.number("prior", "Sensitivity to the prior", 2),
+            show.number("likelihood", "to the answers", 2),
             Column("In words", lambda row: _WORDS.get(row["diagnosis"], ""), False),
         ],
         caption="Sensitivity of the estimates to prior and answers, the most sensitive first.",

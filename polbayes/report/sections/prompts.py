@@ -5,19 +5,9 @@ from collections.abc import Mapping
 import pandas as pd
 import xarray as xr
 
+from polbayes.report import show
 from polbayes.report.asked import MASK, Prompt, example_answers, example_masses, prompts, statements
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Fold,
-    Paragraph,
-    Section,
-    Verbatim,
-    grid,
-    number_column,
-    text_column,
-    text_columns,
-)
+from polbayes.report.blocks import Block, Column, Fold, Paragraph, Section, Verbatim, grid
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
@@ -53,7 +43,7 @@ def _prefixes(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     ).astype(str)
     sheets["prefixes"] = table
     columns = [
-        text_column("prefix"),
+        show.text("prefix"),
         Column("Text before the statement", lambda row: row["text"] or "(nothing)", numeric=False),
     ]
     return [grid(table, columns, caption="The prefixes.", csv="prefixes")]
@@ -134,7 +124,7 @@ def _statements(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block
         return [Paragraph("The data hold no texts of the statements, only their ids.")]
     sheets["statements"] = table
     columns = [
-        *text_columns("item", "variant", "statement", "dimension", "kind", "agreeing_is", "source")
+        *show.texts("item", "variant", "statement", "dimension", "kind", "agreeing_is", "source")
     ]
     title, caption, shown = (
         f"All {len(table)} wordings of the statements",
@@ -184,9 +174,9 @@ def _masses(data: xr.Dataset, masses: pd.DataFrame) -> Block:
     if options:
         about += f" The options: {listed(options, most=60)}."
     columns = [
-        *text_columns("model", "item", "variant", "prefix"),
-        number_column("p_agree", "Probability of agreeing options", 3),
-        number_column("p_disagree", "Probability of disagreeing options", 3),
+        *show.texts("model", "item", "variant", "prefix"),
+        show.number("p_agree", "Probability of agreeing options", 3),
+        show.number("p_disagree", "Probability of disagreeing options", 3),
     ]
     layout = grid(
         masses, columns, caption="One example for every model.", csv="example_probabilities"

@@ -4,15 +4,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Block,
-    Picture,
-    Section,
-    chance_column,
-    folded_grid,
-    number_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Picture, Section, folded_grid
 from polbayes.report.figures.forest import ascending
 from polbayes.report.figures.forests import plot_leaning_forest
 from polbayes.report.figures.matrices import plot_pairwise, plot_ranks
@@ -95,9 +88,9 @@ def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block]:
             "Rank probabilities as a table",
             ranks,
             [
-                *text_columns("model", "dimension"),
-                number_column("rank", "Rank (1 = furthest left)", 0),
-                chance_column("probability", "Probability"),
+                *show.texts("model", "dimension"),
+                show.number("rank", "Rank (1 = furthest left)", 0),
+                show.chance("probability", "Probability"),
             ],
             caption="Probability of each rank.",
             csv="ranks",
@@ -121,8 +114,8 @@ def _pairs(pairwise: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block
             "Pairs as a table",
             pairwise,
             [
-                *text_columns("model_a", "model_b", "dimension"),
-                chance_column("p_left", "Probability that A is left of B"),
+                *show.texts("model_a", "model_b", "dimension"),
+                show.chance("p_left", "Probability that A is left of B"),
             ],
             caption="Probability that one model is left of another.",
             csv="pairwise",

@@ -3,6 +3,7 @@
 import pandas as pd
 from pandas.api.types import is_float_dtype, is_numeric_dtype
 
+from polbayes.report import show
 from polbayes.report.blocks import (
     Block,
     Column,
@@ -11,12 +12,8 @@ from polbayes.report.blocks import (
     Paragraph,
     Picture,
     Section,
-    estimate_columns,
     grid,
     level_of,
-    named_column,
-    number_column,
-    text_column,
 )
 from polbayes.report.figures.forests import EFFECTS, plot_instability, plot_sensitivity
 from polbayes.report.numbers import number
@@ -76,9 +73,9 @@ def _scales(scales: pd.DataFrame, level: float) -> list[Block]:
     numbers = grid(
         scales,
         [
-            text_column("model"),
-            named_column("effect", "Source", EFFECTS),
-            *estimate_columns("Standard deviation", level),
+            show.text("model"),
+            show.named("effect", "Source", EFFECTS),
+            *show.estimate("Standard deviation", level),
         ],
         caption="Prompt sensitivity.",
         csv="sensitivity",
@@ -100,9 +97,9 @@ def _stability(results: Results) -> Fold:
     layout = grid(
         table,
         [
-            text_column("model"),
-            named_column("measure", "Measure", MEASURES),
-            *estimate_columns("Estimate", level_of(table)),
+            show.text("model"),
+            show.named("measure", "Measure", MEASURES),
+            *show.estimate("Estimate", level_of(table)),
         ],
         caption="Stability over wordings.",
         csv="stability",
@@ -129,12 +126,12 @@ def _items(results: Results) -> list[Block]:
         layout = grid(
             pairs,
             [
-                text_column("model"),
-                number_column("difference", "Difference"),
-                number_column("r_plus_low", "R⁺"),
-                text_column("statement_low", "Least agreed with"),
-                number_column("r_plus_high", "R⁺"),
-                text_column("statement_high", "Most agreed with"),
+                show.text("model"),
+                show.number("difference", "Difference"),
+                show.number("r_plus_low", "R⁺"),
+                show.text("statement_low", "Least agreed with"),
+                show.number("r_plus_high", "R⁺"),
+                show.text("statement_high", "Most agreed with"),
             ],
             caption="For each model and item the two wordings of one meaning that are answered "
             "most differently. A description of these wordings, without intervals.",
@@ -155,7 +152,7 @@ def plain(name: str, caption: str, results: Results) -> Grid:
                 Column(column, lambda row, c=column, d=digits: number(row[c], d))  # type: ignore[misc]
             )
         else:
-            columns.append(text_column(column, column))
+            columns.append(show.text(column, column))
     return grid(table, columns, caption=caption, csv=name)
 
 

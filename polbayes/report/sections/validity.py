@@ -2,18 +2,8 @@
 
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Picture,
-    Section,
-    counted,
-    grid,
-    level_of,
-    percent_interval,
-    share_column,
-    text_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Picture, Section, grid, level_of
 from polbayes.report.figures.validity import OUTCOMES, plot_validity
 from polbayes.report.numbers import count
 from polbayes.report.results import Results
@@ -56,24 +46,24 @@ def _numbers(table: pd.DataFrame, outcomes: list[str]) -> Block:
     def outcome(name: str) -> Column:
         return Column(name.capitalize(), lambda row: count(row[name]))
 
-    columns = [text_column("model")]
+    columns = [show.text("model")]
     if "n_asked" in table:
-        columns.append(counted("n_asked", "Asked for"))
+        columns.append(show.count("n_asked", "Asked for"))
     columns += [outcome(name) for name in outcomes]
     if "share_usable" in table:
-        columns.append(share_column("share_usable", "Usable, of those received"))
+        columns.append(show.share("share_usable", "Usable, of those received"))
     if {"lower", "upper"} <= set(table.columns):
-        columns.append(percent_interval(level_of(table)))
+        columns.append(show.percent_interval(level_of(table)))
     if "mass" in table:
-        columns.append(share_column("mass", "Probability on the options"))
+        columns.append(show.share("mass", "Probability on the options"))
     return grid(table, columns, caption="Outcomes by model.", csv="validity")
 
 
 def _modelled(table: pd.DataFrame) -> Block:
     columns = [
-        text_column("model"),
-        share_column("estimate", "Probability of a usable answer"),
-        percent_interval(level_of(table)),
+        show.text("model"),
+        show.share("estimate", "Probability of a usable answer"),
+        show.percent_interval(level_of(table)),
     ]
     return grid(
         table,

@@ -4,18 +4,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Fold,
-    Paragraph,
-    Picture,
-    Section,
-    estimate_columns,
-    grid,
-    number_column,
-    text_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Section, grid
 from polbayes.report.figures.variance import plot_variance
 from polbayes.report.numbers import share
 from polbayes.report.results import Results
@@ -87,12 +77,12 @@ def _in_words(every: pd.DataFrame) -> str:
 
 
 def _numbers(table: pd.DataFrame, results: Results, *, by: bool = False) -> Block:
-    columns = [text_column("model")] if by else []
+    columns = [show.text("model")] if by else []
     columns += [
-        text_column("dimension"),
+        show.text("dimension"),
         Column("Source", lambda row: named(row["component"]), numeric=False),
-        *estimate_columns("Share of the variance", results.level),
-        number_column("variance", "Variance"),
+        *show.estimate("Share of the variance", results.level),
+        show.number("variance", "Variance"),
     ]
     caption = (
         "Shares of the variance of the answers of each model." if by else "Shares of variance."

@@ -1,17 +1,7 @@
 """Text features of the wordings: how they go together."""
 
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Fold,
-    Paragraph,
-    Picture,
-    estimate_columns,
-    grid,
-    level_of,
-    number_column,
-    text_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, grid, level_of
 from polbayes.report.figures.features import plot_feature_correlations
 from polbayes.report.numbers import interval
 from polbayes.report.results import Results
@@ -34,14 +24,14 @@ def feature_blocks(results: Results) -> list[Block]:
     layout = grid(
         table,
         [
-            text_column("first", "Feature"),
-            text_column("second", "Feature"),
-            *estimate_columns("Correlation", level),
+            show.text("first", "Feature"),
+            show.text("second", "Feature"),
+            *show.estimate("Correlation", level),
             Column(
                 f"{level:.0%} interval by statement",
                 lambda row: interval(row["lower_item"], row["upper_item"], 2),
             ),
-            number_column("n", "Wordings", 0),
+            show.number("n", "Wordings", 0),
         ],
         caption="Correlations of text features (Pearson). The first interval takes wordings as "
         "independent, the second resamples statements with all their wordings.",

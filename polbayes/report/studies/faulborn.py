@@ -3,17 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Column,
-    Section,
-    estimate_columns,
-    level_of,
-    named_column,
-    number_column,
-    overall,
-    text_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Column, Section, level_of, overall
 from polbayes.report.figures.beside import Beside, plot_beside
 from polbayes.report.figures.coder_thresholds import plot_coder_thresholds
 from polbayes.report.figures.study_faulborn import (
@@ -41,7 +32,7 @@ _READING = (
     "resampling single answers; those from resampling statements, which are wider, are in the "
     "section on bias. Models are told apart as instruction-tuned and base, as the config says.",
 )
-_MODEL = text_column("model")
+_MODEL = show.text("model")
 _ORDER_OF_KINDS = {"opposite": "political opposites", "paraphrase": "reformulations"}
 
 
@@ -117,7 +108,7 @@ def _figure_1(results: Results) -> Part:
         plot_plane([("This run", _wide(own)), ("Published", _wide(theirs))]),
         beside(own, theirs, keys),
         columns=[
-            *(text_column(key, key.capitalize()) for key in keys),
+            *(show.text(key, key.capitalize()) for key in keys),
             *beside_columns("Bias", level),
         ],
     )
@@ -136,7 +127,7 @@ def _figure_2a(results: Results) -> Part:
         "(above) from base models.",
         plot_prefix_dots([("This run", own), ("Published", theirs)], prefixes=order),
         beside(own, theirs, ["model", "tuned", "prefix"]),
-        columns=[_MODEL, text_column("prefix"), *beside_columns("Bias", level_of(own))],
+        columns=[_MODEL, show.text("prefix"), *beside_columns("Bias", level_of(own))],
     )
 
 
@@ -180,9 +171,9 @@ def _agreement_of_orders(results: Results) -> Part:
     table = beside(own, theirs, ["dimension"])
     level = level_of(own)
     columns = [
-        text_column("dimension"),
+        show.text("dimension"),
         *beside_columns("Kendall's τ", level),
-        *([] if own is None else [number_column("p", "p, this run", 4)]),
+        *([] if own is None else [show.number("p", "p, this run", 4)]),
     ]
     return table_part(
         "faulborn_kendall",
@@ -219,7 +210,7 @@ def _table_5(results: Results) -> Part:
     theirs = published_at("faulborn", "table_5")
     theirs = theirs[theirs["measure"] != "support"]
     if scores is None:
-        columns = [*text_columns("label", "measure"), number_column("estimate", "Published")]
+        columns = [*show.texts("label", "measure"), show.number("estimate", "Published")]
         caption = "Table 5: the study's own stance classifier, as published."
         return table_part("faulborn_table_5", caption, theirs, columns, fold=True)
     named = scores[scores["label"].notna() & scores["measure"].isin(theirs["measure"])]
@@ -231,7 +222,7 @@ def _table_5(results: Results) -> Part:
         "Table 5: precision, recall and F1 of the coders of this run, beside those of the study's "
         "classifier.",
         table,
-        [*text_columns("coder", "label", "measure"), *beside_columns("Estimate", level_of(scores))],
+        [*show.texts("coder", "label", "measure"), *beside_columns("Estimate", level_of(scores))],
     )
 
 
@@ -239,13 +230,13 @@ def _annotators(results: Results) -> Part:
     theirs = published_at("faulborn", "kappa")
     own = results.table("annotators")
     table = theirs.rename(columns={"measure": "of", "estimate": "published"})
-    columns = [text_column("of", "Agreement of"), number_column("published", "Published")]
+    columns = [show.text("of", "Agreement of"), show.number("published", "Published")]
     if own is not None:
         kappa = own[own["measure"] == "cohen_kappa"]
         first = theirs["measure"].iloc[0]
         rows = kappa.assign(of=first)[["of", "first", "second", "estimate", "lower", "upper"]]
         table = table.merge(rows, on="of", how="left")
-        columns += [*estimate_columns("Cohen's κ, this run", level_of(own))]
+        columns += [*show.estimate("Cohen's κ, this run", level_of(own))]
     caption = "Sections 3.1 and 3.4: Cohen's κ of annotators, and the classifier's macro F1."
     return table_part("faulborn_kappa", caption, table, columns)
 
@@ -286,8 +277,8 @@ def _figure_5(results: Results) -> Part:
         return missing_part("Figure 5", "takes several prefixes and both instruments.")
     columns: list[Column] = [
         _MODEL,
-        *text_columns("instrument", "prefix"),
-        *estimate_columns("Bias", level_of(own)),
+        *show.texts("instrument", "prefix"),
+        *show.estimate("Bias", level_of(own)),
     ]
     return figure_part(
         "faulborn_figure_5",
@@ -331,9 +322,9 @@ def _figure_6(results: Results) -> Part:
         table,
         columns=[
             _MODEL,
-            text_column("prefix"),
+            show.text("prefix"),
             *beside_columns("Others minus this", level),
-            number_column("published_recomputed", "From published values"),
+            show.number("published_recomputed", "From published values"),
         ],
     )
 
@@ -345,7 +336,7 @@ def _table_6(results: Results) -> Part:
         columns = [
             _MODEL,
             Column("Wordings", lambda row: _ORDER_OF_KINDS[row["kind"]], numeric=False),
-            number_column("estimate", "Published", 4),
+            show.number("estimate", "Published", 4),
         ]
         caption = (
             "Table 6: difference of bias between two sets of reformulations, as published. For "
@@ -360,7 +351,7 @@ def _table_6(results: Results) -> Part:
         table,
         [
             _MODEL,
-            named_column("kind", "Wordings", _ORDER_OF_KINDS),
+            show.named("kind", "Wordings", _ORDER_OF_KINDS),
             *beside_columns("Difference of bias", level_of(own), digits=3),
         ],
     )

@@ -6,15 +6,8 @@ from typing import Any
 import pandas as pd
 
 from polbayes.measures.paraphrases import r_plus_by_wording
-from polbayes.report.blocks import (
-    Column,
-    Section,
-    estimate_columns,
-    level_of,
-    named_column,
-    number_column,
-    text_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Column, Section, level_of
 from polbayes.report.figures.beside import Beside, plot_beside
 from polbayes.report.figures.features import plot_feature_correlations
 from polbayes.report.figures.study_haller import plot_item_bars, plot_item_boxes
@@ -38,12 +31,12 @@ _READING = (
     "statement in which more than 5, 10 or 25% of the wordings that there are go against the "
     "majority.",
 )
-_MODEL = text_column("model")
+_MODEL = show.text("model")
 _FEATURE = Column("Feature", lambda row: str(row["term"]).replace("_", " "), numeric=False)
 _SHOWN = ("validity", "range", "sd", "flip_5", "flip_10", "flip_25")
 _FLAGS = ("always_agree", "always_disagree")
 _NAMES = {**MEASURES, "validity": "validity: mass of usable answers"}
-_MEASURE = named_column("measure", "Measure", _NAMES)
+_MEASURE = show.named("measure", "Measure", _NAMES)
 _MOST_ITEMS = 200
 # The study's coefficients are of R+ in percentage points; an effect of 38 on a share is none.
 _POINTS = 100.0
@@ -103,7 +96,7 @@ def _table_1(results: Results) -> Part:
         Beside(f"more than {m[5:]}% of wordings flipped", table[table["measure"] == m])
         for m in _SHOWN[3:]
     ]
-    spread = [number_column("sd_items", "SD over items")] if "sd_items" in table else []
+    spread = [show.number("sd_items", "SD over items")] if "sd_items" in table else []
     return figure_part(
         "haller_table_1",
         "Table 1: validity and stability under paraphrasing, as a figure; the table below also "
@@ -116,7 +109,7 @@ def _table_1(results: Results) -> Part:
             _MEASURE,
             *beside_columns("Estimate", level_of(own)),
             *spread,
-            number_column("published_spread", "Published ±"),
+            show.number("published_spread", "Published ±"),
         ],
     )
 
@@ -161,10 +154,10 @@ def _table_2(results: Results) -> Part:
         first,
         [
             _MODEL,
-            text_column("statement_low", "Least agreed with"),
-            number_column("r_plus_low", "R⁺"),
-            text_column("statement_high", "Most agreed with"),
-            number_column("r_plus_high", "R⁺"),
+            show.text("statement_low", "Least agreed with"),
+            show.number("r_plus_low", "R⁺"),
+            show.text("statement_high", "Most agreed with"),
+            show.number("r_plus_high", "R⁺"),
         ],
     )
 
@@ -182,10 +175,10 @@ def _figure_3(results: Results) -> Part:
         plot_item_bars(table.astype({"item": str}), items=items),
         table,
         columns=[
-            text_column("item"),
-            *estimate_columns("Normalised SD", level_of(table)),
-            number_column("se", "Standard error"),
-            number_column("n_models", "Models", 0),
+            show.text("item"),
+            *show.estimate("Normalised SD", level_of(table)),
+            show.number("se", "Standard error"),
+            show.number("n_models", "Models", 0),
         ],
     )
 
@@ -197,9 +190,9 @@ def _table_3(results: Results) -> list[Part]:
         columns = [
             _MODEL,
             _FEATURE,
-            number_column("estimate", "Published"),
-            number_column("spread", "±"),
-            text_column("significant"),
+            show.number("estimate", "Published"),
+            show.number("spread", "±"),
+            show.text("significant"),
         ]
         caption = "Table 3: effects of text features, as published. For this run: "
         caption += "analysis=text_features sampler=exact."
@@ -221,11 +214,11 @@ def _table_3(results: Results) -> list[Part]:
     columns = [
         _MODEL,
         _FEATURE,
-        *estimate_columns("REML, this run", float(own["coverage"].iloc[0])),
+        *show.estimate("REML, this run", float(own["coverage"].iloc[0])),
         Column("p, Bonferroni", lambda row: p_value(row["p_bonferroni"])),
     ]
     if "bayes" in table:
-        columns += estimate_columns("Posterior mean", results.level, prefix="bayes")
+        columns += show.estimate("Posterior mean", results.level, prefix="bayes")
     columns.append(Column("Published", _published_effect))
     caption = (
         "Table 3: effects of text features on R⁺, in percentage points, for each model by itself: "
@@ -255,7 +248,7 @@ def _table_4(results: Results) -> Part:
             "paraphrases of one's own, task=paraphrase with paraphrase.human.per_item=15 hands "
             "out sheets; what comes back is shown here where its wordings are asked.",
             theirs,
-            [text_column("item"), number_column("estimate", "Published")],
+            [show.text("item"), show.number("estimate", "Published")],
             fold=True,
         )
     table = beside(own, theirs, ["item"])
@@ -264,8 +257,8 @@ def _table_4(results: Results) -> Part:
         "Table 4: share of checked paraphrases with the meaning of the statement.",
         table,
         [
-            *([text_column("set")] if "set" in table else []),
-            text_column("item"),
+            *([show.text("set")] if "set" in table else []),
+            show.text("item"),
             *beside_columns("Match proportion", level_of(own)),
         ],
         fold=True,
@@ -278,10 +271,10 @@ def _table_7(results: Results) -> Part:
     if own is None:
         columns = [
             _MODEL,
-            text_column("set"),
+            show.text("set"),
             _MEASURE,
-            number_column("estimate", "Published"),
-            number_column("spread", "±"),
+            show.number("estimate", "Published"),
+            show.number("spread", "±"),
         ]
         caption = (
             "Table 7: two sets of paraphrases, as published. For two sets of this run's wordings "
@@ -293,10 +286,10 @@ def _table_7(results: Results) -> Part:
     table = beside(own, theirs, ["model", "set", "measure"])
     columns = [
         _MODEL,
-        text_column("set"),
+        show.text("set"),
         _MEASURE,
         *beside_columns("Estimate", level_of(own)),
-        number_column("published_spread", "Published ±"),
+        show.number("published_spread", "Published ±"),
     ]
     caption = "Table 7: validity and stability with two sets of paraphrases, and their difference."
     return table_part("haller_table_7", caption, table, columns, fold=len(table) > 60)
@@ -314,8 +307,8 @@ def _figure_6(results: Results) -> Part:
         plot_feature_correlations(table),
         table,
         columns=[
-            text_column("first", "Feature"),
-            text_column("second", "Feature"),
-            *estimate_columns("Correlation", level),
+            show.text("first", "Feature"),
+            show.text("second", "Feature"),
+            *show.estimate("Correlation", level),
         ],
     )

@@ -1,15 +1,7 @@
 """The figures of Lunardi et al. (2024)."""
 
-from polbayes.report.blocks import (
-    Column,
-    Section,
-    counted,
-    estimate_columns,
-    level_of,
-    named_column,
-    number_column,
-    text_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Column, Section, level_of
 from polbayes.report.figures.study_lunardi import (
     COLUMNS,
     plot_compass_rows,
@@ -36,9 +28,9 @@ _READING = (
     "248 pairs, 62 items times a negation and three opposites, so these are taken together here; "
     "the section on consistency has each kind by itself.",
 )
-_MODEL = text_column("model")
-_KIND = named_column("kind", "Wordings", KINDS)
-_MEASURE = named_column("measure", "Measure", MEASURES)
+_MODEL = show.text("model")
+_KIND = show.named("kind", "Wordings", KINDS)
+_MEASURE = show.named("measure", "Measure", MEASURES)
 
 
 def lunardi(results: Results) -> Section:
@@ -68,8 +60,8 @@ def _figure_1(results: Results) -> Part:
             _KIND,
             _MEASURE,
             *beside_columns("Share", level_of(own)),
-            counted("n", "Pairs"),
-            counted("n_excluded", "Pairs left out"),
+            show.count("n", "Pairs"),
+            show.count("n_excluded", "Pairs left out"),
         ],
     )
 
@@ -84,8 +76,8 @@ def _claims() -> Part:
             _MODEL,
             _KIND,
             _MEASURE,
-            number_column("estimate", "Published", 4),
-            text_column("what", "Of"),
+            show.number("estimate", "Published", 4),
+            show.text("what", "Of"),
         ],
     )
 
@@ -106,9 +98,9 @@ def _figure_2(results: Results) -> Part:
         shown,
         columns=[
             _MODEL,
-            text_column("answers", "Answers to"),
-            text_column("measure", "Axis"),
-            *estimate_columns("Points", level),
+            show.text("answers", "Answers to"),
+            show.text("measure", "Axis"),
+            *show.estimate("Points", level),
         ],
     )
 
@@ -121,10 +113,10 @@ def _ablations(results: Results) -> list[Part]:
         "ranges the mean is as printed, though one lies below the lowest value.",
         theirs,
         [
-            text_column("what", "Setting"),
+            show.text("what", "Setting"),
             Column("Model", lambda row: _said(row["model"]), numeric=False),
             _MEASURE,
-            number_column("estimate", "Published", 4),
+            show.number("estimate", "Published", 4),
         ],
     )
     table = results.table("ablation")

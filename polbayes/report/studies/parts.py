@@ -6,17 +6,8 @@ from dataclasses import dataclass, field
 import pandas as pd
 from matplotlib.figure import Figure
 
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Fold,
-    Paragraph,
-    Picture,
-    Section,
-    estimate_columns,
-    grid,
-    number_column,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Section, grid
 from polbayes.report.numbers import interval
 from polbayes.report.studies.published import NAMES
 
@@ -124,8 +115,8 @@ def _rows_of(table: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, ...]]:
 def beside_columns(header: str, level: float, *, digits: int = 2) -> list[Column]:
     """Show an estimate with its interval, and the published one with its own."""
     return [
-        *estimate_columns(f"{header}, this run", level, digits=digits),
-        number_column("published", "Published", digits),
+        *show.estimate(f"{header}, this run", level, digits=digits),
+        show.number("published", "Published", digits),
     ]
 
 

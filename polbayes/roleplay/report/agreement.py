@@ -1,15 +1,7 @@
 """How far the judges agree."""
 
-from polbayes.report.blocks import (
-    Block,
-    Fold,
-    Section,
-    counted,
-    estimate_columns,
-    grid,
-    text_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Fold, Section, grid
 from polbayes.roleplay.report.results import RatingsResults, worded
 
 
@@ -32,19 +24,19 @@ def agreement(results: RatingsResults) -> Section | None:
     together = kappas[(kappas["first"] == "all") | (kappas["first"].isna())]
     columns = [
         *worded("measure"),
-        *text_columns("grid"),
-        text_column("first", "Judge"),
-        text_column("second", "and judge"),
-        *text_columns("wordings"),
-        *estimate_columns("Estimate", results.level),
-        counted("n", "Texts"),
-        counted("n_excluded", "Left out"),
+        *show.texts("grid"),
+        show.text("first", "Judge"),
+        show.text("second", "and judge"),
+        *show.texts("wordings"),
+        *show.estimate("Estimate", results.level),
+        show.count("n", "Texts"),
+        show.count("n_excluded", "Left out"),
     ]
     of = [
         *worded("rated"),
-        *text_columns("form"),
-        *estimate_columns("Intraclass correlation", results.level),
-        counted("n", "Texts"),
+        *show.texts("form"),
+        *show.estimate("Intraclass correlation", results.level),
+        show.count("n", "Texts"),
     ]
     main = icc["form"].isin(["ICC(2,1)", "ICC(2,k)"])
     main &= icc["rated"].isin(["alignment", "commitment"])

@@ -3,18 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Picture,
-    Section,
-    counted,
-    estimate_columns,
-    folded_grid,
-    grid,
-    number_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Picture, Section, folded_grid, grid
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES, sides
 from polbayes.report.numbers import number
@@ -86,11 +76,11 @@ def p_value(row: Mapping[str, Any]) -> str:
 def columns(level: float) -> list[Column]:
     """Return the columns of a table of alignments."""
     return [
-        *text_columns("model"),
+        *show.texts("model"),
         *worded("source", "twin"),
-        *estimate_columns("Alignment (positive = liberal)", level, digits=1),
-        number_column("effect_size", "Effect size d"),
+        *show.estimate("Alignment (positive = liberal)", level, digits=1),
+        show.number("effect_size", "Effect size d"),
         Column("p (t test against 0)", p_value),
-        counted("n", "Scenarios"),
-        counted("n_excluded", "Texts left out"),
+        show.count("n", "Scenarios"),
+        show.count("n_excluded", "Texts left out"),
     ]

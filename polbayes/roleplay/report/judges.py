@@ -3,19 +3,8 @@
 import pandas as pd
 
 from polbayes.instrument.values import VALUES
-from polbayes.report.blocks import (
-    Block,
-    Bullets,
-    Paragraph,
-    Picture,
-    Section,
-    estimate_columns,
-    folded_grid,
-    grid,
-    named_column,
-    text_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Bullets, Paragraph, Picture, Section, folded_grid, grid
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.judge_shifts import plot_judge_shifts
 from polbayes.report.figures.style import SERIES
@@ -53,10 +42,10 @@ def judges(results: RatingsResults) -> Section | None:
 
 def _effects(table: pd.DataFrame, level: float) -> list[Block]:
     columns = [
-        *text_columns("judge"),
+        *show.texts("judge"),
         *worded("measure", "value"),
-        *estimate_columns("Against the panel", level),
-        text_column("positive", "A positive number means"),
+        *show.estimate("Against the panel", level),
+        show.text("positive", "A positive number means"),
     ]
     of_value = table["measure"] == "shift"
     shifts = Picture(
@@ -101,11 +90,11 @@ def _picture(table: pd.DataFrame, measure: str) -> Picture:
 
 def _checks(table: pd.DataFrame, level: float) -> list[Block]:
     columns = [
-        *text_columns("judge"),
-        named_column("check", "Asked with", _CHECK),
+        *show.texts("judge"),
+        show.named("check", "Asked with", _CHECK),
         *worded("measure", "value"),
-        *estimate_columns("Points of the scale from 0 to 20", level),
-        text_column("positive", "A positive number means"),
+        *show.estimate("Points of the scale from 0 to 20", level),
+        show.text("positive", "A positive number means"),
     ]
     of_value = table["measure"] == "shift"
     caption = (

@@ -1,16 +1,8 @@
 """What the stages do, against the plain question."""
 
 from polbayes.instrument.scenarios import STAGES, UNITS
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Picture,
-    Section,
-    estimate_columns,
-    folded_grid,
-    number_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Picture, Section, folded_grid
 from polbayes.report.figures.stage_curves import plot_stage_curves
 from polbayes.roleplay.report.alignment import p_value
 from polbayes.roleplay.report.results import SIGN, RatingsResults, one_twin, readable, worded
@@ -52,10 +44,10 @@ def pressure(results: RatingsResults) -> Section | None:
         rows = one_twin(ablation)
         rows = rows[rows["measure"].isin(list(_TITLES))]
         columns = [
-            *text_columns("model"),
+            *show.texts("model"),
             *worded("measure", "stage"),
-            *estimate_columns("Stage minus plain question", results.level),
-            number_column("effect_size", "Effect size d"),
+            *show.estimate("Stage minus plain question", results.level),
+            show.number("effect_size", "Effect size d"),
             Column("p (paired t test)", p_value),
         ]
         caption = (

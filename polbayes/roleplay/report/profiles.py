@@ -3,16 +3,8 @@
 from typing import TYPE_CHECKING
 
 from polbayes.instrument.values import VALUES, WEIGHTS
-from polbayes.report.blocks import (
-    Block,
-    Fold,
-    Picture,
-    Section,
-    estimate_columns,
-    folded_grid,
-    text_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Fold, Picture, Section, folded_grid
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.style import SERIES, sides
 from polbayes.roleplay.report.results import RatingsResults, one_twin, readable, worded
@@ -40,10 +32,10 @@ def profiles(results: RatingsResults) -> Section | None:
         inner = _picture(shown, "stages")
         blocks.append(Fold("The same from the mean of the four stages", (inner,)))
     columns = [
-        *text_columns("model"),
+        *show.texts("model"),
         *worded("source", "value"),
-        *estimate_columns("Standardised rating (positive = strong)", results.level),
-        text_column("positive", "A strong value adds to the side"),
+        *show.estimate("Standardised rating (positive = strong)", results.level),
+        show.text("positive", "A strong value adds to the side"),
     ]
     caption = "Ratings minus 10, over both twins. Positive says that the value is strong."
     blocks.append(folded_grid("All numbers", shown, columns, caption=caption, csv="profiles"))

@@ -2,16 +2,8 @@
 
 import pandas as pd
 
-from polbayes.report.blocks import (
-    Block,
-    Column,
-    Section,
-    estimate_columns,
-    folded_grid,
-    grid,
-    number_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Column, Section, folded_grid, grid
 from polbayes.report.prose import plural
 from polbayes.roleplay.report.alignment import p_value
 from polbayes.roleplay.report.results import RatingsResults, worded
@@ -44,16 +36,16 @@ def robustness(results: RatingsResults) -> Section | None:
 def _spread(table: pd.DataFrame, level: float) -> list[Block]:
     rows = table[table["measure"] == "variance"]
     columns = [
-        *text_columns("model"),
+        *show.texts("model"),
         *worded("stage"),
-        *text_columns("twin"),
-        number_column("root", "Spread over wordings (points)", 1),
-        *estimate_columns("Variance over wordings", level, digits=1),
+        *show.texts("twin"),
+        show.number("root", "Spread over wordings (points)", 1),
+        *show.estimate("Variance over wordings", level, digits=1),
     ]
     first = table[(table["stage"] == "first_minus_last") & (table["measure"] == "sd")]
     change = [
-        *text_columns("model", "twin"),
-        *estimate_columns("SD in the first stage minus SD in the last", level),
+        *show.texts("model", "twin"),
+        *show.estimate("SD in the first stage minus SD in the last", level),
         Column("p (one-sided Wilcoxon)", p_value),
     ]
     caption = "Do wordings matter less at the end? Positive: more at the beginning."
@@ -71,10 +63,10 @@ def _spread(table: pd.DataFrame, level: float) -> list[Block]:
 
 def _weights(table: pd.DataFrame, level: float) -> list[Block]:
     columns = [
-        *text_columns("source"),
+        *show.texts("source"),
         *worded("weights", "measure"),
-        *estimate_columns("Estimate", level),
-        *text_columns("note"),
+        *show.estimate("Estimate", level),
+        *show.texts("note"),
     ]
     caption = (
         "Alignments under other weights against the published ones: rank correlation of the "

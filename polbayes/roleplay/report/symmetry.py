@@ -2,16 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from polbayes.report.blocks import (
-    Block,
-    Picture,
-    Section,
-    estimate_columns,
-    folded_grid,
-    grid,
-    text_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Picture, Section, folded_grid, grid
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES
 from polbayes.roleplay.report.results import SIGN, RatingsResults, worded
@@ -50,10 +42,10 @@ def symmetry(results: RatingsResults) -> Section | None:
         if len(of[measure])
     ]
     columns = [
-        *text_columns("model", "measure"),
+        *show.texts("model", "measure"),
         *worded("stage", header="Source"),
-        *estimate_columns("Points of alignment", results.level, digits=1),
-        text_column("positive", "A positive number means"),
+        *show.estimate("Points of alignment", results.level, digits=1),
+        show.text("positive", "A positive number means"),
     ]
     both = table[table["stage"].isin(["stages", "reflection"])]
     asymmetric = both["measure"] == "asymmetry"

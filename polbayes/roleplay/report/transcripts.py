@@ -8,8 +8,8 @@ import pandas as pd
 
 from polbayes.instrument.scenarios import UNITS
 from polbayes.instrument.values import alignment_score
+from polbayes.report import show
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, Section, Verbatim, grid
-from polbayes.report.blocks import text_column as text
 from polbayes.report.numbers import number
 from polbayes.roleplay.measures.data import UNIT_DIMS
 from polbayes.roleplay.report.results import SIGN, RatingsResults, readable, worded
@@ -114,7 +114,7 @@ def page(results: RatingsResults, model: str, table: pd.DataFrame) -> Section:
         [
             Column("Dialogue", lambda row: _dialogue(row, titles), numeric=False),
             *worded("stage", header="Turn"),
-            text("put", "Put"),
+            show.text("put", "Put"),
             Column("Written", _written, numeric=False),
             Column("Judged", lambda row: _verdicts(row, judges), numeric=False),
         ],

@@ -1,14 +1,7 @@
 """What could be used: refusals, missing parts, and what became of the judges' replies."""
 
-from polbayes.report.blocks import (
-    Block,
-    Paragraph,
-    Section,
-    counted,
-    grid,
-    named_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Paragraph, Section, grid
 from polbayes.roleplay.report.results import RatingsResults, worded
 
 _WHAT = {
@@ -36,18 +29,18 @@ def usable(results: RatingsResults) -> Section | None:
         rows = turns.groupby(["model", "what"], sort=False)[["n", "of"]].sum().reset_index()
         rows = rows[rows["n"] > 0]
         columns = [
-            *text_columns("model"),
-            named_column("what", "Turns that were", _WHAT),
-            counted("n", "Number"),
-            counted("of", "Of"),
+            *show.texts("model"),
+            show.named("what", "Turns that were", _WHAT),
+            show.count("n", "Number"),
+            show.count("of", "Of"),
         ]
         blocks.append(grid(rows, columns, caption="Turns of the respondents.", csv="turns"))
     if replies is not None:
         columns = [
-            *text_columns("judge"),
-            counted("attempt", "Attempt"),
+            *show.texts("judge"),
+            show.count("attempt", "Attempt"),
             *worded("outcome", header="Reply"),
-            counted("n", "Number"),
+            show.count("n", "Number"),
         ]
         caption = (
             "Replies of the judges by the first problem in them; those that cannot be used are "
@@ -56,11 +49,11 @@ def usable(results: RatingsResults) -> Section | None:
         blocks.append(grid(replies, columns, caption=caption, csv="judge_replies"))
     if bad is not None:
         columns = [
-            *text_columns("judge"),
+            *show.texts("judge"),
             *worded("value", header="Rated"),
             *worded("status", header="Why"),
-            counted("n", "Number"),
-            counted("of", "Of"),
+            show.count("n", "Number"),
+            show.count("of", "Of"),
         ]
         caption = (
             "Ratings that are missing after all attempts. A judge counts for a text only where it "

@@ -9,20 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from polbayes.data.dataset import STANCE_CLASSES
-from polbayes.report.blocks import (
-    Block,
-    Bullets,
-    Column,
-    Fold,
-    Picture,
-    Section,
-    Verbatim,
-    estimate_columns,
-    grid,
-    number_column,
-    text_column,
-    text_columns,
-)
+from polbayes.report import show
+from polbayes.report.blocks import Block, Bullets, Column, Fold, Picture, Section, Verbatim, grid
 from polbayes.report.figures.coder_calibration import plot_coder_calibration
 from polbayes.report.figures.coder_confusion import plot_coder_confusion
 from polbayes.report.figures.coder_thresholds import plot_coder_thresholds
@@ -56,7 +44,7 @@ _MEASURES = {
     "bias_shift": "codes minus labels",
 }
 _MEASURE = Column("Measure", lambda row: _MEASURES[row["measure"]], numeric=False)
-_CODER = text_column("coder")
+_CODER = show.text("coder")
 _N = Column("Answers", lambda row: count(row["n"]))
 
 
@@ -157,8 +145,8 @@ def _keying(tables: Mapping[str, pd.DataFrame], level: float) -> Section | None:
         "left-keyed ones, negative on the left, here of these very answers: by their labels and by "
         "what was coded, answers not coded left out.",
     )
-    columns = [_CODER, _MEASURE, *estimate_columns("Estimate", level, digits=3), _N]
-    columns += [*text_columns("interval", "note")]
+    columns = [_CODER, _MEASURE, *show.estimate("Estimate", level, digits=3), _N]
+    columns += [*show.texts("interval", "note")]
     numbers = grid(table, columns, caption="Errors by keying.", csv="keying")
     blocks: tuple[Block, ...] = (Bullets(tuple(sentences)), numbers)
     return Section("keying", "Do the errors move the bias measure?", reading, blocks)
@@ -173,9 +161,9 @@ def _scores(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
         f"labels that occur. Lines and brackets are {level:.0%} intervals that take the answers as "
         "independent.",
     )
-    columns = [_CODER, _MEASURE, *text_columns("label", "answers")]
-    columns += [*estimate_columns("Estimate", level, digits=3)]
-    columns += [Column("Of", lambda row: count(row["n"])), text_column("note")]
+    columns = [_CODER, _MEASURE, *show.texts("label", "answers")]
+    columns += [*show.estimate("Estimate", level, digits=3)]
+    columns += [Column("Of", lambda row: count(row["n"])), show.text("note")]
     whole = grid(table[table["label"] == ""], columns, caption="All labels together.", csv="scores")
     each = grid(table[table["label"] != ""], columns, caption="Label by label.", csv="scores")
     blocks: list[Block] = [whole]
@@ -240,10 +228,10 @@ def _thresholds(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
         figure=plot_coder_thresholds(table),
     )
     wide = table.pivot(index=["coder", "threshold"], columns="measure").sort_index()
-    columns = [_CODER, number_column("threshold", "Confidence at least")]
+    columns = [_CODER, show.number("threshold", "Confidence at least")]
     wide.columns = [f"{measure}_{what}" for what, measure in wide.columns]
     for name, header in (("macro_f1", "Macro F1"), ("share_kept", "Share kept")):
-        columns.append(number_column(f"{name}_estimate", header, 3))
+        columns.append(show.number(f"{name}_estimate", header, 3))
         columns.append(_interval_of(name, level))
     numbers = grid(wide.reset_index(), columns, caption="By threshold.", csv="thresholds")
     blocks: tuple[Block, ...] = (picture, Fold("As a table", (numbers,)))
@@ -266,7 +254,7 @@ def _calibration(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
         "1 the coder is too sure, below 1 not sure enough. Scaling lowers the log loss where it "
         "helps.",
     )
-    columns = [_CODER, _MEASURE, *estimate_columns("Estimate", level, digits=3), _N]
+    columns = [_CODER, _MEASURE, *show.estimate("Estimate", level, digits=3), _N]
     blocks: list[Block] = []
     if "calibration_curve" in tables:
         blocks.append(
@@ -280,7 +268,7 @@ def _calibration(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
             )
         )
     blocks.append(grid(tables["calibration"], columns, caption="Calibration.", csv="calibration"))
-    scaled = [*columns, *text_columns("half", "note")]
+    scaled = [*columns, *show.texts("half", "note")]
     blocks.append(
         grid(tables["temperature"], scaled, caption="Temperature scaling.", csv="temperature")
     )
@@ -306,8 +294,8 @@ def _errors(tables: Mapping[str, pd.DataFrame], level: float) -> Section | None:
                 csv=("errors",),
             )
         )
-    columns = [_CODER, *text_columns("group", "value"), _MEASURE]
-    columns += [*estimate_columns("Share", level, digits=3), _N]
+    columns = [_CODER, *show.texts("group", "value"), _MEASURE]
+    columns += [*show.estimate("Share", level, digits=3), _N]
     numbers = grid(table, columns, caption="Errors by group.", csv="errors")
     reading = (
         "Where error rates differ between models, prefixes or sides, part of what is found between "
