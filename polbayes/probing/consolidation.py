@@ -1,5 +1,6 @@
 """Consolidation: from journals to the response dataset, all at once or one model at a time."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +28,9 @@ _TRUNCATED = "1 where the answer was cut off at max_new_tokens"
 
 @dataclass(frozen=True)
 class Survey:
-    """What journals hold: notes, which rarer variables, and the bytes of the longest texts."""
+    """What journals hold: attributes, which rarer variables, and the bytes of the longest texts."""
 
-    notes: tuple[str, ...]
+    attributes: Mapping[str, str]
     found: frozenset[str]
     bytes: Mapping[str, int]
 
@@ -37,9 +38,11 @@ class Survey:
 def survey(design: "xr.Dataset", journals: Mapping[str, Path]) -> Survey:
     """Look through the journals of a design."""
     notes: list[str] = []
+    left_out: dict[str, dict[str, str]] = {}
     found, longest = set(), {"completion": 0, "message": 0}
     for name, path in journals.items():
-        for _, record in _placed(design.sel(model=[name]), _noting(read(path), notes)):
+        remarks: list[Record] = []
+        for _, record in _placed(design.sel(model=[name]), _noting(read(path), remarks)):
             if record["status"] == "refused":
                 found.add("declined")
             if "unseen" in record:
@@ -49,14 +52,20 @@ def survey(design: "xr.Dataset", journals: Mapping[str, Path]) -> Survey:
                     found.add(variable)
                     size = len(text.encode("utf-8", "surrogatepass"))
                     longest[variable] = max(longest[variable], size)
-    return Survey(tuple(dict.fromkeys(notes)), frozenset(found), longest)
+        notes += [remark["note"] for remark in remarks]
+        fields = {k: v for remark in remarks for k, v in remark.get("left_out", {}).items()}
+        left_out |= {name: fields} if fields else {}
+    attributes = {"notes": "\n".join(dict.fromkeys(notes))}
+    if left_out:
+        attributes["left_out"] = json.dumps(left_out, sort_keys=True)
+    return Survey(attributes, frozenset(found), longest)
 
 
-def _noting(records: Iterable[Record], notes: list[str]) -> Iterator[Record]:
-    """Pass records on, and add the remarks among them to `notes`."""
+def _noting(records: Iterable[Record], remarks: list[Record]) -> Iterator[Record]:
+    """Pass records on, and add those to `remarks` that are about all answers."""
     for record in records:
         if "note" in record:
-            notes.append(record["note"])
+            remarks.append(record)
         yield record
 
 
@@ -67,7 +76,7 @@ def filled(
     about = survey(design, journals)
     parts = [_of_model(design, name, path, lexicon, about) for name, path in journals.items()]
     data = parts[0] if len(parts) == 1 else xr.concat(parts, "model", data_vars="minimal")
-    return data.transpose(*CELL_DIMS, ...).assign_attrs(design.attrs, notes="\n".join(about.notes))
+    return data.transpose(*CELL_DIMS, ...).assign_attrs(design.attrs, **about.attributes)
 
 
 def consolidate(
@@ -76,7 +85,7 @@ def consolidate(
     """Write what `filled` returns, holding no more than one model of it in memory."""
     about = survey(design, journals)
     parts = (_of_model(design, name, at, lexicon, about) for name, at in journals.items())
-    whole = design.assign_attrs(notes="\n".join(about.notes))
+    whole = design.assign_attrs(**about.attributes)
     write_by_model(whole, parts, path, text_bytes=about.bytes)
 
 

@@ -136,6 +136,8 @@ class Answer:
         What asking took, failed attempts included.
     note
         What a reader must know about all answers.
+    left_out
+        What is to be left out of later requests, too, and is so when asking goes on another time.
     """
 
     question: Question | None
@@ -146,6 +148,7 @@ class Answer:
     too_long: bool = False
     usage: Usage = field(default_factory=Usage)
     note: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 class Respondent(Protocol):
@@ -216,8 +219,12 @@ class ConcurrentRespondent(Respondent, Protocol):
         lexicon: Lexicon | None,
         *,
         spent: Usage,
+        left_out: Mapping[str, str] = ...,
     ) -> Generator[Answer]:
-        """Yield the answers as they come, in any order."""
+        """Yield the answers as they come, in any order.
+
+        `left_out` is given only where earlier answers said so (`Answer.left_out`).
+        """
         ...
 
 

@@ -45,6 +45,8 @@ class Shard:
         Whether the respondent is known to answer, so that failures are the questions'.
     spent
         What the respondent used before.
+    left_out
+        What its server is known not to take.
     """
 
     questions: "PendingQuestions"
@@ -58,6 +60,7 @@ class Shard:
     folder: Path
     works: bool = False
     spent: Usage = field(default_factory=Usage)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -105,6 +108,7 @@ def _ask(shard: Shard) -> None:
         if left:
             known.works = known.works or shard.works
             known.spent += shard.spent
+            known.left_out = {**shard.left_out, **known.left_out}
             put = Put(_while_wanted(shard, left), known)
             ask_left(shard.questions, put, shard.config, shard.asking, journal)
 

@@ -1,6 +1,8 @@
 """The request that puts one question to a server."""
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from polbayes.config.schema import TEXTS, ApiConfig, ElicitationConfig
@@ -15,14 +17,23 @@ _AROUND = 64
 
 
 def request_body(
-    question: Question, *, model: str, api: ApiConfig, elicitation: ElicitationConfig, seed: int
+    question: Question,
+    *,
+    model: str,
+    api: ApiConfig,
+    elicitation: ElicitationConfig,
+    seed: int,
+    left_out: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return the arguments of the client's ``chat.completions.create``."""
+    """Return the arguments of the client's ``chat.completions.create``.
+
+    `left_out` are fields that the server does not take (`LeftOut`).
+    """
     turns = [{"role": "system", "content": api.system}] if api.system else []
     body: dict[str, Any] = {
         "model": model,
         "messages": [*turns, *messages(question)],
-        api.limit_key: longest_answer(elicitation),
+        left_out.get(api.limit_key) or api.limit_key: longest_answer(elicitation),
     }
     extra: dict[str, Any] = {}
     if elicitation.kind in TEXTS:
@@ -34,11 +45,12 @@ def request_body(
         # No field of the protocol, but of many servers.
         extra = {"top_k": elicitation.top_k} if elicitation.top_k and not greedy else {}
     else:
-        body |= {"temperature": 0.0, "logprobs": True, "top_logprobs": api.top_logprobs}
+        top = int(left_out.get("top_logprobs") or api.top_logprobs)
+        body |= {"temperature": 0.0, "logprobs": True, "top_logprobs": top}
     if question.schema is not None:
         form = {"name": "answer", "strict": True, "schema": question.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
-    for name in api.omit:
+    for name in (*api.omit, *(name for name, instead in left_out.items() if not instead)):
         body.pop(name, None)
         extra.pop(name, None)
     return {**body, "extra_body": {**extra, **api.extra_body}}

@@ -1,8 +1,9 @@
 """A model behind an OpenAI-compatible server, asked many questions at a time."""
 
 import asyncio
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from polbayes.respondents.chat_api.budget import Budget
 from polbayes.respondents.chat_api.failures import Failure, Kind, RequestRejectedError
 from polbayes.respondents.chat_api.options import option_masses
 from polbayes.respondents.chat_api.queue import Asked, Outcome, Queue
+from polbayes.respondents.chat_api.refused import in_words
 from polbayes.respondents.chat_api.reply import Reply
 from polbayes.respondents.chat_api.server import Server, StopError
 from polbayes.respondents.chat_api.settings import api_of, check_api, key_of
@@ -74,6 +76,7 @@ class ChatApiRespondent:
             yield Answer(None, usage=error.used)
             raise error.why from error
         yield Answer(None, usage=used)
+        yield from self._news()
         if isinstance(reply, Failure):
             where = f"respondents.{self.info.model}"
             hint = f"; what it does not take can be left out with {where}.api.omit"
@@ -88,6 +91,15 @@ class ChatApiRespondent:
             yield Answer(None, note=note)
         self._tried = True
 
+    def _news(self) -> Generator[Answer]:
+        """Say what the server was found not to take since this was said last."""
+        found = self._server.left_out
+        while found.news:
+            name = found.news.pop(0)
+            value = found.fields[name]
+            note = in_words(self.info.model, name, value)
+            yield Answer(None, note=note, left_out={name: value})
+
     def _listed(self, reply: Reply) -> str:
         top = len(reply.positions[0].top) if reply.positions else 0
         if not top:
@@ -96,17 +108,24 @@ class ChatApiRespondent:
                 f"log probabilities of tokens, which {self._elicitation.kind} needs; ask this "
                 "respondent with elicitation=open_ended."
             )
-        if top >= self._api.top_logprobs:
+        wanted = int(self._server.left_out.fields.get("top_logprobs") or self._api.top_logprobs)
+        if top >= wanted:
             return ""
         return (
-            f"{self.info.model}: the server lists the {top} likeliest tokens, not "
-            f"{self._api.top_logprobs}; mass_unseen says what may be missing."
+            f"{self.info.model}: the server lists the {top} likeliest tokens, not {wanted}; "
+            "mass_unseen says what may be missing."
         )
 
     def answers(
-        self, questions: Iterable[tuple[Question, int]], lexicon: Lexicon | None, *, spent: Usage
+        self,
+        questions: Iterable[tuple[Question, int]],
+        lexicon: Lexicon | None,
+        *,
+        spent: Usage,
+        left_out: Mapping[str, str] = MappingProxyType({}),
     ) -> Generator[Answer]:
         """Yield the answers as they come (see `ConcurrentRespondent`)."""
+        self._server.left_out.fields |= left_out
         budget = Budget(self._api, spent)
         if not self._tried:
             yield from self._trial(lexicon, budget)
@@ -131,6 +150,7 @@ class ChatApiRespondent:
                         if not (yield from self._alive(budget)):
                             stop = stop or self._silent(answer.error)
                         answered += 1
+                    yield from self._news()
                     again = outcome.passing and (asked.failed_after is None or stop)
                     in_a_row += outcome.passing
                     yield Answer(None, usage=answer.usage) if again or outcome.stop else answer
