@@ -31,7 +31,7 @@ _TAKEN = frozenset(
         *("topic", "administration"),
         *("option", "option_stance", "stance_class", "status", "completion", "truncated"),
         *("option_prob", "p_agree", "p_disagree", "r_plus", "stance", "stance_prob", "rating"),
-        *("declined", "mass_unseen"),
+        *("declined", "mass_unseen", "reasoning", "reasoning_tokens"),
         *("coder", "message", "agree", "words", "chain", "draw", "level", "from_run"),
     }
 )

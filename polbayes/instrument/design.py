@@ -37,6 +37,8 @@ class ModelInfo:
         Group-level predictors and provenance; empty or None where unknown.
     attributes
         Further group-level predictors (`polbayes.instrument.covariates`).
+    thinking_tokens
+        The most tokens of thinking before an answer.
     """
 
     model: str
@@ -47,6 +49,7 @@ class ModelInfo:
     checkpoint: str = ""
     revision: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    thinking_tokens: int = 0
 
 
 def design(

@@ -22,7 +22,10 @@ from polbayes.respondents.base import Question
 from polbayes.respondents.questions import cell_seed
 
 # What an answer is; the rest of a journal's record says which cell it is of, and what it took.
-_OUTCOME = ("status", "text", "truncated", "mass", "unseen")
+_OUTCOME = (
+    *("status", "text", "truncated", "mass", "unseen"),
+    *("reasoning", "reasoning_tokens", "unopened"),
+)
 _AT_ONCE = 500
 # Seconds to wait while another process writes.
 _PATIENCE = 60.0

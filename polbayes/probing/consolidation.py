@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
 _TEXTS = {
     "completion": "answer as received",
+    "reasoning": "what the model thought before it answered",
     "message": "why the cell could not be answered",
 }
+_KEYS = (("completion", "text"), ("reasoning", "reasoning"), ("message", "message"))
 _DECLINED = "1 where the server says that the answer was refused or filtered"
 _UNSEEN = {"long_name": "mass of tokens that were not listed, some of it options'", "units": "1"}
+_THOUGHT = {"long_name": "tokens of thinking, as counted by whoever ran the model", "units": "1"}
 _TRUNCATED = "1 where the answer was cut off at max_new_tokens"
 
 
@@ -33,13 +36,15 @@ class Survey:
     attributes: Mapping[str, str]
     found: frozenset[str]
     bytes: Mapping[str, int]
+    # Models whose prompts end where thinking begins, as the end of it in an answer shows.
+    unopened: frozenset[str] = frozenset()
 
 
 def survey(design: "xr.Dataset", journals: Mapping[str, Path]) -> Survey:
     """Look through the journals of a design."""
     notes: list[str] = []
     left_out: dict[str, dict[str, str]] = {}
-    found, longest = set(), {"completion": 0, "message": 0}
+    found, unopened, longest = set(), set(), dict.fromkeys(_TEXTS, 0)
     for name, path in journals.items():
         remarks: list[Record] = []
         for _, record in _placed(design.sel(model=[name]), _noting(read(path), remarks)):
@@ -47,7 +52,11 @@ def survey(design: "xr.Dataset", journals: Mapping[str, Path]) -> Survey:
                 found.add("declined")
             if "unseen" in record:
                 found.add("mass_unseen")
-            for variable, key in (("completion", "text"), ("message", "message")):
+            if "reasoning_tokens" in record:
+                found.add("reasoning_tokens")
+            if "unopened" in record:
+                unopened.add(name)
+            for variable, key in _KEYS:
                 if text := record.get(key, ""):
                     found.add(variable)
                     size = len(text.encode("utf-8", "surrogatepass"))
@@ -58,7 +67,9 @@ def survey(design: "xr.Dataset", journals: Mapping[str, Path]) -> Survey:
     attributes = {"notes": "\n".join(dict.fromkeys(notes))}
     if left_out:
         attributes["left_out"] = json.dumps(left_out, sort_keys=True)
-    return Survey(attributes, frozenset(found), longest)
+    if unopened:
+        longest["reasoning"] = max(longest["reasoning"], longest["completion"])
+    return Survey(attributes, frozenset(found), longest, frozenset(unopened))
 
 
 def _noting(records: Iterable[Record], remarks: list[Record]) -> Iterator[Record]:
@@ -100,15 +111,17 @@ def _of_model(
     truncated, declined = np.zeros((2, *status.shape), dtype=np.int8)
     unseen = np.full(status.shape, np.nan, dtype=np.float32)
     mass = np.full((*status.shape, options), np.nan, dtype=np.float32)
-    for at, record in _placed(data, read(path)):
+    thought = np.full(status.shape, np.nan, dtype=np.float32)
+    for at, found in _placed(data, read(path)):
+        record = _without_thoughts(found) if name in about.unopened else found
         status[at] = _status(record)
         truncated[at] = record.get("truncated", False)
         declined[at] = record["status"] == "refused"
         unseen[at] = record.get("unseen", np.nan)
-        if record.get("text"):
-            texts["completion"][at] = record["text"]
-        if record.get("message"):
-            texts["message"][at] = record["message"]
+        thought[at] = record.get("reasoning_tokens", np.nan)
+        for variable, key in _KEYS:
+            if record.get(key):
+                texts[variable][at] = record[key]
         if "mass" in record:
             mass[at] = np.array(record["mass"], dtype=float)
     data["status"] = (CELL_DIMS, status, flag_attributes("status"))
@@ -118,10 +131,19 @@ def _of_model(
         data["declined"] = (CELL_DIMS, declined, {"long_name": _DECLINED})
     if "mass_unseen" in about.found:
         data["mass_unseen"] = (CELL_DIMS, unseen, _UNSEEN)
+    if "reasoning_tokens" in about.found:
+        data["reasoning_tokens"] = (CELL_DIMS, thought, _THOUGHT)
     if lexicon is None:
         data["truncated"] = (CELL_DIMS, truncated, {"long_name": _TRUNCATED})
         return data
     return with_masses(data, mass, lexicon)
+
+
+def _without_thoughts(record: Record) -> Record:
+    """Take an answer that was cut off before its thinking ended for what it is."""
+    if not record.get("truncated") or "reasoning" in record:
+        return record
+    return {**record, "status": "empty", "text": "", "reasoning": record["text"]}
 
 
 def _is_there(variable: str, about: Survey) -> bool:

@@ -278,10 +278,16 @@ def _answers(respondent: Respondent, batch: Sequence[Question], asking: Asking) 
 
 
 def _open_outcome(completion: Completion) -> Record:
+    thought = {
+        "reasoning": completion.reasoning,
+        "reasoning_tokens": completion.reasoning_tokens,
+        "unopened": completion.unopened,
+    }
     return {
         "status": completion.status,
         "text": completion.text,
         "truncated": completion.truncated,
+        **{key: value for key, value in thought.items() if value},
     }
 
 

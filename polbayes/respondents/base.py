@@ -106,11 +106,20 @@ class Completion:
         the text that says so but who answered: a field for refusals, a filter.
     truncated
         Whether it was still going on when the limit of new tokens was reached.
+    reasoning
+        What a reasoning model thought before that.
+    reasoning_tokens
+        How many tokens that took; None where nobody counted.
+    unopened
+        Whether the thinking has an end, but no beginning in what was received.
     """
 
     text: str
     status: str = "ok"
     truncated: bool = False
+    reasoning: str = ""
+    reasoning_tokens: int | None = None
+    unopened: bool = False
 
 
 @dataclass(frozen=True)
@@ -262,7 +271,14 @@ def model_info(
         instruct=instruct if config.instruct is None else config.instruct,
         checkpoint=config.checkpoint,
         revision=config.revision or "",
+        attributes=effort_of(config),
+        thinking_tokens=config.thinking_tokens or 0,
     )
+
+
+def effort_of(config: RespondentConfig) -> dict[str, str]:
+    """Return how hard a respondent is declared to think, as an attribute."""
+    return {} if config.reasoning_effort is None else {"reasoning_effort": config.reasoning_effort}
 
 
 def template_text(template: Template, shapes: Sequence[str], name: str) -> str:

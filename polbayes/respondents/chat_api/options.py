@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from polbayes.instrument.prompts import Lexicon, surfaces
 from polbayes.respondents.chat_api.reply import Position
+from polbayes.respondents.thinking import part
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,19 @@ def option_masses(positions: Sequence[Position], lexicon: Lexicon) -> Masses:
     tally = _Tally(lexicon)
     unseen = tally.walk("", 1.0, positions)
     return Masses(tuple(min(m, 1.0) for m in tally.mass), min(max(unseen, 0.0), 1.0))
+
+
+def after_thinking(positions: Sequence[Position]) -> Sequence[Position]:
+    """Return the tokens after those of thinking, none where it has no end."""
+    parted = part("".join(position.token for position in positions))
+    if parted.start is None:
+        return ()
+    left = parted.start
+    for n, position in enumerate(positions):
+        if left <= 0:
+            return positions[n:]
+        left -= len(position.token)
+    return ()
 
 
 class _Tally:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from polbayes.config.schema import TEXTS, ApiConfig, ElicitationConfig
+from polbayes.instrument.design import ModelInfo
 from polbayes.respondents.base import Question, messages
 
 # Enough for an option of a few tokens; the answer mostly ends before.
@@ -19,7 +20,7 @@ _AROUND = 64
 def request_body(
     question: Question,
     *,
-    model: str,
+    info: ModelInfo,
     api: ApiConfig,
     elicitation: ElicitationConfig,
     seed: int,
@@ -31,10 +32,12 @@ def request_body(
     """
     turns = [{"role": "system", "content": api.system}] if api.system else []
     body: dict[str, Any] = {
-        "model": model,
+        "model": info.checkpoint,
         "messages": [*turns, *messages(question)],
-        left_out.get(api.limit_key) or api.limit_key: longest_answer(elicitation),
+        left_out.get(api.limit_key) or api.limit_key: longest_answer(elicitation, info),
     }
+    if effort := info.attributes.get("reasoning_effort"):
+        body["reasoning_effort"] = effort
     extra: dict[str, Any] = {}
     if elicitation.kind in TEXTS:
         greedy, own = elicitation.decoding == "greedy", question.temperature
@@ -56,16 +59,17 @@ def request_body(
     return {**body, "extra_body": {**extra, **api.extra_body}}
 
 
-def longest_answer(elicitation: ElicitationConfig) -> int:
-    """Return the most tokens that an answer can have."""
-    return elicitation.max_new_tokens if elicitation.kind in TEXTS else ANSWER_TOKENS
+def longest_answer(elicitation: ElicitationConfig, info: ModelInfo) -> int:
+    """Return the most tokens that an answer can have, with the thinking before it."""
+    answer = elicitation.max_new_tokens if elicitation.kind in TEXTS else ANSWER_TOKENS
+    return answer + info.thinking_tokens
 
 
 def most_tokens(
-    question: Question, api: ApiConfig, elicitation: ElicitationConfig
+    question: Question, api: ApiConfig, elicitation: ElicitationConfig, info: ModelInfo
 ) -> tuple[int, int]:
     """Return the most tokens that a question and its answer can have, each a byte or more."""
     turns = [turn["content"] for turn in messages(question)]
     text = "".join([*turns, api.system or "", json.dumps(question.schema or "")])
     around = _AROUND * len(turns)
-    return len(text.encode("utf-8", "surrogatepass")) + around, longest_answer(elicitation)
+    return len(text.encode("utf-8", "surrogatepass")) + around, longest_answer(elicitation, info)

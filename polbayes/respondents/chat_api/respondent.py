@@ -16,7 +16,7 @@ from polbayes.instrument.prompts import Lexicon, Template
 from polbayes.respondents.base import Answer, Completion, Question, chat_info
 from polbayes.respondents.chat_api.budget import Budget
 from polbayes.respondents.chat_api.failures import Failure, Kind, RequestRejectedError
-from polbayes.respondents.chat_api.options import option_masses
+from polbayes.respondents.chat_api.options import after_thinking, option_masses
 from polbayes.respondents.chat_api.queue import Asked, Outcome, Queue
 from polbayes.respondents.chat_api.refused import in_words
 from polbayes.respondents.chat_api.reply import Reply
@@ -101,6 +101,14 @@ class ChatApiRespondent:
             yield Answer(None, note=note, left_out={name: value})
 
     def _listed(self, reply: Reply) -> str:
+        thinks = bool(reply.thoughts or reply.thought_tokens)
+        if not self.info.thinking_tokens and thinks and not after_thinking(reply.positions or ()):
+            where = f"respondents.{self.info.model}"
+            raise UserError(
+                f"{where}: the answers of this model begin with thinking, whose tokens are no "
+                f"options; read them after it with {where}.thinking_tokens=4000, have it not think "
+                f"with {where}.reasoning_effort=none, or ask with elicitation=open_ended."
+            )
         top = len(reply.positions[0].top) if reply.positions else 0
         if not top:
             raise UserError(
@@ -236,12 +244,16 @@ class ChatApiRespondent:
 
     def _read(self, question: Question, reply: Reply, lexicon: Lexicon | None) -> Answer:
         text = _without_key(reply.text, self._server.secret)
-        if reply.declined:
-            return Answer(question, Completion(text, "refused", reply.truncated))
-        if lexicon is None:
-            status = "ok" if text.strip() else "empty"
-            return Answer(question, Completion(text, status, reply.truncated))
-        masses = option_masses(reply.positions or (), lexicon)
+        if reply.declined or lexicon is None:
+            status = "refused" if reply.declined else "ok" if text.strip() else "empty"
+            thoughts = _without_key(reply.thoughts, self._server.secret)
+            about = (reply.truncated, thoughts, reply.thought_tokens, reply.unopened)
+            return Answer(question, Completion(text, status, *about))
+        positions = after_thinking(reply.positions or ())
+        if not positions:
+            # The thinking took all tokens, so that nothing is known of the options.
+            return Answer(question, mass=(0.0,) * len(lexicon.options), unseen=1.0)
+        masses = option_masses(positions, lexicon)
         return Answer(question, mass=masses.options, unseen=masses.unseen)
 
 

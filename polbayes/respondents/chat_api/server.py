@@ -64,7 +64,7 @@ class Server:
 
     def most(self, question: Question) -> tuple[int, int]:
         """Return the most tokens that a question and its answer can have."""
-        return most_tokens(question, self._api, self._elicitation)
+        return most_tokens(question, self._api, self._elicitation, self._info)
 
     async def exchange(
         self, question: Question, seed: int, budget: Budget, *, listed: bool = False
@@ -111,7 +111,7 @@ class Server:
     def _body(self, question: Question, seed: int) -> dict[str, Any]:
         return request_body(
             question,
-            model=self._info.checkpoint,
+            info=self._info,
             api=self._api,
             elicitation=self._elicitation,
             seed=seed,
