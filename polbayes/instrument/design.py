@@ -1,5 +1,6 @@
 """The design: an empty response dataset that says everything about what will be asked."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -147,6 +148,7 @@ def design(
         "keying": (("item", "variant"), keying),
         "prefix_text": ("prefix", [p.text for p in prefixes]),
         "prefix_answer": ("prefix", [p.answer for p in prefixes]),
+        **_prefix_options(prefixes),
         **{name: ("item", values) for name, values in per_item.items()},
         **{name: ("model", values) for name, values in per_model.items()},
         **{name: ("prefix", values) for name, values in per_prefix.items()},
@@ -162,6 +164,12 @@ def design(
             "instruments": "; ".join(f"{i.id}: {i.title}. {i.citation}" for i in instruments),
         },
     )
+
+
+def _prefix_options(prefixes: Sequence[Prefix]) -> dict[str, Any]:
+    """Return the coordinate of what letters and numbers stand for, if there are any."""
+    texts = [json.dumps(dict(p.options)) if p.options else "" for p in prefixes]
+    return {"prefix_options": ("prefix", texts)} if any(texts) else {}
 
 
 def _points(items: Sequence[Item]) -> dict[str, object]:

@@ -37,6 +37,8 @@ class Question:
         The turns before this one, each what was put and what was answered.
     temperature
         Of the answer; None for that of the elicitation.
+    options
+        Letters or numbers that the prefix has for the options, with the options they stand for.
     schema
         A JSON schema that the answer is to follow, asked for where the backend can; None for none.
     """
@@ -52,6 +54,7 @@ class Question:
     answer: str = "open"
     before: tuple[tuple[str, str], ...] = ()
     temperature: float | None = None
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
     schema: Mapping[str, Any] | None = field(default=None, hash=False)
 
     @property

@@ -93,12 +93,17 @@ class CausalRespondent:
         See `polbayes.huggingface.continuation` for what counts as an option. Where thinking is
         allowed, it is written first, greedily; without an end of it every mass is 0.
         """
+        if not questions:
+            return np.zeros((0, len(lexicon.options)))
         texts = [self._prompts.text(question) for question in questions]
+        lexicons = [lexicon.spelled(question.options) for question in questions]
         if self.info.thinking_tokens:
-            return self._after_thinking(texts, lexicon)
-        return self._mass(texts, lexicon)
+            return self._after_thinking(texts, lexicons)
+        return self._mass(texts, lexicons)
 
-    def _after_thinking(self, texts: Sequence[str], lexicon: Lexicon) -> NDArray[np.float64]:
+    def _after_thinking(
+        self, texts: Sequence[str], lexicons: Sequence[Lexicon]
+    ) -> NDArray[np.float64]:
         prompts = [self._prompts.ids(text) for text in texts]
         most = self.info.thinking_tokens
         self._check(prompts, max(map(len, prompts), default=0) + 1)
@@ -108,7 +113,7 @@ class CausalRespondent:
         thought = [
             self._decoded(new) for new in way.continued(prompts, [0] * len(room), room, greedy)
         ]
-        mass = np.zeros((len(texts), len(lexicon.options)))
+        mass = np.zeros((len(texts), len(lexicons[0].options)))
         ended, begun = [], []
         for n, (text, said) in enumerate(zip(texts, thought, strict=True)):
             parted = part(said, opened=leaves_open(text))
@@ -116,12 +121,12 @@ class CausalRespondent:
                 ended.append(n)
                 begun.append(text + said[: parted.start])
         if ended:
-            mass[ended] = self._mass(begun, lexicon)
+            mass[ended] = self._mass(begun, [lexicons[n] for n in ended])
         return mass
 
-    def _mass(self, texts: Sequence[str], lexicon: Lexicon) -> NDArray[np.float64]:
+    def _mass(self, texts: Sequence[str], lexicons: Sequence[Lexicon]) -> NDArray[np.float64]:
         prompts = [self._prompts.ids(text) for text in texts]
-        joins = [self._prompts.join(t, p, lexicon) for t, p in zip(texts, prompts, strict=True)]
+        joins = list(map(self._prompts.join, texts, prompts, lexicons))
         fed, reads, of_sequence = _rows(prompts, joins)
         longest = max(map(len, fed), default=0)
         self._check(fed, longest)
@@ -134,8 +139,7 @@ class CausalRespondent:
             for join, lp in zip(joins, log_p, strict=True)
         ]
         # Rounding only: what is taken out of a mass is part of it.
-        mass = np.array(masses).reshape(len(texts), len(lexicon.options))
-        return np.asarray(np.clip(mass, 0.0, 1.0))
+        return np.asarray(np.clip(np.array(masses), 0.0, 1.0))
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
         """Return one open answer to each question; its seed fixes it."""

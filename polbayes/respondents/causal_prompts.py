@@ -71,7 +71,9 @@ class CausalPrompts:
         ids = self.ids(text)
         if lexicon is None:
             return len(ids) + 1
-        return len(ids) + max(map(len, self.join(text, ids, lexicon).stems))
+        return len(ids) + max(
+            map(len, self.join(text, ids, lexicon.spelled(question.options)).stems)
+        )
 
 
 def check_chat_template(name: str, checkpoint: str, tokenizer: Any) -> None:

@@ -114,7 +114,7 @@ class ChatApiRespondent:
             raise UserError(
                 f"respondents.{self.info.model}: the server at {self._api.base_url} returns no "
                 f"log probabilities of tokens, which {self._elicitation.kind} needs; ask this "
-                "respondent with elicitation=open_ended."
+                "respondent with elicitation=open_ended, or sampled_choice, which draws options."
             )
         wanted = int(self._server.left_out.fields.get("top_logprobs") or self._api.top_logprobs)
         if top >= wanted:
@@ -253,7 +253,7 @@ class ChatApiRespondent:
         if not positions:
             # The thinking took all tokens, so that nothing is known of the options.
             return Answer(question, mass=(0.0,) * len(lexicon.options), unseen=1.0)
-        masses = option_masses(positions, lexicon)
+        masses = option_masses(positions, lexicon.spelled(question.options))
         return Answer(question, mass=masses.options, unseen=masses.unseen)
 
 
