@@ -24,7 +24,7 @@ from polbayes.respondents.questions import cell_seed
 # What an answer is; the rest of a journal's record says which cell it is of, and what it took.
 _OUTCOME = (
     *("status", "text", "truncated", "mass", "unseen"),
-    *("reasoning", "reasoning_tokens", "unopened"),
+    *("reasoning", "reasoning_tokens", "unopened", "left_out"),
 )
 _AT_ONCE = 500
 # Seconds to wait while another process writes.

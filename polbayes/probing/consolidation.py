@@ -58,7 +58,7 @@ def survey(design: xr.Dataset, journals: Mapping[str, Path]) -> Survey:
                     found.add(variable)
                     size = len(text.encode("utf-8", "surrogatepass"))
                     longest[variable] = max(longest[variable], size)
-        notes += [remark["note"] for remark in remarks]
+        notes += [remark["note"] for remark in remarks if "note" in remark]
         fields = {k: v for remark in remarks for k, v in remark.get("left_out", {}).items()}
         left_out |= {name: fields} if fields else {}
     attributes = {"notes": "\n".join(dict.fromkeys(notes))}
@@ -70,10 +70,10 @@ def survey(design: xr.Dataset, journals: Mapping[str, Path]) -> Survey:
 
 
 def _noting(records: Iterable[Record], remarks: list[Record]) -> Iterator[Record]:
-    """Pass records on, and add those to `remarks` that are about all answers."""
+    """Pass records on, and add those to `remarks` that say something of all answers."""
     for record in records:
-        if "note" in record:
-            remarks.append(record)
+        if said := {key: record[key] for key in ("note", "left_out") if key in record}:
+            remarks.append(said)
         yield record
 
 

@@ -101,7 +101,7 @@ def before(journal: Journal) -> Before:
             found.works = found.works or record["status"] != "error"
         if "note" in record:
             found.notes.add(record["note"])
-            found.left_out |= record.get("left_out", {})
+        found.left_out |= record.get("left_out", {})
         if "tokens" in record:
             found.spent += Usage(*record["tokens"])
     return found

@@ -10,6 +10,7 @@ reported as unseen.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from polbayes.instrument.prompts import Lexicon, surfaces
 from polbayes.respondents.chat_api.reply import Position
@@ -38,12 +39,9 @@ def after_thinking(positions: Sequence[Position]) -> Sequence[Position]:
     parted = part("".join(position.token for position in positions))
     if parted.start is None:
         return ()
-    left = parted.start
-    for n, position in enumerate(positions):
-        if left <= 0:
-            return positions[n:]
-        left -= len(position.token)
-    return ()
+    ends = accumulate(len(position.token) for position in positions)
+    begun = sum(end <= parted.start for end in ends) if parted.start else 0
+    return positions[begun:]
 
 
 class _Tally:

@@ -249,8 +249,9 @@ def test_what_was_found_out_is_kept_and_a_run_goes_on_as_it_began(
         *("respondents.served.checkpoint=m-1", f"respondents.served.api.base_url={world.url}"),
         *(f"respondents.served.api.key_variable={VARIABLE}", "elicitation.temperature=0.5"),
         *("variants=[original]", "prefixes.only=[baseline]", "stages=[probe]"),
-        *("respondents.served.api.concurrency=1", f"run_dir={folder}"),
+        *("respondents.served.api.concurrency=1", f"journal.cache={tmp_path / 'cache.sqlite'}"),
     ]
+    arguments, again = ([*arguments, f"run_dir={at}"] for at in (folder, tmp_path / "again"))
     assert _main([*arguments, "elicitation.runs=1"]) == 0
     assert "does not take temperature; it is left out" in caplog.text
     left = {"max_tokens": "max_completion_tokens", "temperature": "", "top_k": ""}
@@ -265,3 +266,8 @@ def test_what_was_found_out_is_kept_and_a_run_goes_on_as_it_began(
     assert len(later) == 1 + 2
     assert all(not left.keys() & body.keys() for body in later)
     assert json.loads(open_responses(folder).attrs["left_out"]) == {"served": left}
+    # Another run that takes the answers over says the same of them, and asks nobody.
+    before = len(world.bodies)
+    assert _main([*again, "elicitation.runs=2"]) == 0
+    assert len(world.bodies) == before
+    assert json.loads(open_responses(tmp_path / "again").attrs["left_out"]) == {"served": left}
