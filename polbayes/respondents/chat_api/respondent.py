@@ -148,8 +148,9 @@ class ChatApiRespondent:
             yield Answer(None, note=note, left_out={name: value})
 
     def _listed(self, reply: Reply) -> str:
-        thinks = bool(reply.thoughts or reply.thought_tokens)
-        if not self.info.thinking_tokens and thinks and not after_thinking(reply.positions or ()):
+        refused = "logprobs" in self._server.left_out.fields
+        thinks = bool(reply.thoughts or reply.thought_tokens) and not refused
+        if thinks and not self.info.thinking_tokens and not after_thinking(reply.positions or ()):
             where = f"respondents.{self.info.model}"
             raise UserError(
                 f"{where}: the answers of this model begin with thinking, whose tokens are no "

@@ -179,7 +179,9 @@ def test_a_reasoning_model_is_found_out_whatever_the_profile(loopback, monkeypat
 
 
 def test_probabilities_that_are_refused_end_in_a_sentence(loopback, monkeypatch):
-    world = loopback(key=KEY, refuses=openai_reasoning, logprobs=False)
+    thinks = Said("<think>Hm, two is", finish="length")
+    world = loopback(key=KEY, refuses=openai_reasoning, answer=lambda prompt, body: thinks)
+    # More tokens for thinking would not help.
     with pytest.raises(UserError, match="returns no log probabilities of tokens"):
         asked(declared("openai", world, monkeypatch), HOW["forced_choice"])
 
