@@ -381,4 +381,4 @@ def test_a_key_that_a_config_of_ones_own_leaves_out_needs_no_plus_sign(called, t
     (tmp_path / "analysis" / "mine.yaml").write_text("family: cumulative\n", encoding="utf-8")
     code, err, _ = called(*WVS, "analysis=mine", "analysis.level=1.5", "--config-dir=HERE")
     assert code == 2
-    assert "analysis.level: must lie between 0 and 1, not 1.5" in err
+    assert "analysis.level: must be between 0 and 1, not 1.5" in err

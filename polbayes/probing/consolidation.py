@@ -72,7 +72,7 @@ def survey(design: xr.Dataset, journals: Mapping[str, Path]) -> Survey:
 def _noting(records: Iterable[Record], remarks: list[Record]) -> Iterator[Record]:
     """Pass records on, and add those to `remarks` that say something of all answers."""
     for record in records:
-        if said := {key: record[key] for key in ("note", "left_out") if key in record}:
+        if said := {key: value for key, value in record.items() if key in ("note", "left_out")}:
             remarks.append(said)
         yield record
 
