@@ -133,7 +133,7 @@ def test_a_forced_choice_that_begins_with_thinking_is_told_at_once(loopback):
     assert len(world.bodies) == 1
 
 
-def test_a_run_keeps_thinking_apart_and_counts_it(loopback, monkeypatch, tmp_path):
+def test_a_run_keeps_thinking_apart(loopback, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv(VARIABLE, KEY)
 
     def answer(prompt, body):
@@ -162,6 +162,10 @@ def test_a_run_keeps_thinking_apart_and_counts_it(loopback, monkeypatch, tmp_pat
     assert (data["stance"].values[there & ~cut] == STANCE["agree"]).all()
     assert data["reasoning_effort"].values.tolist() == ["high"]
     assert "reasoning_tokens" not in data
+    capsys.readouterr()
+    assert _main(["task=inspect", f"run_dir={tmp_path}", "inspect.limit=1"]) == 0
+    shown = capsys.readouterr().out
+    assert "  thinking\n    | I strongly disagree, but then\n" in shown
 
 
 def test_other_backends_do_not_think():
