@@ -37,6 +37,8 @@ class PendingQuestions(Sequence[Question]):
         self._keying = one["keying"].transpose("item", "variant").values
         self._dimension = one["dimension"].values
         self._prefix_text = one["prefix_text"].values
+        coded = one["prefix_options"].values if "prefix_options" in one.coords else ()
+        self._options = [json.loads(str(text) or "{}") for text in coded]
         self._answers = answers
         self._pending = one["status"].transpose(*order).values == STATUS["pending"]
         where = np.argwhere(self._pending)
@@ -82,6 +84,7 @@ class PendingQuestions(Sequence[Question]):
                 model_name=self.model,
             ),
             answer=self._answers.get(str(prefixes[p]), "open"),
+            options=self._options[p] if self._options else {},
         )
 
 
@@ -108,6 +111,8 @@ def prompt_digest(prompt: str) -> str:
 
 def question_digest(question: Question) -> str:
     """Return what tells one question, with the turns before it, from another in a journal."""
+    if question.options:
+        return prompt_digest(json.dumps([question.prompt, question.options]))
     if not question.before:
         return prompt_digest(question.prompt)
     return prompt_digest(json.dumps([*question.before, question.prompt]))
