@@ -48,11 +48,9 @@ _COLUMNS = ("answers", "kind", "measure", *INTERVAL, "n", "n_excluded", "n_items
 class _Test:
     """Filled-in tests of one group."""
 
-    # The wordings whose answers fill it in; the opposite answers come last.
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # the wordings whose answers fill it in; the opposite answers come last
     kinds: tuple[str, ...]
-    # Over wording, item, axis: mean points of the answers, 0 without answers.
-    points: np.ndarray
+    points: np.ndarray  # over wording, item, axis: mean points of the answers, 0 without answers
     # Over wording, item: numbers of answers that have a level, and of questions.
     answered: np.ndarray
     asked: np.ndarray

@@ -58,14 +58,11 @@ _COLUMNS = (
 class Pairs:
     """Wordings paired with the original wordings of their items, over `CELL_DIMS`."""
 
-    # Cells asked, other than originals, whose original was also asked.
-    asked: np.ndarray
-    # Those in which both answers have a level.
-    usable: np.ndarray
+    asked: np.ndarray  # cells asked, other than originals, whose original was also asked
+    usable: np.ndarray  # those in which both answers have a level
     # Distance of the answer from the expected one, from 0 to 3; 0 if not usable.
     discrepancy: np.ndarray
-    # Whether the answer is not on the expected side.
-    other_side: np.ndarray
+    other_side: np.ndarray  # whether the answer is not on the expected side
 
 
 def consistency(

@@ -18,8 +18,7 @@ TOTAL = "total"
 class Groups:
     """The group and the item of each cell."""
 
-    # Names of the coordinates that define the groups.
-    by: tuple[str, ...]
+    by: tuple[str, ...]  # names of the coordinates that define the groups
     # For each group its values of `by`, in the order of the dataset.
     labels: tuple[tuple[Any, ...], ...]
     # Item ids, sorted, so that nothing depends on their order in the dataset.
@@ -27,8 +26,7 @@ class Groups:
     # One or two arrays over the cells with the number of their group, -1 for none; two if a
     # cell counts for its own dimension and for all dimensions together.
     codes: tuple[np.ndarray, ...]
-    # For each cell the position of its item in `items`.
-    item_codes: np.ndarray
+    item_codes: np.ndarray  # for each cell the position of its item in `items`
 
 
 def asked_cells(data: xr.Dataset, dims: Sequence[str] = CELL_DIMS) -> np.ndarray:

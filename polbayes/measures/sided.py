@@ -69,12 +69,9 @@ class SidedCounts:
     """Counts of answers by group, item, side and stance."""
 
     groups: Groups
-    # Over group, item, side, stance.
-    valid: np.ndarray
-    # Over group, item, side: unrelated, refused and missing answers.
-    excluded: np.ndarray
-    # Cells with a side.
-    what: Literal["item", "wording"]
+    valid: np.ndarray  # over group, item, side, stance
+    excluded: np.ndarray  # over group, item, side: unrelated, refused and missing answers
+    what: Literal["item", "wording"]  # cells with a side
 
 
 def polarity(data: xr.Dataset) -> xr.DataArray:

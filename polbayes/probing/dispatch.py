@@ -166,10 +166,7 @@ def _by_batches(
 
 
 def _one_by_one(
-    respondent: ConcurrentRespondent,
-    questions: Iterator[Question],
-    asking: Asking,
-    known: Before,
+    respondent: ConcurrentRespondent, questions: Iterator[Question], asking: Asking, known: Before
 ) -> Generator[list[Record]]:
     """Yield the record of each answer as it comes, and of what was used without an answer."""
     model = respondent.info.model

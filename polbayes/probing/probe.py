@@ -28,13 +28,13 @@ from polbayes.respondents.questions import PendingQuestions
 
 
 def probe(
-    design: "xr.Dataset",
+    design: xr.Dataset,
     respondents: Mapping[str, RespondentConfig],
     *,
     elicitation: ElicitationConfig,
     lexicon: Lexicon | None,
     **settings: Any,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Fill the design with the answers to what `ask` asks, which takes the further settings.
 
     It gets `status`, `completion` and, for open answers, `truncated`, else `option_prob` (and an

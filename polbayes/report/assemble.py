@@ -84,7 +84,7 @@ def assemble(
     )
 
 
-def mass_elsewhere(measures: "Mapping[str, pd.DataFrame]") -> list[str]:
+def mass_elsewhere(measures: Mapping[str, pd.DataFrame]) -> list[str]:
     """Name the models of whose probability most is on other answers than the options."""
     if "validity" not in measures or "measure" not in measures["validity"]:
         return []

@@ -96,16 +96,13 @@ class Grid:
     caption: str
     headers: tuple[str, ...]
     numeric: tuple[bool, ...]
-    # The first cell of a row is its header.
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str, ...], ...]  # the first cell of a row is its header
     csv: str
     # Rows of the whole table, of which these may be the first ones.
     total: int
     posterior: bool = False
-    # Whether it gets a search field.
-    searchable: bool = False
-    # Whether its cells hold texts to be read, which take room.
-    long: bool = False
+    searchable: bool = False  # whether it gets a search field
+    long: bool = False  # whether its cells hold texts to be read, which take room
 
 
 @dataclass(frozen=True)

@@ -51,31 +51,21 @@ class Front:
 
     title: str
     description: str
-    # What is above the title.
-    kicker: str
-    # When and from what the page was made.
-    made: str
-    # Counts that the page rests on, by name.
-    facts: Mapping[str, str]
+    kicker: str  # what is above the title
+    made: str  # when and from what the page was made
+    facts: Mapping[str, str]  # counts that the page rests on, by name
     # The first thing to be read; nothing where no question is answered.
     answer: tuple[Block, ...] = ()
     verdict: str = "good"
     verdict_sentences: Sequence[str] = ()
-    # None where nothing rests on a sampler.
-    banner: Mapping[str, str] | None = None
-    # What is not in the numbers.
-    exclusions: Sequence[str] = ()
-    # Sections that there are not.
-    absent: Sequence[str] = ()
+    banner: Mapping[str, str] | None = None  # none where nothing rests on a sampler
+    exclusions: Sequence[str] = ()  # what is not in the numbers
+    absent: Sequence[str] = ()  # sections that there are not
     notes: Sequence[str] = ()
 
 
 def front_of(
-    results: Reported,
-    absent: Sequence[str],
-    *,
-    title: str = "",
-    answer: tuple[Block, ...] = (),
+    results: Reported, absent: Sequence[str], *, title: str = "", answer: tuple[Block, ...] = ()
 ) -> Front:
     """Make what stands before the sections of a run's report, under its title or another."""
     duration = f", duration {results.duration}" if results.duration else ""

@@ -95,14 +95,10 @@ class Reported(ABC):
     title: str
     description: str
     name: str
-    # The command line that makes this report again.
-    command: str
-    # When, in ISO 8601.
-    created: str
-    # Tidy tables by name; each may be absent.
-    tables: Mapping[str, pd.DataFrame]
-    # Coverage of the intervals in the posterior tables, in (0, 1).
-    level: float = 0.9
+    command: str  # the command line that makes this report again
+    created: str  # when, in ISO 8601
+    tables: Mapping[str, pd.DataFrame]  # tidy tables by name; each may be absent
+    level: float = 0.9  # coverage of the intervals in the posterior tables, in (0, 1)
     # Whether the draws can be used, one of VERDICTS; empty where nothing was sampled.
     verdict: str = ""
     verdict_sentences: list[str] = field(default_factory=list)

@@ -60,8 +60,7 @@ class Block:
     # Whether two correlated coefficients are sampled as they are, not as deviates
     # (`polbayes.fit.density.mode.centre`).
     centred: bool = False
-    # Position of the degrees of freedom of a t distribution, -1 for normal effects.
-    tail: int = -1
+    tail: int = -1  # position of the degrees of freedom of a t distribution, -1 for normal effects
 
     @property
     def stop(self) -> int:

@@ -188,11 +188,7 @@ def _drop_unusable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _ordinal(
-    frame: pd.DataFrame,
-    spec: Spec,
-    notes: list[str],
-    data: xr.Dataset,
-    coder: Coder | None,
+    frame: pd.DataFrame, spec: Spec, notes: list[str], data: xr.Dataset, coder: Coder | None
 ) -> Cells:
     codes, points = _points(spec, data)
     position = {code: k for k, code in enumerate(codes)}

@@ -125,10 +125,7 @@ def _posterior(table: pd.DataFrame, level: float) -> Block:
 
 
 def _classical(table: pd.DataFrame, level: float) -> Block:
-    columns = [
-        *show.texts("model", "dimension"),
-        *show.estimate("Bias (negative = left)", level),
-    ]
+    columns = [*show.texts("model", "dimension"), *show.estimate("Bias (negative = left)", level)]
     if {"lower_item", "upper_item"} <= set(table.columns):
         columns.append(Column(f"{level:.0%} interval over statements", _by_item))
     for name, header in (("n", "Answers used"), ("n_excluded", "Answers left out")):

@@ -72,13 +72,7 @@ def _claims() -> Part:
         "lunardi_claims",
         "What the text says of Figure 1: consistency, and of which model.",
         theirs,
-        [
-            _MODEL,
-            _KIND,
-            _MEASURE,
-            show.number("estimate", "Published", 4),
-            show.text("what", "Of"),
-        ],
+        [_MODEL, _KIND, _MEASURE, show.number("estimate", "Published", 4), show.text("what", "Of")],
     )
 
 
