@@ -183,7 +183,7 @@ def _check_asked(config: RunConfig, task: Task) -> None:
             raise UserError(
                 f"task: {config.task} is for questionnaires; elicitation=roleplay has {others}."
             )
-    elif not config.instruments:
+    elif not config.instruments and (config.imported is None or config.task == "paraphrase"):
         raise UserError("instruments: the list is empty; name at least one, e.g. [wvs].")
     if config.task == "paraphrase" and config.paraphrase.table is not None:
         return

@@ -216,10 +216,11 @@ def _choose_items(
 def _choose_variants(item: Item, wanted: Sequence[str] | None) -> list[Variant]:
     if wanted is None:
         return list(item.variants)
-    return [v for v in item.variants if _is_wanted(v, wanted)]
+    return [v for v in item.variants if is_wanted(v, wanted)]
 
 
-def _is_wanted(variant: Variant, wanted: Sequence[str]) -> bool:
+def is_wanted(variant: Variant, wanted: Sequence[str]) -> bool:
+    """Tell whether a selection names a wording by its id, its kind or a pattern."""
     if {variant.variant, variant.kind, f"{_ID}{variant.variant}"} & set(wanted):
         return True
     return any(fnmatchcase(variant.variant, name) for name in wanted if "*" in name)

@@ -82,16 +82,29 @@ def prompts(data: xr.Dataset) -> list[Prompt]:
 
 def example_answers(data: xr.Dataset) -> pd.DataFrame:
     """Pick one raw answer per model and outcome, from the middle of those there are."""
-    columns = ["model", "outcome", "item", "variant", "prefix", "run", "completion"]
+    columns = ["model", "outcome", *CELL_DIMS[1:], "completion", *extra_texts(data)]
     if "completion" not in data:
         return pd.DataFrame(columns=columns)
     texts = data["completion"].transpose(*CELL_DIMS).values
     outcome = _outcomes(data)
     rows = [
-        {"outcome": name, "completion": str(texts[cell]), **_cell(data, cell)}
+        {
+            "outcome": name,
+            "completion": str(texts[cell]),
+            **_cell(data, cell),
+            **{
+                one: str(_at(data, one, **dict(zip(CELL_DIMS, cell, strict=True))))
+                for one in extra_texts(data)
+            },
+        }
         for name, cell in _examples(texts, outcome)
     ]
     return pd.DataFrame(rows, columns=columns)
+
+
+def extra_texts(data: xr.Dataset) -> list[str]:
+    """Name what a table of answers says of them that is there to be shown."""
+    return [str(n) for n, c in data.coords.items() if c.attrs.get("shown") or n == "administration"]
 
 
 def _outcomes(data: xr.Dataset) -> np.ndarray:

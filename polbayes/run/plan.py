@@ -10,7 +10,7 @@ import xarray as xr
 
 from polbayes.config.schema import ElicitationConfig, RespondentConfig, RunConfig
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses
-from polbayes.errors import UserError, check_known
+from polbayes.errors import UserError
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import (
     Lexicon,
@@ -61,7 +61,8 @@ def plan(config: RunConfig) -> Plan:
 
     check_launcher(config.launcher)
     instruments = with_wordings([load_instrument(n) for n in config.instruments], config.wordings)
-    prefixes = load_prefixes(config.prefixes.file, config.prefixes.only)
+    imported = config.imported is not None
+    prefixes = () if imported else load_prefixes(config.prefixes.file, config.prefixes.only)
     template = load_template(config.elicitation.template)
     lexicon = _lexicon(config.elicitation)
     spec = parse_analysis(config.analysis, config.sampler, config.features)
@@ -69,9 +70,10 @@ def plan(config: RunConfig) -> Plan:
     if not config.coding.coders and _is_text(config):
         raise UserError("coding.coders: the list is empty, but answers in words need a coder.")
     if config.imported is not None:
-        from polbayes.coding.importer import import_table
+        from polbayes.coding.importer import Selection, import_table
 
-        data = _only_models(import_table(config.imported, instruments=instruments), config.models)
+        chosen = Selection(config.models, config.items, config.variants, config.prefixes.only)
+        data = import_table(config.imported, instruments=instruments, selection=chosen)
     else:
         check_answers(prefixes, config.elicitation.kind, lexicon)
         data = design_of(config, instruments, prefixes, template)
@@ -206,15 +208,6 @@ def _judges(config: RunConfig) -> "dict[str, AskedJudge]":
     return {name: declared_judge(name, one) for name, one in found.items()}
 
 
-def _only_models(data: xr.Dataset, models: Sequence[str] | None) -> xr.Dataset:
-
-    if models is None:
-        return data
-    known = [str(m) for m in data["model"].values]
-    check_known("model", *models, known=known, where="models")
-    return data.sel(model=list(models))
-
-
 def _as_if_answered(data: xr.Dataset) -> xr.Dataset:
     """Return a design in which every question was answered, to see what it can identify.
 
@@ -286,6 +279,7 @@ def dry_run(config: RunConfig) -> str:
     judged = _judging(config, data)
     if config.imported is not None:
         lines.append("The answers are imported; no respondent would be asked.")
+        lines += str(data.attrs["notes"]).splitlines()
         return "\n".join([*lines, *judged])
     journal = Path(config.run_dir).expanduser() / "journal"
     table = estimate(data, config.respondents, config.elicitation, journal)
