@@ -77,7 +77,13 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(folder("conf").resolve())):
-            composed = hydra_compose("config", overrides=[*overrides, *searched])
+            given = [*overrides, *searched]
+            composed = hydra_compose("config", overrides=given)
+            fitting = _fitting_analysis(composed.get("imported"))
+            if fitting is not None:
+                whole = hydra_compose("config", overrides=given, return_hydra_config=True)
+                if whole.hydra.runtime.choices.analysis == "default":
+                    composed = hydra_compose("config", overrides=[*given, f"analysis={fitting}"])
         merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
         if OmegaConf.is_missing(composed, "name"):
             works_on = TASKS.chosen(str(composed.task), where="task").works_on
@@ -103,6 +109,18 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     assert isinstance(config, RunConfig)
     _check(config)
     return config, text
+
+
+def _fitting_analysis(imported: Any) -> str | None:
+    """Name the analysis that fits the scale of an imported table, if it is not the usual one."""
+    if imported is None:
+        return None
+    points = imported.get("points") or {*map(str, (imported.get("options") or {}).values())}
+    stances = imported.get("stances") or ("disagree", "neutral", "agree")
+    if len(points) == 2:
+        return "ideology_binary"
+    usual = len(points) == 3 and [*stances] == ["disagree", "neutral", "agree"]
+    return None if not points or usual else "ideology_ratings"
 
 
 def with_analysis(

@@ -70,7 +70,8 @@ def plan(config: RunConfig) -> Plan:
     if not config.coding.coders and _is_text(config):
         raise UserError("coding.coders: the list is empty, but answers in words need a coder.")
     if config.imported is not None:
-        from polbayes.coding.importer import Selection, import_table
+        from polbayes.coding.importer import import_table
+        from polbayes.coding.table_rows import Selection
 
         chosen = Selection(config.models, config.items, config.variants, config.prefixes.only)
         data = import_table(config.imported, instruments=instruments, selection=chosen)
@@ -265,6 +266,14 @@ def _answers(planned: Plan) -> xr.Dataset:
 _PLURAL = {dim: f"{dim}es" if dim.endswith("x") else f"{dim}s" for dim in CELL_DIMS}
 
 
+def _analysis_in_words(config: RunConfig) -> str:
+    analysis = config.analysis
+    return (
+        f"The analysis is of the response '{analysis.response}' in the family '{analysis.family}'; "
+        "task=explain shows it, with the terms that this table cannot identify."
+    )
+
+
 def dry_run(config: RunConfig) -> str:
     """Return what a config would ask: counts, tokens, costs, and an example of each prompt."""
     from polbayes.probing.costs import estimate, estimate_in_words
@@ -279,7 +288,7 @@ def dry_run(config: RunConfig) -> str:
     judged = _judging(config, data)
     if config.imported is not None:
         lines.append("The answers are imported; no respondent would be asked.")
-        lines += str(data.attrs["notes"]).splitlines()
+        lines += [*str(data.attrs["notes"]).splitlines(), _analysis_in_words(config)]
         return "\n".join([*lines, *judged])
     journal = Path(config.run_dir).expanduser() / "journal"
     table = estimate(data, config.respondents, config.elicitation, journal)

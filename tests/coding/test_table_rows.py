@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from test_importer import COLUMNS, INSTRUMENTS, SCALE, load
 
-from polbayes.coding.importer import Selection, import_table
+from polbayes.coding.importer import import_table
+from polbayes.coding.table_rows import Selection
 from polbayes.config.schema import ImportConfig
 from polbayes.data.dataset import NOT_ASKED
 from polbayes.errors import UserError

@@ -284,3 +284,29 @@ def test_a_comparison_needs_no_experiment_and_is_named_after_its_runs():
     assert config.run_dir == "outputs/compare_a_b_2026.1"
     assert config.runs == ["outputs/a b", "there/2026.1"]
     assert compose(["task=compare", "runs=[a,b]", "name=mine"])[0].run_dir == "outputs/mine"
+
+
+@pytest.mark.parametrize(
+    ("scale", "response", "family"),
+    [
+        ("points:[No,Yes]", "agree", "bernoulli"),
+        ("options:{n:No,y:Yes}", "agree", "bernoulli"),
+        ("points:[No,Maybe,Yes]", "stance", "cumulative"),
+        ("points:[No,Rather,Yes],stances:[disagree,agree,agree]", "rating", "cumulative"),
+        ("points:[a,b,c,d]", "rating", "cumulative"),
+        ("points:[a,b,c,d,e,f,g]", "rating", "cumulative"),
+        ("columns:{model:m}", "stance", "cumulative"),
+    ],
+)
+def test_an_imported_table_has_an_analysis_that_fits_its_scale(scale, response, family):
+    table = ["name=mine", "instruments=[wvs]", "+imported={path:a.csv," + scale + "}"]
+    config, text = compose([*table, "analysis.level=0.8"])
+    assert (config.analysis.response, config.analysis.family) == (response, family)
+    assert config.analysis.level == 0.8
+    assert yaml.safe_load(text)["analysis"]["response"] == response
+    chosen, _ = compose([*table, "analysis=ideology_one_model"])
+    assert chosen.analysis == compose([WVS, "analysis=ideology_one_model"])[0].analysis
+
+
+def test_the_default_analysis_is_the_ideology_model():
+    assert compose([WVS])[1] == compose([WVS, "analysis=ideology"])[1]
