@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 from polbayes.data.files import replacing
 from polbayes.errors import UserError
@@ -42,6 +43,9 @@ class Fit:
         return self.built.parts
 
 
+# Chains have a thread each, and threads of linear algebra on matrices this small mostly wait for
+# each other.
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def fit(
     spec: Spec,
     cells: Cells,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 from polbayes.errors import UserError, check_known
 from polbayes.fit.sampling.diagnose import Diagnosis, diagnose
@@ -55,6 +56,7 @@ class FacetFit:
         save_posterior(self.posterior, self.sample_stats, path)
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # as in `polbayes.fit.fit`
 def fit_ratings(
     ratings: "xr.Dataset",
     *,
