@@ -117,10 +117,7 @@ class TreePass:
         return NarrowAttention((stop - start, len(columns)), parts)
 
     def cached(self, paths: Sequence["Ints"], width: int = 0) -> Layers:
-        """Return keys and values of paths that end in the last stretch.
-
-        They are padded on the left, with anything, to `width` or the longest path.
-        """
+        """Return keys and values of paths that end in the last stretch."""
         import torch
 
         width = max(width, *map(len, paths))

@@ -30,6 +30,11 @@ from polbayes.instrument.questionnaires import DIMENSIONS, load_instrument
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+# Stance classes of an answer; for the Likert prefix the class is the number itself.
+OPEN_CLASSES = ("disagree", "neutral", "agree", "unrelated", "refused")
+FORCED_CLASSES = ("disagree", "agree", "invalid")
+LIKERT_CLASSES = ("1", "2", "3", "4", "5")
+
 _NORMAL = NormalDist()
 
 
@@ -155,6 +160,20 @@ def likert_probabilities(
 def agree_probability(eta: "ArrayLike", decisiveness: float = 1.0) -> "NDArray[np.float64]":
     """Return logistic(decisiveness eta): agreeing among the valid forced choices."""
     return _logistic(decisiveness * np.asarray(eta, dtype=float))
+
+
+def class_probabilities(truth: Truth, eta: float, kind: str) -> "NDArray[np.float64]":
+    """Return the planted probability of each class of answer."""
+    sharp = truth.decisiveness
+    if kind == "likert":
+        return likert_probabilities(eta, truth.threshold, truth.outer_threshold, sharp)
+    if kind == "open":
+        beside = np.array([truth.unrelated, truth.refused])
+        stances = stance_probabilities(eta, truth.threshold, sharp) * (1 - beside.sum())
+        return np.concatenate([stances, beside])
+    disagree, agree = (float(agree_probability(side * eta, sharp)) for side in (-1, 1))
+    valid = truth.validity
+    return np.array([disagree * valid, agree * valid, 1 - valid])
 
 
 def difficulty(scales: ItemScales, item: str) -> float:

@@ -128,10 +128,7 @@ def _status(record: Record) -> int:
 def _placed(
     data: "xr.Dataset", records: Iterable[Record]
 ) -> Iterator[tuple[tuple[int, ...], Record]]:
-    """Yield the answers to pending cells of one model's design, each with its place.
-
-    A journal may know more than this design asks.
-    """
+    """Yield the answers to pending cells of one model's design, each with its place."""
     labels = CELL_DIMS[1:]
     places = [{x: k for k, x in enumerate(data[dim].values.tolist())} for dim in labels]
     pending = data["status"].transpose(*CELL_DIMS).values == STATUS["pending"]

@@ -11,10 +11,10 @@ import yaml
 from polbayes.config.resources import find, folder
 from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.data.dataset import read_dataset, write_dataset
+from polbayes.data.progress import say
 from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.errors import UserError
 from polbayes.probing.journal import journal_path
-from polbayes.probing.terminal import say
 from polbayes.roleplay import texts
 from polbayes.roleplay.plan import RoleplayPlan, dry_run, named_as_judge, plan_roleplay
 from polbayes.roleplay.transcripts import FILE as TRANSCRIPTS

@@ -101,10 +101,7 @@ def turns(transcripts: "xr.Dataset") -> "pd.DataFrame":
 
 
 def replies(ratings: "xr.Dataset") -> "pd.DataFrame":
-    """Count the judges' replies, those to checks too, by ``judge``, ``attempt`` and ``outcome``.
-
-    An outcome is ``ok`` where all eleven ratings can be used, or else the first problem.
-    """
+    """Count the judges' replies, those to checks too, by ``judge``, ``attempt`` and ``outcome``."""
     table = ratings["outcomes"].to_series().rename("n").reset_index()
     return table[(table["n"] > 0)].reset_index(drop=True)
 

@@ -46,8 +46,7 @@ class Sums:
     group_rows: np.ndarray
     group_x: np.ndarray
     group_y: np.ndarray
-    # [coefficient] of the normal priors; precision 0 is a flat prior
-    precision: np.ndarray
+    precision: np.ndarray  # [coefficient] of the normal priors; precision 0 is a flat prior
     mean: np.ndarray
 
 

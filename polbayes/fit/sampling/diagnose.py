@@ -42,21 +42,11 @@ ITEM_LEVEL = ("difficulty", "discrimination", "wording", "group_effect")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The verdict on a posterior.
+    """The verdict on a posterior."""
 
-    Parameters
-    ----------
-    verdict
-        ``good``, ``caution`` or ``bad``; ``preview`` for an approximation.
-    sentences
-        What the verdict rests on.
-    table
-        ``quantity, r_hat, ess_bulk, ess_tail``, worst first.
-    """
-
-    verdict: str
-    sentences: tuple[str, ...]
-    table: "pd.DataFrame"
+    verdict: str  # ``good``, ``caution`` or ``bad``; ``preview`` for an approximation
+    sentences: tuple[str, ...]  # what the verdict rests on
+    table: "pd.DataFrame"  # ``quantity, r_hat, ess_bulk, ess_tail``, worst first
 
 
 def diagnose(

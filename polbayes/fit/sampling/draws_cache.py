@@ -19,18 +19,10 @@ _NAMES = ("b", "sd", "effects", "gap", "reading", "nu")
 
 @dataclass(frozen=True)
 class DrawsCache:
-    """Draws that are kept in a file.
+    """Draws that are kept in a file."""
 
-    Parameters
-    ----------
-    path
-        The file; it need not be there.
-    key
-        A hash of everything that determines the draws.
-    """
-
-    path: Path
-    key: str
+    path: Path  # the file; it need not be there
+    key: str  # A hash of everything that determines the draws
 
     def load(self, layout: Layout) -> tuple["xr.Dataset", "xr.Dataset"] | None:
         """Return the draws and the sampler's statistics; None as `load_draws`."""

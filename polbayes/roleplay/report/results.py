@@ -51,9 +51,14 @@ def readable(value: str) -> str:
     return UNIT_NAMES.get(value, value.replace("_", " "))
 
 
-def worded(name: str, header: str) -> Column:
-    """Show a column of names of values, stages or measures in words."""
-    return Column(header, lambda row: readable(row[name]), numeric=False)
+def worded(*names: str, header: str = "") -> list[Column]:
+    """Show columns of names of values, stages or measures in words."""
+
+    def column(name: str) -> Column:
+        usual = header or name.replace("_", " ").capitalize()
+        return Column(usual, lambda row: readable(row[name]), numeric=False)
+
+    return [column(name) for name in names]
 
 
 def one_twin(table: "pd.DataFrame") -> "pd.DataFrame":

@@ -113,7 +113,7 @@ def page(results: RatingsResults, model: str, table: "pd.DataFrame") -> Section:
         rows,
         [
             Column("Dialogue", lambda row: _dialogue(row, titles), numeric=False),
-            worded("stage", "Turn"),
+            *worded("stage", header="Turn"),
             text("put", "Put"),
             Column("Written", _written, numeric=False),
             Column("Judged", lambda row: _verdicts(row, judges), numeric=False),
