@@ -4,6 +4,7 @@ import re
 
 from polbayes.coding.table_rows import TableRows, one_each
 from polbayes.errors import UserError, check_known
+from polbayes.instrument.dimensions import declared_dimensions
 from polbayes.instrument.questionnaires import DIRECTIONS, POLARITY, Instrument, Item, Variant
 
 
@@ -46,4 +47,6 @@ def items_of(rows: TableRows) -> Instrument:
         made.append(
             Item(item, dimension, DIRECTIONS.get(direction, 0), rows.name, tuple(variants), {})
         )
-    return Instrument("table", rows.name, rows.name, tuple(made))
+    names = dict.fromkeys(item.dimension for item in made if item.dimension)
+    dimensions = declared_dimensions(names or None, f"{rows.name}: dimension")
+    return Instrument("table", rows.name, rows.name, tuple(made), dimensions=dimensions)

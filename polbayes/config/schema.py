@@ -358,6 +358,7 @@ class ReportConfig:
     """What the report shows beside what every report shows."""
 
     study: str | None = None  # one of `STUDIES`, beside its published figures
+    maps: list[list[str]] | None = None  # pairs of dimensions; None: the first two
 
 
 @dataclass

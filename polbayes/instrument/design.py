@@ -11,6 +11,7 @@ import xarray as xr
 from polbayes.data.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED, STATUS, flag_attributes
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import attribute_coordinates, check_distinct, spread
+from polbayes.instrument.dimensions import dimension_coordinates, together
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
@@ -113,6 +114,10 @@ def design(
         **{name: ("prefix", values) for name, values in per_prefix.items()},
         **{name: (("item", "variant"), values) for name, values in attributes.items()},
         **_points([item for _, item in chosen]),
+        **dimension_coordinates(
+            together(d for i in instruments for d in i.dimensions),
+            [item.weights for _, item in chosen],
+        ),
     }
     return xr.Dataset(
         {"status": (CELL_DIMS, status, flag_attributes("status"))},

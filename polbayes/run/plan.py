@@ -10,8 +10,9 @@ import xarray as xr
 
 from polbayes.config.schema import ElicitationConfig, RespondentConfig, RunConfig
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses
-from polbayes.errors import UserError
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.dimensions import dimensions_of
 from polbayes.instrument.prompts import (
     Lexicon,
     Prefix,
@@ -79,6 +80,11 @@ def plan(config: RunConfig) -> Plan:
         data = design_of(config, instruments, prefixes, template)
         if "fit" in config.stages:
             check_analysis(spec, _as_if_answered(data))
+    for pair in config.report.maps or ():
+        known = [one.dimension for one in dimensions_of(data)]
+        check_known("dimension", *pair, known=known, where="report.maps")
+        if len(set(pair)) != 2:
+            raise UserError(f"report.maps: {pair} is not a pair of two dimensions.")
     _check_sets(config, data)
     _check_answers_from(config)
     if "measure" in config.stages:
