@@ -13,8 +13,8 @@ _MOST = int(np.iinfo(np.int16).max)
 
 
 def one_row_an_answer(
-    rows: "pd.DataFrame", config: ImportConfig, *, at: Callable[[int], str]
-) -> "pd.DataFrame":
+    rows: pd.DataFrame, config: ImportConfig, *, at: Callable[[int], str]
+) -> pd.DataFrame:
     """Repeat every row as often as its count says, the answers of a cell as so many runs.
 
     `at` names the row with an index.

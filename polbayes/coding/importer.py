@@ -52,7 +52,7 @@ def import_table(
     instruments: Sequence[Instrument],
     base: Path | None = None,
     selection: Selection = _EVERYTHING,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Read a table of answers into a response dataset.
 
     Its attribute ``notes`` says what was left out or numbered, a sentence a line.
@@ -104,7 +104,7 @@ def _lay_out(
     instruments: Sequence[Instrument],
     config: ImportConfig,
     selection: Selection,
-) -> tuple["xr.Dataset", tuple[np.ndarray, ...]]:
+) -> tuple[xr.Dataset, tuple[np.ndarray, ...]]:
     """Make the design that the rows fill, and say where in it each row belongs."""
     frame = rows.frame
     there = set(frame["item"])
@@ -140,8 +140,8 @@ def _lay_out(
 
 
 def _with_further(
-    data: "xr.Dataset", rows: TableRows, cells: tuple[np.ndarray, ...], wording: "pd.Series"
-) -> "xr.Dataset":
+    data: xr.Dataset, rows: TableRows, cells: tuple[np.ndarray, ...], wording: pd.Series
+) -> xr.Dataset:
     """Add what the table says of items, wordings, administrations and single answers."""
     if "topic" in rows.frame:
         topics = one_each(rows, "item", "topic")
@@ -162,7 +162,7 @@ def _with_further(
     return _administered(data, rows, cells) if ADMINISTRATION in rows.frame else data
 
 
-def _fewest_dims(frame: "pd.DataFrame", values: "pd.Series") -> tuple[str, ...]:
+def _fewest_dims(frame: pd.DataFrame, values: pd.Series) -> tuple[str, ...]:
     """Return as few dimensions as tell the values apart."""
     dims: tuple[str, ...] = CELL_DIMS
     codes = pd.Series(pd.factorize(values)[0], index=values.index)
@@ -174,16 +174,14 @@ def _fewest_dims(frame: "pd.DataFrame", values: "pd.Series") -> tuple[str, ...]:
 
 
 def _laid_out(
-    data: "xr.Dataset", dims: Sequence[str], cells: tuple[np.ndarray, ...], values: "pd.Series"
+    data: xr.Dataset, dims: Sequence[str], cells: tuple[np.ndarray, ...], values: pd.Series
 ) -> np.ndarray:
     text = np.full(tuple(data.sizes[dim] for dim in dims), "", dtype=object)
     text[tuple(cells[CELL_DIMS.index(dim)] for dim in dims)] = values.to_numpy()
     return text
 
 
-def _administered(
-    data: "xr.Dataset", rows: TableRows, cells: tuple[np.ndarray, ...]
-) -> "xr.Dataset":
+def _administered(data: xr.Dataset, rows: TableRows, cells: tuple[np.ndarray, ...]) -> xr.Dataset:
     """Add labels and attributes of administrations, along as few dimensions as tell them apart."""
     label = rows.frame[ADMINISTRATION].fillna("").astype(object)
     if (label == "").any():
@@ -209,9 +207,7 @@ def _administered(
     return _along(data, dims, spread(every, list(by_place), shape))
 
 
-def _along(
-    data: "xr.Dataset", dims: tuple[str, ...], values: Mapping[str, np.ndarray]
-) -> "xr.Dataset":
+def _along(data: xr.Dataset, dims: tuple[str, ...], values: Mapping[str, np.ndarray]) -> xr.Dataset:
     """Add coordinates that the data do not have yet."""
     for key in values:
         if key in data.coords or key in data:
@@ -223,7 +219,7 @@ def _along(
 
 
 def _attributes(
-    rows: TableRows, before: str, labels: "pd.Series", dim: str
+    rows: TableRows, before: str, labels: pd.Series, dim: str
 ) -> dict[str, dict[str, Any]]:
     """Read the columns of one kind of attributes, by label; those without a value are left out."""
     known: dict[str, dict[str, Any]] = {}
@@ -270,13 +266,13 @@ def _info(model: str, given: Mapping[str, Any], where: str) -> ModelInfo:
 
 
 def _fill(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     rows: TableRows,
     cells: tuple[np.ndarray, ...],
     *,
     config: ImportConfig,
     scale: tuple[Options, tuple[int, ...]] | None,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Put answers, ratings and stances into the cells of the rows."""
     shape = data["status"].shape
     answers = rows.frame["answer" if "answer" in rows.frame else "rating"].fillna("")

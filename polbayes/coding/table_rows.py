@@ -167,7 +167,7 @@ def _note_left_out(notes: list[str], left_out: int, of: int, key: str) -> None:
         notes.append(f"{left_out:,} of {of:,} rows are left out by {key}.")
 
 
-def _column(table: pd.DataFrame, column: str, place: str) -> "pd.Series":
+def _column(table: pd.DataFrame, column: str, place: str) -> pd.Series:
     """Return a column, or several joined by plus signs as one."""
     parts = [column] if column in table.columns else column.split(" + ")
     check_known("column", *parts, known=table.columns, where=place)
@@ -215,7 +215,7 @@ def _check_labels(rows: TableRows) -> None:
             printable(label, where)
 
 
-def _numbers(frame: pd.DataFrame, notes: list[str]) -> "pd.Series":
+def _numbers(frame: pd.DataFrame, notes: list[str]) -> pd.Series:
     """Give the answers of a cell numbers in the order of the table."""
     numbers = frame.groupby([d for d in CELL_DIMS if d != "run"], sort=False).cumcount() + 1
     notes.append(
@@ -275,8 +275,8 @@ def one_each(
     rows: TableRows,
     dim: str,
     key: str,
-    labels: "pd.Series | None" = None,
-    values: "pd.Series | None" = None,
+    labels: pd.Series | None = None,
+    values: pd.Series | None = None,
 ) -> dict[str, str]:
     """Return the one value of `key` for each label of `dim`.
 

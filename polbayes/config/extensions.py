@@ -84,7 +84,7 @@ def _left(values: Mapping[str, Any], schema: Any, whole: Mapping[str, Any]) -> d
     return out
 
 
-def _fields(schema: Any) -> list[tuple["Field[Any]", Any]]:
+def _fields(schema: Any) -> list[tuple[Field[Any], Any]]:
     hints = get_type_hints(schema)
     return [(field, hints[field.name]) for field in fields(schema)]
 
@@ -102,7 +102,7 @@ def _each(value: Any, hint: Any, whole: Mapping[str, Any], function: Any) -> Any
     return function(value, schema, whole)
 
 
-def _default(field: "Field[Any]", whole: Mapping[str, Any]) -> Any:
+def _default(field: Field[Any], whole: Mapping[str, Any]) -> Any:
     """Return a default as it stands in a resolved config."""
     if field.default_factory is not MISSING:
         made = field.default_factory()

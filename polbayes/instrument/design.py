@@ -58,7 +58,7 @@ def design(
     variants: Sequence[str] | None = None,
     items: Sequence[str] | None = None,
     runs: int = 1,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Lay out every cell that will be asked.
 
     Parameters

@@ -156,7 +156,7 @@ def dimension_coordinates(
     }
 
 
-def dimensions_of(data: "xr.Dataset") -> tuple[Dimension, ...]:
+def dimensions_of(data: xr.Dataset) -> tuple[Dimension, ...]:
     """Return the dimensions that a response dataset declares, the usual two where it does not."""
     if "score" not in data.coords:
         return ECONOMIC_AND_CULTURAL

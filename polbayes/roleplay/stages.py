@@ -78,7 +78,7 @@ def _judge(job: _Job) -> tuple[list[str], dict[str, Any]]:
     return outputs, {"replies": told, **({"usage": used} if used else {})}
 
 
-def _told(ratings: "xr.Dataset") -> dict[str, str]:
+def _told(ratings: xr.Dataset) -> dict[str, str]:
     """Say for every judge how many texts it has rated completely, and what was left."""
     asked = ratings["attempts"] > 0
     complete = ratings["rating"].notnull().all("value") & ratings["commitment"].notnull()

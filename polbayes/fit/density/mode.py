@@ -350,7 +350,7 @@ def _decided(layout: Layout) -> np.ndarray:
     return np.concatenate(pieces)
 
 
-def around(value: np.ndarray, spread: "np.ndarray | float" = 1.0) -> Any:
+def around(value: np.ndarray, spread: np.ndarray | float = 1.0) -> Any:
     """Return an expression that draws a start around a value, anew for every chain."""
     return np.asarray(value, dtype=float) + _jitter(value) * spread
 

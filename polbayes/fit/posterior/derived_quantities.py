@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from scipy.stats import beta
 
+from polbayes.config.schema import PrecisionConfig
 from polbayes.fit.posterior.contrasts import contrasts, prefix_contrasts
 from polbayes.fit.posterior.d_study import d_study, reliability
 from polbayes.fit.posterior.generalizability import scores_of
@@ -19,9 +19,6 @@ from polbayes.fit.spec.cells import Cells
 from polbayes.fit.spec.spec import Spec
 from polbayes.fit.spec.terms import BoundPart
 
-if TYPE_CHECKING:
-    from polbayes.config.schema import PrecisionConfig
-
 
 def derived_quantities(
     posterior: xr.Dataset,
@@ -31,7 +28,7 @@ def derived_quantities(
     *,
     level: float,
     rope: float,
-    precision: "PrecisionConfig",
+    precision: PrecisionConfig,
 ) -> dict[str, pd.DataFrame]:
     """Compare the models, divide the variance, and plan further studies."""
     design = measurement_design(parts, cells)

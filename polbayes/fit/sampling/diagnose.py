@@ -46,12 +46,12 @@ class Diagnosis:
 
     verdict: str  # ``good``, ``caution`` or ``bad``; ``preview`` for an approximation
     sentences: tuple[str, ...]  # what the verdict rests on
-    table: "pd.DataFrame"  # ``quantity, r_hat, ess_bulk, ess_tail``, worst first
+    table: pd.DataFrame  # ``quantity, r_hat, ess_bulk, ess_tail``, worst first
 
 
 def diagnose(
-    posterior: "xr.Dataset",
-    sample_stats: "xr.Dataset",
+    posterior: xr.Dataset,
+    sample_stats: xr.Dataset,
     *,
     reported: Sequence[str] = MODEL_LEVEL,
 ) -> Diagnosis:
@@ -84,8 +84,8 @@ def diagnose(
 
 
 def convergence_table(
-    posterior: "xr.Dataset", names: Sequence[str] = (*MODEL_LEVEL, *ITEM_LEVEL)
-) -> "pd.DataFrame":
+    posterior: xr.Dataset, names: Sequence[str] = (*MODEL_LEVEL, *ITEM_LEVEL)
+) -> pd.DataFrame:
     """Return R-hat and effective sample sizes of every reported quantity, worst first."""
     import arviz as az
 

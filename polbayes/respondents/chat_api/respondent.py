@@ -282,7 +282,7 @@ async def _first_of(tasks: set["asyncio.Task[Outcome]"]) -> set["asyncio.Task[Ou
     return done
 
 
-async def _cancelled(tasks: Iterable["asyncio.Task[Any]"]) -> None:
+async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

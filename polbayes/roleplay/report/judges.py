@@ -51,7 +51,7 @@ def judges(results: RatingsResults) -> Section | None:
     return Section("judges", "The judges", reading, tuple(blocks))
 
 
-def _effects(table: "pd.DataFrame", level: float) -> list[Block]:
+def _effects(table: pd.DataFrame, level: float) -> list[Block]:
     columns = [
         *text_columns("judge"),
         *worded("measure", "value"),
@@ -86,7 +86,7 @@ _TITLES = {
 }
 
 
-def _picture(table: "pd.DataFrame", measure: str) -> Picture:
+def _picture(table: pd.DataFrame, measure: str) -> Picture:
     rows = table[table["measure"] == measure].assign(model=lambda t: t["judge"])
     panel = Panel(_TITLES[measure], rows, colour=SERIES[list(_TITLES).index(measure)])
     return Picture(
@@ -99,7 +99,7 @@ def _picture(table: "pd.DataFrame", measure: str) -> Picture:
     )
 
 
-def _checks(table: "pd.DataFrame", level: float) -> list[Block]:
+def _checks(table: pd.DataFrame, level: float) -> list[Block]:
     columns = [
         *text_columns("judge"),
         named_column("check", "Asked with", _CHECK),

@@ -31,8 +31,8 @@ UNIT_NAMES = {
 class RatingsResults(Reported):
     """Finished results of one roleplay."""
 
-    transcripts: "xr.Dataset"  # Of `polbayes.roleplay.transcripts` and `polbayes.roleplay.rated`.
-    ratings: "xr.Dataset"
+    transcripts: xr.Dataset  # Of `polbayes.roleplay.transcripts` and `polbayes.roleplay.rated`.
+    ratings: xr.Dataset
     texts: Texts
 
     kicker: ClassVar[str] = "Values of language models under pressure"
@@ -61,7 +61,7 @@ def worded(*names: str, header: str = "") -> list[Column]:
     return [column(name) for name in names]
 
 
-def one_twin(table: "pd.DataFrame") -> "pd.DataFrame":
+def one_twin(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of both twins together, or of the only one that was played."""
     twins = table["twin"].unique().tolist()
     return table[table["twin"] == ("both" if "both" in twins else twins[0])]

@@ -71,7 +71,7 @@ def _generated(
     instruments: Sequence[Instrument],
     instructions: Sequence[Instruction],
     folder: Path,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Have the respondents make the wordings."""
     return generate(
         instruments,
