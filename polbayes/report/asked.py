@@ -9,10 +9,10 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS, UNREADABLE
+from polbayes.instrument.dimensions import Dimension, dimensions_of
 from polbayes.instrument.prompts import render
 
 MASK = "[MASK]"
-_SIDE = {-1: "left-leaning", 1: "right-leaning", 0: "not scored"}
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,18 @@ def statements(data: xr.Dataset) -> pd.DataFrame:
     keying = _grid(data, "keying")
     at = np.nonzero(grids["statement"] != "")
     table = pd.DataFrame({name: values[at] for name, values in grids.items()}).astype(str)
-    table["agreeing_is"] = [_SIDE.get(side, "") for side in keying[at]]
+    known = {one.dimension: one for one in dimensions_of(data)}
+    sides = zip(table["dimension"], keying[at], strict=True)
+    table["agreeing_is"] = [_side(known.get(name), side) for name, side in sides]
     return table[columns]
+
+
+def _side(dimension: Dimension | None, keying: object) -> str:
+    """Say to which pole agreeing leans."""
+    if dimension is None or keying not in (-1, 1):
+        return "not scored" if keying == 0 else ""
+    pole = dimension.negative if keying == -1 else dimension.positive
+    return f"{pole}-leaning" if dimension.political else f"towards {pole}"
 
 
 def _grid(data: xr.Dataset, name: str) -> np.ndarray:

@@ -122,7 +122,10 @@ def test_a_folder_of_ones_own_configs(tmp_path):
         ),
         (["+experiment=zzz"], "unknown experiment 'zzz'; known: eroglu, faulborn, haller, "),
         (["experiment=wvs_prefixes"], "must be added with a plus sign: +experiment=NAME"),
-        ([], "no experiment was chosen; add +experiment=NAME with one of eroglu, faulborn, haller, "),
+        (
+            [],
+            "no experiment was chosen; add +experiment=NAME with one of eroglu, faulborn, haller, ",
+        ),
         (["seed=1"], "no experiment was chosen"),
         ([WVS, "sede=3"], "config: unknown key 'sede'; did you mean 'seed'?"),
         ([WVS, "+sede=3"], "config: unknown key 'sede'; did you mean 'seed'?"),
