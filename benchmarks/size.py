@@ -1,10 +1,10 @@
-"""What millions of cells take: memory, disk and time, from the design to a table of all models.
+"""Memory, disk and time for millions of cells, from the design to a table of all models.
 
 Run with ``python benchmarks/size.py [--paraphrases 25]``. The defaults are 18 models, 62 items,
 500 paraphrases and ten prefixes: 5.6 million cells whose probabilities are read. Every step is a
-process of its own that runs the command line or reads what it left; its memory is the most that it
-held at any time, imports included. The respondents give random numbers, which no file can compress,
-in place of a model's; all else is what any run does.
+separate process that runs the command line or reads its output; its memory is the peak, including
+imports. The respondents give random numbers, which no file can compress, instead of a model's;
+everything else is as in any run.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main() -> None:
         begun = time.perf_counter()
         found = STEPS[chosen.step](chosen) or {}
         found["seconds"] = time.perf_counter() - begun
-        # Kilobytes, but on macOS bytes.
+        # In kilobytes, on macOS in bytes.
         scale = 1 if sys.platform == "darwin" else 1024
         used = resource.getrusage(resource.RUSAGE_SELF)
         found["peak"], found["cpu"] = used.ru_maxrss * scale, used.ru_utime + used.ru_stime
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def measure(chosen: argparse.Namespace, folder: Path) -> None:
-    """Do the steps one after the other, each in a process of its own."""
+    """Run the steps one after the other, each in a separate process."""
     write_questions(chosen, folder)
     cells = chosen.models * chosen.items * chosen.paraphrases * chosen.prefixes
     print(f"{cells:,} cells: {chosen.models} models, {chosen.items} items, ", end="")
@@ -211,14 +211,14 @@ def _open(
 
 
 def _masses(model: str, prompt: str) -> tuple[float, float]:
-    """Return masses of yes and no that are anything between 0 and 1, the same every time."""
+    """Return reproducible masses of yes and no between 0 and 1."""
     drawn = hashlib.blake2b(f"{model}\0{prompt}".encode(), digest_size=16).digest()
     share, sum_ = (int.from_bytes(half, "big") / 2**64 for half in (drawn[:8], drawn[8:]))
     return share * (sum_ + 1) / 2, (1 - share) * (sum_ + 1) / 2
 
 
 def _check(agree: "np.ndarray[Any, Any]", statement: str, model: str) -> None:
-    """Check that a cell that was opened has what was answered."""
+    """Check that a cell contains its answer."""
     from polbayes.instrument.prompts import load_template, render
 
     text = load_template("haller").texts["base"]
@@ -243,7 +243,7 @@ class RandomRespondent:
         return np.array([_masses(self.info.model, question.prompt) for question in questions])
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> Any:
-        """Give no open answers."""
+        """Give no open-ended answers."""
         raise NotImplementedError
 
     def close(self) -> None:

@@ -31,8 +31,8 @@ class Fit:
     posterior: xr.Dataset
     sample_stats: xr.Dataset  # the sampler's own, [chain, draw]
     built: Built  # the model, with the spec's parts bound to the data
-    drawn: xr.Dataset  # draws of the model's own variables and of integrated effects
-    from_cache: bool = False  # whether they were drawn before
+    drawn: xr.Dataset  # draws of the model's variables and of integrated effects
+    from_cache: bool = False  # whether they come from the cache
 
     @property
     def parts(self) -> Mapping[str, BoundPart]:
@@ -66,7 +66,7 @@ def fit(
 
 
 def save_posterior(posterior: xr.Dataset, sample_stats: xr.Dataset, path: Path) -> None:
-    """Write a ``posterior.nc``, whole or not at all, as ArviZ reads it."""
+    """Write a ``posterior.nc`` atomically, in ArviZ's format."""
     import arviz as az
 
     with replacing(path) as temporary:

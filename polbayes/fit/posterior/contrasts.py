@@ -1,11 +1,11 @@
 """Differences between models, and whether they matter: contrasts with a region of equivalence.
 
-A difference of lean, or of the bias measure, within ``[-rope, rope]`` is practically none (the
+A difference of lean, or of the bias measure, within ``[-rope, rope]`` is practically zero (the
 region of practical equivalence, ROPE). The decision compares the whole interval with the region
-(Kruschke 2018): a model stands ``left`` or ``right`` where all of the interval lies beyond the
-region on that side, both are ``equal`` where all of it lies inside, and otherwise it is
-``open``. Kruschke takes the interval of highest density; here it is equal-tailed, as all
-intervals are, so that the decision does not depend on the scale the bias is written on.
+(Kruschke 2018): ``left`` or ``right`` if the whole interval is beyond the region on that side,
+``equal`` if it is inside, and otherwise ``open``. Kruschke uses the highest-density interval; here
+it is equal-tailed like all intervals, so that the decision does not depend on the scale of the
+bias.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFra
 
 
 def summary_of(draws: np.ndarray, *, level: float, rope: float) -> dict[str, float | str | None]:
-    """Summarise the draws of a difference, negative being left, and decide whether it matters.
+    """Summarise the draws of a difference (negative = left) and decide whether it matters.
 
     `rope` is half the width of the region of practical equivalence; NaN for none.
     """
@@ -83,10 +83,10 @@ def _measured(posterior: xr.Dataset) -> Iterator[tuple[str, str, xr.DataArray]]:
 
 
 def prefix_contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFrame:
-    """Say whether a prefix moves a model's leaning by a distance that matters.
+    """Decide whether a prefix changes a model's leaning by a relevant amount.
 
-    The effect on the latent scale, a difference from the model's own average, is turned into
-    one on the bias scale with the mean slope of the model's expected answers.
+    The effect on the latent scale, a difference from the model's own average, is converted to
+    the bias scale with the mean slope of the model's expected answers.
     """
     slope = posterior["answer_slope"].mean("dimension")
     effect = (posterior["prefix_steer"] * slope).transpose("chain", "draw", "model", "prefix")

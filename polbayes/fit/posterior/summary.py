@@ -1,4 +1,4 @@
-"""Tables of the posterior: one row a quantity, with an equal-tailed interval."""
+"""Tables of the posterior: one row per quantity, with an equal-tailed interval."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -57,7 +57,7 @@ def summarise(
 
 
 def positions(posterior: xr.Dataset, name: str = "theta") -> xr.DataArray:
-    """Return theta or lean with the mean of its dimensions as a further one, ``"total"``."""
+    """Return theta or lean with the mean over dimensions as a further one, ``"total"``."""
     theta = posterior[name]
     total = theta.mean("dimension").expand_dims(dimension=["total"], axis=-1)
     return xr.concat([theta, total.transpose(*theta.dims)], dim="dimension")
@@ -141,7 +141,7 @@ _QUANTITIES = ("theta", "bias")
 
 
 def instrument_tables(posterior: xr.Dataset, level: float) -> dict[str, pd.DataFrame]:
-    """Summarise how the models lean on each instrument, where theta differs by instrument."""
+    """Summarise the models' leanings by instrument, if theta differs by instrument."""
     levels, differences, correlations = list[pd.DataFrame](), [], []
     for quantity in _QUANTITIES:
         name = f"{quantity}_instrument"
@@ -171,7 +171,7 @@ def instrument_tables(posterior: xr.Dataset, level: float) -> dict[str, pd.DataF
 
 
 def _with_mean(values: xr.DataArray) -> xr.DataArray:
-    """Add the mean over the models as one more, last."""
+    """Append the mean over the models."""
     mean = values.mean("model").expand_dims(model=[ALL_MODELS], axis=2)
     return xr.concat([values, mean], dim="model")
 

@@ -1,4 +1,4 @@
-"""Whether the sampler can be believed, in numbers and in words."""
+"""Diagnostics of the sampler, in numbers and in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ R_HAT_GOOD, R_HAT_BAD = 1.01, 1.05
 ESS_GOOD, ESS_BAD = 400.0, 100.0
 PARETO_K_GOOD = 0.7
 
-# What a reader draws conclusions about; the single wordings and cells are not.
+# The quantities that conclusions are about, which single wordings and cells are not.
 MODEL_LEVEL = (
     "theta",
     "theta_asked",
@@ -45,7 +45,7 @@ class Diagnosis:
     """The verdict on a posterior."""
 
     verdict: str  # ``good``, ``caution`` or ``bad``; ``preview`` for an approximation
-    sentences: tuple[str, ...]  # what the verdict rests on
+    sentences: tuple[str, ...]  # the reasons for the verdict
     table: pd.DataFrame  # ``quantity, r_hat, ess_bulk, ess_tail``, worst first
 
 
@@ -58,8 +58,8 @@ def diagnose(
     """Judge a posterior by split R-hat, effective sample sizes and divergences.
 
     The limits are those of Vehtari et al. (2021): R-hat at most 1.01 and bulk and tail
-    effective sample size at least 400 for what is `reported`. The statistics have ``diverging``,
-    and ``pareto_k`` if the posterior is only an approximation.
+    effective sample size at least 400 for the `reported` quantities. The statistics have
+    ``diverging``, and ``pareto_k`` if the posterior is only an approximation.
     """
     table = convergence_table(posterior, (*reported, *ITEM_LEVEL))
     if "pareto_k" in sample_stats:
