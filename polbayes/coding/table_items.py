@@ -11,12 +11,7 @@ from polbayes.instrument.questionnaires import DIRECTIONS, POLARITY, Instrument,
 def items_of(rows: TableRows) -> Instrument:
     """Make an instrument of the items and wordings in a table.
 
-    What the table does not say of an item's dimension and direction leaves it unscored.
-
-    Raises
-    ------
-    UserError
-        Naming the row.
+    Items without a dimension and direction are not scored.
     """
     frame = rows.frame
     for _, variant in rows.distinct("variant"):

@@ -226,13 +226,7 @@ def _numbers(frame: pd.DataFrame, notes: list[str]) -> pd.Series:
 
 
 def check_wordings(rows: TableRows, instruments: Sequence[Instrument]) -> None:
-    """Refuse ids that no instrument has, runs that are no numbers, and answers given twice.
-
-    Raises
-    ------
-    UserError
-        Naming the row.
-    """
+    """Refuse ids that no instrument has, runs that are no numbers, and answers given twice."""
     known = {i.item: {v.variant for v in i.variants} for q in instruments for i in q.items}
     for row, item, variant in rows.distinct("item", "variant"):
         if item not in known:
@@ -278,13 +272,7 @@ def one_each(
     labels: pd.Series | None = None,
     values: pd.Series | None = None,
 ) -> dict[str, str]:
-    """Return the one value of `key` for each label of `dim`.
-
-    Raises
-    ------
-    UserError
-        Naming the row where a second value is.
-    """
+    """Return the one value of `key` for each label of `dim`."""
     label = rows.frame[dim] if labels is None else labels
     value = (rows.frame[key] if values is None else values).fillna("")
     pairs = pd.DataFrame({"label": label, "value": value}).drop_duplicates()
@@ -299,13 +287,7 @@ def one_each(
 
 
 def select(rows: TableRows, instruments: Sequence[Instrument], selection: Selection) -> TableRows:
-    """Keep the rows that a config selects by their labels, and note how many are left out.
-
-    Raises
-    ------
-    UserError
-        If a label is not in the table, or nothing is left.
-    """
+    """Keep the rows that a config selects by their labels, and note how many are left out."""
     frame, notes = rows.frame, list(rows.notes)
     for dim, key in (("model", "models"), ("item", "items"), ("prefix", "prefixes.only")):
         wanted = getattr(selection, dim)

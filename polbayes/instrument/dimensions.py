@@ -52,13 +52,7 @@ _TAKEN = ("total", "all")
 
 
 def declared_dimensions(value: Any, where: str) -> tuple[Dimension, ...]:
-    """Read the dimensions of an instrument's file, the usual two where it has none.
-
-    Raises
-    ------
-    UserError
-        Naming the dimension and the key.
-    """
+    """Read the dimensions of an instrument's file, the usual two where it has none."""
     if value is None:
         return ECONOMIC_AND_CULTURAL
     usual = {one.dimension: one for one in ECONOMIC_AND_CULTURAL}
@@ -91,7 +85,7 @@ def _scale(value: Any, where: str) -> tuple[float, float]:
 
 
 def is_weight(value: Any) -> bool:
-    """Tell whether a value is a number that anybody gives."""
+    """Tell whether a value is a number, of a size that anybody gives."""
     return (
         isinstance(value, int | float)
         and not isinstance(value, bool)

@@ -37,12 +37,11 @@ from polbayes.instrument.dimensions import (
     Dimension,
     declared_dimensions,
     direction_of,
+    is_weight,
     read_weights,
 )
 from polbayes.instrument.folding import folded
 
-# Points that anybody gives are smaller by far.
-_MOST = 1e6
 DIMENSIONS = tuple(one.dimension for one in ECONOMIC_AND_CULTURAL)
 DIRECTIONS = {"left": -1, "right": 1}
 POLARITY = {"original": 1, "paraphrase": 1, "negation": -1, "opposite": -1}
@@ -197,12 +196,8 @@ def _variant(variant: str, value: Any, where: str) -> Variant:
 def _points(value: Any, where: str) -> dict[str, tuple[float, ...]]:
     points = {}
     for axis, numbers in mapping(value, where).items():
-        if not isinstance(numbers, list) or not all(map(_is_number, numbers)):
+        if not isinstance(numbers, list) or not all(map(is_weight, numbers)):
             raise UserError(f"{where}: {axis}: must be a list of numbers, one per option.")
         name = text(axis, where)
         points[name] = tuple(float(x) for x in numbers)
     return points
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MOST

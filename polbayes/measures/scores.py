@@ -48,7 +48,6 @@ def scores(
     rest = [d for d in CELL_DIMS if d not in ("model", "item") and d in answers.dims]
     mean = answers.mean(rest).transpose("model", "item").values
     n = answers.notnull().sum(rest).transpose("model", "item").values
-    models = data["model"].values.tolist()
     rows = []
     for k, dimension in enumerate(dimensions_of(data)):
         weight = _weights(data, dimension.dimension, k)
@@ -56,34 +55,26 @@ def scores(
         found = mean_by_item(np.nan_to_num(mean) * weight, counted, ids, bootstrap)
         low, high = dimension.scale
         found = low + (high - low) * (1 + found) / 2
-        for m, model in enumerate(models):
-            estimate, *ends = found[m]
+        for m in np.flatnonzero(counted.any(axis=1)):
+            label = (data["model"].values[m], dimension.dimension)
             used = counted[m] > 0
-            if used.any():
-                rows.append(
-                    (
-                        model,
-                        dimension.dimension,
-                        estimate,
-                        *sorted(ends),
-                        n[m][used].sum(),
-                        used.sum(),
-                    )
-                )
-    return pd.DataFrame(rows, columns=["model", "dimension", *INTERVAL, "n", "n_items"])
+            ends = sorted(found[m, 1:])
+            rows.append((*label, found[m, 0], *ends, n[m][used].sum(), used.sum(), level))
+    return pd.DataFrame(rows, columns=["model", "dimension", *INTERVAL, "n", "n_items", "level"])
 
 
 def _positions(data: xr.Dataset) -> xr.DataArray:
     """Return every answer from -1 to 1, as if the original wording had been asked."""
     polarity = xr.where(data["kind"].isin([k for k, sign in POLARITY.items() if sign < 0]), -1, 1)
-    if "rating" in data:
-        last = len(str(data["rating"].attrs["rating_points"]).split("; ")) - 1
-        value = (2 * data["rating"] / last - 1).where(data["rating"] != MISSING)
-    elif "r_plus" in data:
-        value = 2 * data["r_plus"] - 1
-    else:
+    if "r_plus" in data:
+        return (2 * data["r_plus"] - 1) * polarity
+    value = xr.full_like(data["status"], np.nan, dtype=float)
+    if "stance" in data:
         known = data["stance"].isin([STANCE[s] for s in ("agree", "neutral", "disagree")])
         value = data["stance"].astype(float).where(known)
+    if "rating" in data:
+        last = len(str(data["rating"].attrs["rating_points"]).split("; ")) - 1
+        value = (2 * data["rating"] / max(last, 1) - 1).where(data["rating"] != MISSING, value)
     return value * polarity
 
 
