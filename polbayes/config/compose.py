@@ -113,14 +113,19 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
 
 def _fitting_analysis(imported: Any) -> str | None:
     """Name the analysis that fits the scale of an imported table, if it is not the usual one."""
-    if imported is None:
+    from omegaconf import DictConfig, ListConfig
+
+    if not isinstance(imported, DictConfig):
         return None
-    points = imported.get("points") or {*map(str, (imported.get("options") or {}).values())}
-    stances = imported.get("stances") or ("disagree", "neutral", "agree")
-    if len(points) == 2:
+    points, options, stances = (imported.get(key) for key in ("points", "options", "stances"))
+    labels = list(points) if isinstance(points, ListConfig) else []
+    if not labels and isinstance(options, DictConfig):
+        labels = list({*map(str, options.values())})
+    if len(labels) == 2:
         return "ideology_binary"
-    usual = len(points) == 3 and [*stances] == ["disagree", "neutral", "agree"]
-    return None if not points or usual else "ideology_ratings"
+    sides = ("disagree", "neutral", "agree")
+    usual = len(labels) == 3 and stances in (None, [*sides])
+    return None if not labels or usual else "ideology_ratings"
 
 
 def with_analysis(

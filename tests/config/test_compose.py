@@ -313,3 +313,11 @@ def test_an_imported_table_has_an_analysis_that_fits_its_scale(scale, response, 
 
 def test_the_default_analysis_is_the_ideology_model():
     assert compose([WVS])[1] == compose([WVS, "analysis=ideology"])[1]
+
+
+@pytest.mark.parametrize("imported", ["5", "[a]", "{points:3}", "{options:[a]}", "{points:{a:b}}"])
+def test_a_table_declared_in_a_wrong_way_is_one_sentence(imported):
+    with pytest.raises(UserError) as caught:
+        compose(["name=mine", "instruments=[wvs]", f"+imported={imported}"])
+    assert "attribute" not in str(caught.value)
+    assert "imported" in str(caught.value)
