@@ -136,6 +136,9 @@ def _lay_out(
         of = one_each(rows, "wording", "statement", wording)
         statement.values[cells[1], cells[2]] = wording.map(of).to_numpy(dtype=object)
         data = data.assign_coords(statement=statement)
+    if "prompt" in frame:
+        first = frame.fillna({"prompt": ""}).drop_duplicates("prefix").set_index("prefix")["prompt"]
+        data = data.assign_coords(prompt_example=("prefix", first[prefixes].to_numpy(object)))
     return _with_further(data, rows, cells, wording), cells
 
 

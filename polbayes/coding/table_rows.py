@@ -35,8 +35,8 @@ ADMINISTRATION = "administration"
 # What a table says of its items where no instrument does.
 OF_ITEMS = ("dimension", "direction")
 MAPPABLE = (
-    *(*CELL_DIMS, *ANSWERS, "count", "statement", "prefix_text", "topic", ADMINISTRATION),
-    *(*OF_ITEMS, *OWN_KEYS),
+    *(*CELL_DIMS, *ANSWERS, "count", "statement", "prefix_text", "prompt", "topic"),
+    *(ADMINISTRATION, *OF_ITEMS, *OWN_KEYS),
 )
 # The value of ``constants.run`` that numbers repetitions in the order of the table.
 _NUMBERED = "count"

@@ -88,7 +88,7 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
         if OmegaConf.is_missing(composed, "name"):
             works_on = TASKS.chosen(str(composed.task), where="task").works_on
             if works_on == "runs":
-                composed.name = merged.name = comparison_name(composed.runs)
+                composed.name = merged.name = _comparison_name(composed.runs)
             elif works_on == "run":
                 composed.name = merged.name = _name_of_folder(composed)
         if OmegaConf.is_missing(composed, "name"):
@@ -160,7 +160,7 @@ def experiments() -> dict[str, str]:
     return found
 
 
-def comparison_name(runs: Sequence[Any]) -> str:
+def _comparison_name(runs: Sequence[Any]) -> str:
     """Name a comparison after the folders of its runs."""
     words = [re.sub(r"[^\w.-]+", "_", Path(str(run)).name) for run in runs]
     return "_".join(["compare", *words])

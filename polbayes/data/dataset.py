@@ -242,7 +242,9 @@ def _same(data: "xr.Dataset", key: Hashable, value: Any) -> bool:
     return bool(key in data.attrs and np.array_equal(data.attrs[key], value))
 
 
-def to_frame(data: "xr.Dataset", variables: Sequence[str] | None = None) -> "pd.DataFrame":
+def to_frame(
+    data: "xr.Dataset", variables: Sequence[str] | None = None, *, labels: bool = False
+) -> "pd.DataFrame":
     """Turn a response dataset into one row per cell that was asked.
 
     Parameters
@@ -251,6 +253,9 @@ def to_frame(data: "xr.Dataset", variables: Sequence[str] | None = None) -> "pd.
         A response dataset.
     variables
         Names of the variables to keep; by default all that have one value a cell.
+    labels
+        Whether codes (``status``, ``stance``, ``coder``) are written as their meanings, such as
+        ``agree``, ``missing`` or ``none``.
 
     Returns
     -------
@@ -269,4 +274,11 @@ def to_frame(data: "xr.Dataset", variables: Sequence[str] | None = None) -> "pd.
     frame = table.to_dataframe(dim_order=[d for d in CELL_DIMS if d in data.dims]).reset_index()
     asked = frame["status"] != NOT_ASKED
     keep = [c for c in frame.columns if c in names or c in data.coords]
-    return frame.loc[asked, keep].reset_index(drop=True)
+    found = frame.loc[asked, keep].reset_index(drop=True)
+    for name in keep if labels else ():
+        about = data[name].attrs
+        if "flag_meanings" in about:
+            meanings = str(about["flag_meanings"]).split()
+            words = dict(zip(np.ravel(about["flag_values"]).tolist(), meanings, strict=True))
+            found[name] = found[name].map(words)
+    return found

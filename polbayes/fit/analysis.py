@@ -1,7 +1,7 @@
 """The two kinds of analysis, the ideology model and mixed models, behind one set of functions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,18 +32,17 @@ class Fitted:
     equation: str
     priors: tuple[str, ...]
     from_cache: bool = False  # whether the draws come from the cache
+    groups: Mapping[str, xr.Dataset] = field(default_factory=dict)  # further ones of posterior.nc
 
     def save(self, path: Path) -> None:
         """Write ``posterior.nc`` atomically, in ArviZ's format."""
         from polbayes.fit.fit import save_posterior
 
-        save_posterior(self.posterior, self.sample_stats, path)
+        save_posterior(self.posterior, self.sample_stats, path, self.groups)
 
 
 def parse_analysis(
-    config: "AnalysisConfig",
-    sampler: "SamplerConfig",
-    features: "FeatureConfig | None" = None,
+    config: "AnalysisConfig", sampler: "SamplerConfig", features: "FeatureConfig | None" = None
 ) -> Spec | MixedSpec:
     """Parse a spec, and check that the sampler supports it.
 
@@ -188,6 +187,7 @@ def fit_analysis(
         return _fit_mixed(spec, data, sampler, level=level, seed=seed, cache=cache)
     from polbayes.config.schema import PrecisionConfig
     from polbayes.fit.fit import fit
+    from polbayes.fit.posterior.arviz_groups import arviz_groups
     from polbayes.fit.posterior.derived_quantities import derived_quantities
     from polbayes.fit.posterior.loo import leave_one_out, loo_tables
     from polbayes.fit.posterior.power_scaling import power_scaling
@@ -211,13 +211,7 @@ def fit_analysis(
     items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
     tables = summarise(result.posterior, level=level, items=items)
     tables |= derived_quantities(
-        result.posterior,
-        spec,
-        result.parts,
-        cells,
-        level=level,
-        rope=rope,
-        precision=precision,
+        result.posterior, spec, result.parts, cells, level=level, rope=rope, precision=precision
     )
     return Fitted(
         posterior=result.posterior,
@@ -228,6 +222,7 @@ def fit_analysis(
         equation=equation(spec, result.parts),
         priors=tuple(prior_lines(spec, result.parts)),
         from_cache=result.from_cache,
+        groups=arviz_groups(result.built, result.drawn, seed=seed),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 from threadpoolctl import threadpool_limits
@@ -44,12 +45,7 @@ class Fit:
 # each other.
 @threadpool_limits.wrap(limits=1, user_api="blas")
 def fit(
-    spec: Spec,
-    cells: Cells,
-    config: SamplerConfig,
-    *,
-    seed: int,
-    cache: DrawsCache | None = None,
+    spec: Spec, cells: Cells, config: SamplerConfig, *, seed: int, cache: DrawsCache | None = None
 ) -> Fit:
     """Fit a spec to cells."""
     parts = bind(spec, cells)
@@ -65,12 +61,18 @@ def fit(
     return Fit(posterior, stats, built, drawn, from_cache=found is not None)
 
 
-def save_posterior(posterior: xr.Dataset, sample_stats: xr.Dataset, path: Path) -> None:
-    """Write a ``posterior.nc`` atomically, in ArviZ's format."""
+def save_posterior(
+    posterior: xr.Dataset,
+    sample_stats: xr.Dataset,
+    path: Path,
+    groups: Mapping[str, xr.Dataset] | None = None,
+) -> None:
+    """Write a ``posterior.nc`` atomically, in ArviZ's format, with further groups."""
     import arviz as az
 
     with replacing(path) as temporary:
-        idata = az.InferenceData(posterior=posterior, sample_stats=sample_stats)
+        every: dict[str, Any] = {"posterior": posterior, "sample_stats": sample_stats}
+        idata = az.InferenceData(**every | dict(groups or {}))
         idata.to_netcdf(str(temporary))
 
 

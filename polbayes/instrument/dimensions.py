@@ -150,6 +150,11 @@ def dimension_coordinates(
     }
 
 
+def named(dimensions: Iterable[Dimension], name: str) -> Dimension:
+    """Return the dimension of a name; where none is declared, one between left and right."""
+    return {one.dimension: one for one in dimensions}.get(name, Dimension(name, name))
+
+
 def dimensions_of(data: xr.Dataset) -> tuple[Dimension, ...]:
     """Return the dimensions that a response dataset declares, the usual two where it does not."""
     if "score" not in data.coords:

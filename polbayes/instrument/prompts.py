@@ -144,14 +144,9 @@ def render(
 ) -> str:
     """Put one prompt together (the user's turn, for a chat model).
 
-    Parameters
-    ----------
-    template
-        Text with the fields ``{prefix}``, ``{statement}`` and ``{mask}``.
-    prefix
-        A line break follows it unless it is empty; may have the field ``{model_name}``.
-    statement
-        The wording of the item. Braces in it are left alone.
+    The template has the fields ``{prefix}``, ``{statement}`` and ``{mask}``. A line break follows
+    the prefix, which may have the field ``{model_name}``, unless it is empty. Braces in the
+    statement are left alone.
     """
     put = prefix.replace("{model_name}", model_name)
     values = {"prefix": f"{put}\n" if put else "", "statement": statement, "mask": mask}

@@ -60,13 +60,7 @@ BACKENDS: Registry[Backend] = Registry(
 
 
 def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -> Backend:
-    """Refuse a respondent that cannot be asked this way, and return its backend.
-
-    Raises
-    ------
-    UserError
-        If backend or elicitation is unknown or they do not go together.
-    """
+    """Refuse a respondent that cannot be asked this way, and return its backend."""
     where = f"respondents.{name}"
     check_known("backend", config.backend, known=BACKENDS, where=where)
     if elicitation.kind not in (*ELICITATIONS, JUDGING):
@@ -125,25 +119,13 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
 def open_respondent(
     name: str, config: RespondentConfig, *, elicitation: ElicitationConfig
 ) -> Respondent:
-    """Make a respondent that `check` lets through ready to be asked.
-
-    Raises
-    ------
-    UserError
-        If it cannot be had.
-    """
+    """Make a respondent that `check` lets through ready to be asked."""
     template = load_template(elicitation.template)
     return BACKENDS[config.backend].open(name, config, template, elicitation)
 
 
 def check_ready(name: str, config: RespondentConfig) -> None:
-    """Refuse to ask a respondent while something outside of the config is missing, such as a key.
-
-    Raises
-    ------
-    UserError
-        Saying what.
-    """
+    """Refuse to ask a respondent while something outside of the config is missing, as a key."""
     BACKENDS[config.backend].ready(name, config)
 
 

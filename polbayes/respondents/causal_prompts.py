@@ -3,13 +3,7 @@
 from typing import Any
 
 from polbayes.errors import UserError
-from polbayes.huggingface.continuation import (
-    Continuations,
-    Ids,
-    continuations,
-    encode,
-    leading_ids,
-)
+from polbayes.huggingface.continuation import Continuations, Ids, continuations, encode, leading_ids
 from polbayes.huggingface.hub import reason_of
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon

@@ -18,19 +18,11 @@ if TYPE_CHECKING:
 
 
 class PendingQuestions(Sequence[Question]):
-    """The pending cells of one model as questions, each made when it is looked at.
+    """The pending cells of one model of a design as questions, each made when it is looked at.
 
     They are in the order of their prompts' texts, so that neighbours begin alike for as long as
-    they can; the runs of one prompt stay together.
-
-    Parameters
-    ----------
-    design
-        A design or response dataset.
-    model
-        One of its models.
-    answers
-        For each prefix the kind of answer it asks for; ``open`` where it is not named.
+    they can; the runs of one prompt stay together. `answers` says for each prefix the kind of
+    answer it asks for; ``open`` where it is not named.
     """
 
     def __init__(self, design: "xr.Dataset", model: str, answers: Mapping[str, str]) -> None:
@@ -102,14 +94,8 @@ def _ranks(texts: "NDArray[Any]") -> "NDArray[np.int64]":
 def cell_seed(seed: int, model: str, question: Question) -> int:
     """Return the seed of one cell's answer, below 2**64, the same on every machine.
 
-    Parameters
-    ----------
-    seed
-        Of the run.
-    model
-        The respondent's name.
-    question
-        Its item, variant, prefix and run count.
+    It is a function of the run's seed, the respondent's name, and the question's item, variant,
+    prefix and run.
     """
     labels = [seed, model, question.item, question.variant, question.prefix, question.run]
     return int(json_digest(labels, size=8), 16)

@@ -382,6 +382,7 @@ def fit_into(
 
 
 def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.report.answer import lines
     from polbayes.report.assemble import assemble
     from polbayes.report.write import write_report
 
@@ -394,6 +395,8 @@ def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
         citations=[f"{i.title}. {i.citation}" for i in job.plan.instruments],
     )
     write_report(results, job.folder / "report")
+    for line in lines(results):
+        say(f"report: {line}")
     return ["report/index.html"], {}
 
 

@@ -309,3 +309,15 @@ def test_a_frame_of_some_variables_leaves_options_out():
     assert len(to_frame(data)) == len(frame) == 6
     assert "p_agree" in to_frame(data)
     assert isinstance(frame, pd.DataFrame)
+
+
+def test_a_frame_may_have_labels_in_place_of_codes():
+    data = responses(runs=3)
+    codes = np.full(data["status"].shape, STANCE["agree"], dtype=np.int8)
+    codes[..., 1], codes[..., 2] = STANCE["refused"], MISSING
+    data["stance"] = (data["status"].dims, codes, flag_attributes("stance"))
+    for name, said in (("0", "agree"), ("1", "refused"), ("2", "missing")):
+        frame = to_frame(data, ["stance"], labels=True)
+        run = frame["run"] == data["run"].values[int(name)]
+        assert set(frame.loc[run, "stance"]) == {said}
+    assert set(to_frame(data, ["stance"])["stance"]) == {1, STANCE["refused"], MISSING}

@@ -96,6 +96,7 @@ def test_four_dimensions_with_weights(tmp_path):
     assert "Left on the page is nation, down is authority" in page
     assert "Published scores" in page
     assert "towards markets" in page
+    assert "on diplomatic questions" in page.lower()
     figures = {p.name for p in (tmp_path / "out" / "report" / "figures").iterdir()}
     assert {"leaning_map.svg", "leaning_map_2.svg"} <= figures
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())

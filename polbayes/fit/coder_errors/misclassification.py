@@ -79,33 +79,16 @@ def load_coder(
     settings: MisclassificationConfig, points: tuple[str, ...], models: Sequence[str]
 ) -> Coder:
     """Load the counts of a validation."""
-    data = read_dataset(_file(settings))
-    path = settings.confusion
-    for name in ("confusion", "confidence", "bin_start"):
-        if name not in data.variables:
-            raise UserError(
-                f"{WHERE}.confusion: {path}: has no '{name}'; it must be the confusion.nc of "
-                "task=validate_coder."
-            )
-    coders = [str(name) for name in data["coder"].values]
-    wanted = settings.coder or (coders[0] if len(coders) == 1 else "cascade")
-    check_known("coder", wanted, known=coders, where=f"{WHERE}.coder")
-    data = data.sel(coder=wanted)
+    data = _validation(settings, points)
     labels = [str(name) for name in data["label"].values]
-    for point in points:
-        if point not in labels:
-            raise UserError(
-                f"{WHERE}.confusion: {path}: its labels ({', '.join(labels)}) do not tell "
-                f"'{point}' from other answers; label answers anew, or use analysis.response=agree."
-            )
     into = np.array([points.index(name) if name in points else len(points) for name in labels])
     size = len(points) + 1
     whole = _merged(data["confusion"].values, into, size)
     if not whole[: len(points)].sum(axis=1).all():
         missing = points[int(np.flatnonzero(whole[: len(points)].sum(axis=1) == 0)[0])]
         raise UserError(
-            f"{WHERE}.confusion: {path}: no answer is labelled '{missing}', so that nothing is "
-            "known of how such answers are read; label some."
+            f"{WHERE}.confusion: {settings.confusion}: no answer is labelled '{missing}', so that "
+            "nothing is known of how such answers are read; label some."
         )
     tables, by_model = [""], {}
     if settings.by_model and "confusion_by_model" in data:
@@ -132,6 +115,27 @@ def load_coder(
     return Coder(
         np.concatenate(shapes), tuple(tables), points, edges, bool(whole[len(points)].any())
     )
+
+
+def _validation(settings: MisclassificationConfig, points: tuple[str, ...]) -> xr.Dataset:
+    """Return the counts of the coder that is meant, whose labels must tell the points apart."""
+    data, where = read_dataset(_file(settings)), f"{WHERE}.confusion: {settings.confusion}"
+    for name in ("confusion", "confidence", "bin_start"):
+        if name not in data.variables:
+            raise UserError(
+                f"{where}: has no '{name}'; it must be the confusion.nc of task=validate_coder."
+            )
+    coders = [str(name) for name in data["coder"].values]
+    wanted = settings.coder or (coders[0] if len(coders) == 1 else "cascade")
+    check_known("coder", wanted, known=coders, where=f"{WHERE}.coder")
+    labels = [str(name) for name in data["label"].values]
+    for point in points:
+        if point not in labels:
+            raise UserError(
+                f"{where}: its labels ({', '.join(labels)}) do not tell '{point}' from other "
+                "answers; label answers anew, or use analysis.response=agree."
+            )
+    return data.sel(coder=wanted)
 
 
 def _file(settings: MisclassificationConfig) -> Path:

@@ -42,12 +42,7 @@ ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN, DECISIV
 
 @numba.njit(inline="always")
 def _sum(
-    effects: np.ndarray,
-    index: np.ndarray,
-    weight: np.ndarray,
-    cell: int,
-    first: int,
-    stop: int,
+    effects: np.ndarray, index: np.ndarray, weight: np.ndarray, cell: int, first: int, stop: int
 ) -> float:
     """Add up the effects of some terms that enter one cell."""
     row = cell if weight.shape[0] > 1 else 0
@@ -273,11 +268,7 @@ def pointwise(
 
 @_compiled
 def shifted(
-    eta: np.ndarray,
-    own: np.ndarray,
-    spread: np.ndarray,
-    gaps: np.ndarray,
-    answers: np.ndarray,
+    eta: np.ndarray, own: np.ndarray, spread: np.ndarray, gaps: np.ndarray, answers: np.ndarray
 ) -> np.ndarray:
     """Return ``[cell]`` log of the mean likelihood of counts over normal shifts of the predictor.
 

@@ -76,7 +76,7 @@ class Start:
     # proportion of their variance that the answers remove (zeros before them). Correlated ones
     # follow nothing.
     reliability: np.ndarray
-    # ``[effect, lead]`` the coefficients and leading effects (in the order of `leading_columns`)
+    # ``[effect, lead]`` the coefficients and leading effects (in the order of `_leading_columns`)
     # that an effect follows, and its slopes.
     follows: np.ndarray
     weight: np.ndarray
@@ -104,7 +104,7 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     scale_of = _scale_of_effects(layout)
     held = np.array([part == "discrimination" for part, _, _ in layout.scales], dtype=bool)
     scales = np.where(held, _SIGNED if spec.signed else _DISCRIMINATION, _FIRST_SCALE)
-    leading, terms = leading_columns(layout), _parts(layout, spec, cells)
+    leading, terms = _leading_columns(layout), _parts(layout, spec, cells)
     priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
     constant = np.array([p.values[0] if p.name == CONSTANT else np.nan for p in priors])
     scales = np.where(np.isnan(constant), scales, constant)
@@ -137,27 +137,36 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
         scales = np.where(held, scales, likely)
         if unit is not None:
             x = unit.rescaled(x, inner, known_share)
-    for dimension, theta in zip(spec.anchors, anchored(layout, spec, cells) @ effects, strict=True):
-        if theta <= 0:
-            raise UserError(
-                f"analysis.anchor.{dimension}: {spec.anchors[dimension]} is not clearly on one "
-                "side of the middle, so it cannot say which way is right; name another model."
-            )
-    effects = effects[: layout.blocks[-1].stop]
+    _check_anchors(layout, spec, cells, effects)
+    effects = _sum_to_zero(layout, effects[: layout.blocks[-1].stop])
     reliability = np.zeros(len(effects))
     alone = np.concatenate([np.full(b.size, not b.correlated) for b in layout.blocks])[rows:]
     after = np.where(alone, found.following, found.after)
     reliability[rows:] = np.clip(1 - after / found.before, 0.0, _MOST)
     before = ((rows, 0), (0, 0))
     follows, weight = np.pad(found.index, before), np.pad(found.weight, before)
+    readings = cells.read.coder.prior if cells.read else np.empty(0)
+    return Start(x[:coefficients], scales, effects, widths, readings, reliability, follows, weight)
+
+
+def _check_anchors(layout: Layout, spec: Spec, cells: Cells, effects: np.ndarray) -> None:
+    for dimension, theta in zip(spec.anchors, anchored(layout, spec, cells) @ effects, strict=True):
+        if theta <= 0:
+            raise UserError(
+                f"analysis.anchor.{dimension}: {spec.anchors[dimension]} is not clearly on one "
+                "side of the middle, so it cannot say which way is right; name another model."
+            )
+
+
+def _sum_to_zero(layout: Layout, effects: np.ndarray) -> np.ndarray:
+    """Take from effects their mean over the groups in which they sum to zero."""
     for block in layout.blocks:
         within = block.within()
         if (within >= 0).any():
             here = effects[block.start : block.stop]
             number = np.unique(within, return_inverse=True)[1]
             here -= (np.bincount(number, weights=here) / np.bincount(number))[number]
-    readings = cells.read.coder.prior if cells.read else np.empty(0)
-    return Start(x[:coefficients], scales, effects, widths, readings, reliability, follows, weight)
+    return effects
 
 
 @dataclass(frozen=True)
@@ -242,13 +251,13 @@ def leads(block: Block) -> bool:
     They follow discriminations: for an item far from all models the answers determine the
     product of discrimination and distance, so that both can only change together. And they follow
     difficulties, which are the mean of a handful of models' views of a statement. Correlated
-    effects also lead (`leading_columns`).
+    effects also lead (`_leading_columns`).
     """
     leading = block.part in ("discrimination", "difficulty")
     return leading and block.group is not None and not block.correlated
 
 
-def leading_columns(layout: Layout) -> np.ndarray:
+def _leading_columns(layout: Layout) -> np.ndarray:
     """Return the columns that effects may follow.
 
     First the coefficients, then leading terms, then pairs of correlated effects: a model's views
@@ -300,11 +309,7 @@ def _mode(
     rows, coefficients = layout.matrix.shape
     inner = len(x) - gaps - len(free)
     precision = np.concatenate(
-        [
-            np.full(coefficients, _PRECISION),
-            scales[scale_of] ** -2.0,
-            np.ones(gaps + len(free)),
-        ]
+        [np.full(coefficients, _PRECISION), scales[scale_of] ** -2.0, np.ones(gaps + len(free))]
     )
     middle = np.concatenate([np.zeros(inner + gaps), np.full(len(free), np.log(_FIRST_SCALE))])
     own, copies = scales.copy(), np.array(layout.copies, dtype=int)

@@ -81,12 +81,7 @@ def _bend(
 
 @_compiled
 def likeliest_shift(
-    eta: float,
-    spread: float,
-    ready: np.ndarray,
-    cuts: np.ndarray,
-    answers: np.ndarray,
-    cell: int,
+    eta: float, spread: float, ready: np.ndarray, cuts: np.ndarray, answers: np.ndarray, cell: int
 ) -> tuple[float, float]:
     """Return the approximate mode of the integrand over shifts, and the curvature there.
 

@@ -110,11 +110,7 @@ class Family(ABC):
 
     @abstractmethod
     def simulate(
-        self,
-        eta: np.ndarray,
-        own: np.ndarray,
-        gaps: np.ndarray,
-        rng: np.random.Generator,
+        self, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """Draw answers.
 

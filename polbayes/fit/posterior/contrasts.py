@@ -1,12 +1,4 @@
-"""Differences between models, and whether they matter: contrasts with a region of equivalence.
-
-A difference of lean, or of the bias measure, within ``[-rope, rope]`` is practically zero (the
-region of practical equivalence, ROPE). The decision compares the whole interval with the region
-(Kruschke 2018): ``left`` or ``right`` if the whole interval is beyond the region on that side,
-``equal`` if it is inside, and otherwise ``open``. Kruschke uses the highest-density interval; here
-it is equal-tailed like all intervals, so that the decision does not depend on the scale of the
-bias.
-"""
+"""Differences between models, and from the centre, with the verdict on each."""
 
 from collections.abc import Iterator
 
@@ -16,9 +8,9 @@ import xarray as xr
 
 from polbayes.fit.posterior.intervals import summary
 from polbayes.fit.posterior.summary import positions
+from polbayes.fit.posterior.verdicts import decide
 
 MODEL, CENTRE = "model", "centre"
-LEFT, RIGHT, EQUAL, OPEN = "left", "right", "equal", "open"
 
 
 def contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFrame:
@@ -62,15 +54,6 @@ def summary_of(draws: np.ndarray, *, level: float, rope: float) -> dict[str, flo
         "decision": decide(found["lower"], found["upper"], rope) if region else None,
         "level": level,
     }
-
-
-def decide(lower: float, upper: float, rope: float) -> str:
-    """Decide by Kruschke's (2018) rule from an interval and a region [-rope, rope]."""
-    if upper < -rope:
-        return LEFT
-    if lower > rope:
-        return RIGHT
-    return EQUAL if lower >= -rope and upper <= rope else OPEN
 
 
 def _measured(posterior: xr.Dataset) -> Iterator[tuple[str, str, xr.DataArray]]:

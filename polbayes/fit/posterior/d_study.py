@@ -8,14 +8,7 @@ import pandas as pd
 
 from polbayes.config.schema import GridConfig, PrecisionConfig
 from polbayes.errors import UserError, check_known
-from polbayes.fit.posterior.generalizability import (
-    RUN,
-    Plan,
-    Scores,
-    coefficient,
-    error,
-    own_plan,
-)
+from polbayes.fit.posterior.generalizability import RUN, Plan, Scores, coefficient, error, own_plan
 from polbayes.fit.posterior.intervals import summary, tails
 from polbayes.fit.posterior.measurement_design import Study, average
 
@@ -83,10 +76,7 @@ def reliability(scores: Scores, study: Study, *, level: float) -> pd.DataFrame:
         by_model = sum(s.by_model for s in scores.sources if not scores.is_fixed(s))
         for k, model in enumerate(study.models):
             root = np.sqrt(np.asarray(by_model)[:, k, at])
-            own = {
-                "se_theta": root / scores.gain[:, at],
-                "se_bias": root * scores.slope[:, k, at],
-            }
+            own = {"se_theta": root / scores.gain[:, at], "se_bias": root * scores.slope[:, k, at]}
             for name, draws in own.items():
                 if np.isfinite(draws).all():
                     place = {"dimension": dimension, "measure": name, "model": model}

@@ -42,10 +42,7 @@ def derived_quantities(
     if len(correlation):
         tables["correlation"] = correlation
     scores = scores_of(
-        posterior,
-        design,
-        latent=spec.observation.latent,
-        fixed_prefixes=spec.fixed_prefixes,
+        posterior, design, latent=spec.observation.latent, fixed_prefixes=spec.fixed_prefixes
     )
     if scores is not None:
         found = {

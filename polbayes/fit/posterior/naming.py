@@ -306,15 +306,11 @@ def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     shape = drawn["effects"].shape[:2]
     table = csr_array(weights * flip)
     values = of_every_draw(
-        built,
-        drawn,
-        lambda eta, own, gaps, _: table @ built.spec.observation.net(eta, own, gaps),
+        built, drawn, lambda eta, own, gaps, _: table @ built.spec.observation.net(eta, own, gaps)
     )
     values = values.reshape(*shape, len(models), 1 + len(instruments), len(dims) + 1)
     every = xr.DataArray(
-        values,
-        dims=("chain", "draw", "model", "instrument", "dimension"),
-        coords={"model": models},
+        values, dims=("chain", "draw", "model", "instrument", "dimension"), coords={"model": models}
     )
     whole, parts = every.isel(instrument=0), every.isel(instrument=slice(1, None))
     out = {

@@ -35,10 +35,7 @@ def summarise(
         "steer": posterior.get("prefix_steer"),
     }
     tables |= _stacked("prefix_effects", effects, level)
-    scales = {
-        "wording": posterior.get("wording_scale"),
-        "prompt": posterior.get("prompt_scale"),
-    }
+    scales = {"wording": posterior.get("wording_scale"), "prompt": posterior.get("prompt_scale")}
     if "prefix_scale" in posterior:
         for name in posterior["prefix_effect"].values:
             scales[f"prefix_{name}"] = posterior["prefix_scale"].sel(prefix_effect=name, drop=True)
@@ -101,11 +98,7 @@ def _bias(posterior: xr.Dataset, level: float) -> pd.DataFrame:
 
 
 def _stacked(
-    name: str,
-    variables: Mapping[str, xr.DataArray | None],
-    level: float,
-    *,
-    of: str = "effect",
+    name: str, variables: Mapping[str, xr.DataArray | None], level: float, *, of: str = "effect"
 ) -> dict[str, pd.DataFrame]:
     tables = []
     for effect, values in variables.items():

@@ -50,10 +50,7 @@ class Diagnosis:
 
 
 def diagnose(
-    posterior: xr.Dataset,
-    sample_stats: xr.Dataset,
-    *,
-    reported: Sequence[str] = MODEL_LEVEL,
+    posterior: xr.Dataset, sample_stats: xr.Dataset, *, reported: Sequence[str] = MODEL_LEVEL
 ) -> Diagnosis:
     """Judge a posterior by split R-hat, effective sample sizes and divergences.
 
@@ -77,9 +74,14 @@ def diagnose(
         _enough(min(bulk, tail), bulk, tail),
         _divergences(diverging, draws),
     ]
+    single = table.drop(level.index)
+    below = single[(single["r_hat"] > R_HAT_GOOD) | (_least(single) < ESS_GOOD)]
+    if len(below):
+        sentences.append(_single(below, len(single)))
+    apart = bool((single["r_hat"] > R_HAT_BAD).any())
     broken = bool(level[["r_hat", "ess_bulk", "ess_tail"]].isna().any(axis=None))
     bad = broken or worst > R_HAT_BAD or min(bulk, tail) < ESS_BAD or diverging > 0.01 * draws
-    good = worst <= R_HAT_GOOD and min(bulk, tail) >= ESS_GOOD and diverging == 0
+    good = worst <= R_HAT_GOOD and min(bulk, tail) >= ESS_GOOD and diverging == 0 and not apart
     return Diagnosis("bad" if bad else "good" if good else "caution", tuple(sentences), table)
 
 
@@ -124,6 +126,21 @@ def _preview(pareto_k: float) -> tuple[str, ...]:
         f"The approximation may be near the posterior: {judged}."
         if pareto_k <= PARETO_K_GOOD
         else f"The approximation is far from the posterior: {judged}.",
+    )
+
+
+def _least(table: pd.DataFrame) -> "pd.Series[float]":
+    """Return the smaller of the two effective sample sizes."""
+    return table[["ess_bulk", "ess_tail"]].min(axis=1)
+
+
+def _single(below: pd.DataFrame, of: int) -> str:
+    """Say that some quantities of single statements do not reach the limits."""
+    return (
+        f"Of {of} quantities of single statements or levels, {len(below)} are beyond these limits "
+        f"(R-hat up to {below['r_hat'].max():.3f}, effective draws down to "
+        f"{_least(below).min():.0f}): quote none of these from this run. Where the models stand "
+        "averages over them."
     )
 
 

@@ -84,7 +84,7 @@ def _csv_line(values: Sequence[object]) -> str:
     return out.getvalue()
 
 
-def as_json(rows: Iterable[Row]) -> Iterator[str]:
+def _as_json(rows: Iterable[Row]) -> Iterator[str]:
     """Yield a line of JSON for each answer, with every text exactly as it is."""
     for row in rows:
         yield json.dumps(row, ensure_ascii=True) + "\n"
@@ -93,7 +93,7 @@ def as_json(rows: Iterable[Row]) -> Iterator[str]:
 LAYOUTS: Mapping[str, Callable[[Sequence[Row]], Iterator[str]]] = {
     "text": as_text,
     "csv": as_csv,
-    "jsonl": as_json,
+    "jsonl": _as_json,
 }
 
 
