@@ -1,7 +1,7 @@
 """Files of users, broken in hundreds of ways: one sentence, or a result that makes sense.
 
 Every case is a valid file with up to three mutations, drawn from a seed of its own. The quick suite
-draws a few of each kind; the slow one draws 500.
+draws a few of each kind; the slow one draws 500, and 1,000 tables of answers.
 """
 
 import copy
@@ -25,6 +25,7 @@ import pytest
 import yaml
 
 from polbayes.coding.importer import import_table
+from polbayes.coding.table_rows import Selection
 from polbayes.config.compose import compose
 from polbayes.config.resources import folder
 from polbayes.config.schema import STAGES, ImportConfig, RunConfig
@@ -41,8 +42,6 @@ from polbayes.instrument.questionnaires import (
 )
 from polbayes.instrument.wordings import with_wordings
 from polbayes.run.plan import dry_run, plan
-
-MANY = 500
 
 # --- Values that no file should have in most places -------------------------------------------
 
@@ -544,6 +543,43 @@ def tables(rng: random.Random, here: Path) -> None:
         assert_kept(data, here / "responses.nc")
 
 
+def selections(rng: random.Random, here: Path) -> None:
+    """Select rows, number repetitions, show columns, or take the items from the table."""
+    frame, own = ANSWERS.drop(columns=["run", "n"]), rng.random() < 0.3
+    for _ in range(rng.choice([1, 1, 2])):
+        frame = change_table(frame, rng)
+    paths = [as_file(frame, here / "mine", rng)]
+    if rng.random() < 0.2:
+        paths.append(as_file(ANSWERS.drop(columns=["run", "n"]), here / "more", rng))
+    columns = {"model": "model", "item": "item", "prefix": rng.choice(["prefix", "prefix + size"])}
+    columns[rng.choice(["answer", "rating"])] = rng.choice(["answer", "rating"])
+    where = {
+        rng.choice(["model", "size", "rating", "prefix"]): rng.choice(
+            ["a", ["a", "b"], 1.5, "3", [1, 3], None, "baseline", ["baseline"], True]
+        )
+        for _ in range(rng.choice([0, 1, 1, 2]))
+    }
+    config = ImportConfig(
+        path=str(paths[0] if len(paths) == 1 else here / "m*"),
+        columns=columns,
+        where=where,
+        constants={"run": "count"},
+        show=rng.choice([[], ["size"], ["size", "variant"]]),
+        ignore=["*"],
+        points=SCALE["points"],
+    )
+    selection = Selection(model=rng.choice([None, None, ["a"], ["b", "a"]]))
+    data = import_table(config, instruments=[] if own else [SOMETHING], selection=selection)
+    assert_design(data)
+    assert_printable(data.attrs["notes"], "notes")
+    asked = int((data["status"] != NOT_ASKED).sum())
+    assert asked == data.attrs["imported_rows"] > 0
+    if selection.model:
+        assert data["model"].values.tolist() == selection.model
+    if rng.random() < 0.2:
+        assert_kept(data, here / "responses.nc")
+
+
 def independent(path: Path, load: Callable[[], Any]) -> tuple[Any, list[dict[str, str | None]]]:
     """Load a table, and read it in another way, too."""
     loaded = load()
@@ -710,6 +746,7 @@ CONFIG = {
 class Kind:
     case: Callable[[random.Random, Path], None]
     few: int
+    many: int = 500
 
 
 KINDS = {
@@ -719,7 +756,8 @@ KINDS = {
         Kind(prefixes, 60),
         Kind(lexicons, 100),
         Kind(wordings, 60),
-        Kind(tables, 40),
+        Kind(tables, 40, 1000),
+        Kind(selections, 40),
         Kind(configs, 15),
     )
 }
@@ -765,4 +803,4 @@ def test_a_few_mutations(kind, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutations(kind, tmp_path):
-    check(kind, range(MANY), tmp_path)
+    check(kind, range(KINDS[kind].many), tmp_path)

@@ -1,5 +1,7 @@
 """Tables of counts: one row for all answers of a cell that were the same."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
@@ -10,8 +12,13 @@ from polbayes.errors import UserError
 _MOST = int(np.iinfo(np.int16).max)
 
 
-def one_row_an_answer(rows: pd.DataFrame, config: ImportConfig, *, name: str) -> pd.DataFrame:
-    """Repeat every row as often as its count says, the answers of a cell as so many runs."""
+def one_row_an_answer(
+    rows: pd.DataFrame, config: ImportConfig, *, at: Callable[[int], str]
+) -> pd.DataFrame:
+    """Repeat every row as often as its count says, the answers of a cell as so many runs.
+
+    `at` names the row with an index.
+    """
     if "count" not in rows:
         return rows
     for where, given in (("columns", config.columns), ("constants", config.constants)):
@@ -25,7 +32,7 @@ def one_row_an_answer(rows: pd.DataFrame, config: ImportConfig, *, name: str) ->
     wrong = np.flatnonzero(~counts.str.fullmatch(r"[0-9]{1,9}(\.0+)?"))
     if wrong.size:
         raise UserError(
-            f"{name}: row {wrong[0] + 1}: the count '{counts.iloc[wrong[0]]}' is not a whole "
+            f"{at(rows.index[wrong[0]])}: the count '{counts.iloc[wrong[0]]}' is not a whole "
             "number."
         )
     numbers = counts.astype(float).astype(int)
@@ -33,10 +40,10 @@ def one_row_an_answer(rows: pd.DataFrame, config: ImportConfig, *, name: str) ->
     whole = numbers.groupby([rows[dim] for dim in cell]).transform("sum")
     if whole.max() > _MOST:
         raise UserError(
-            f"{name}: row {int(whole.argmax()) + 1}: its cell has {whole.max():,} answers; at most "
-            f"{_MOST:,} can be taken."
+            f"{at(whole.idxmax())}: its cell has {whole.max():,} answers; at most {_MOST:,} can be "
+            "taken."
         )
     if not whole.max():
-        raise UserError(f"{name}: all counts are 0, so that there is no answer to import.")
+        raise UserError("imported.columns.count: all counts are 0; there is no answer to import.")
     repeated = rows.drop(columns="count").loc[rows.index.repeat(numbers)]
     return repeated.assign(run=(repeated.groupby(cell).cumcount() + 1).astype(str))

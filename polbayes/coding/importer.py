@@ -1,10 +1,9 @@
 """The importer: a long table of answers collected elsewhere becomes a response dataset.
 
-What the columns of the table mean is declared in an `ImportConfig`. Rows are counted from 1,
-the header not included.
+What the columns of the table mean is declared in an `ImportConfig`; `table_rows` reads its rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,27 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from polbayes.coding.counted import one_row_an_answer
 from polbayes.coding.option_reading import match_option
 from polbayes.coding.options import Options, declare
+from polbayes.coding.table_items import items_of
+from polbayes.coding.table_rows import (
+    ADMINISTRATION,
+    ATTRIBUTE,
+    OF_ADMINISTRATION,
+    OF_ITEMS,
+    OF_PREFIX,
+    OF_WORDING,
+    SHOWN,
+    Selection,
+    TableRows,
+    check_wordings,
+    one_each,
+    read_rows,
+    select,
+)
 from polbayes.config.schema import ImportConfig
-from polbayes.config.yaml_checks import printable
 from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE, STATUS, flag_attributes
-from polbayes.data.tables import read_table
-from polbayes.errors import UserError, check_known, unknown
+from polbayes.errors import UserError, check_known
 from polbayes.instrument.covariates import (
     OWN_KEYS,
     attribute_coordinates,
@@ -31,66 +43,34 @@ from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument
 
-DEFAULTS = {"variant": "original", "prefix": "baseline", "run": "1"}
-_PER_MODEL = OWN_KEYS
-_ANSWERS = ("answer", "rating")
-# Before the names of attributes of models, prefixes, wordings and administrations.
-_ATTRIBUTE, _OF_PREFIX, _OF_WORDING, _OF_ADMINISTRATION = (
-    *("attribute ", "prefix attribute ", "wording attribute ", "administration attribute "),
-)
-_ADMINISTRATION = "administration"
-MAPPABLE = (
-    *(*CELL_DIMS, *_ANSWERS, "count", "statement", "prefix_text", "prompt", "topic"),
-    _ADMINISTRATION,
-    *_PER_MODEL,
-)
+_EVERYTHING = Selection()
 
 
 def import_table(
-    config: ImportConfig, *, instruments: Sequence[Instrument], base: Path | None = None
+    config: ImportConfig,
+    *,
+    instruments: Sequence[Instrument],
+    base: Path | None = None,
+    selection: Selection = _EVERYTHING,
 ) -> xr.Dataset:
-    """Read a table of answers into a response dataset."""
-    path = (base or Path.cwd()) / Path(config.path).expanduser()
-    if not config.path:
-        raise UserError("imported.path: is empty; give the table of answers to import.")
-    _check_keys(config)
+    """Read a table of answers into a response dataset.
+
+    Its attribute ``notes`` says what was left out or numbered, a sentence a line.
+    """
     scale = _scale(config)
-    table = read_table(path)
-    rows = one_row_an_answer(_rows(table, config, path.name), config, name=path.name)
-    if config.columns.keys().isdisjoint(_ANSWERS):
-        raise UserError("imported.columns: map 'answer' or 'rating' to a column of the table.")
-    _check_wordings(rows, instruments, path.name)
-    _check_duplicates(rows, path.name)
-    data, cells = _lay_out(rows, instruments, config, path.name)
-    return _fill(data, rows, cells, config=config, scale=scale, name=path.name)
-
-
-def _check_keys(config: ImportConfig) -> None:
-    for where, keys in (("columns", config.columns), ("constants", config.constants)):
-        check_known("key", *keys, known=MAPPABLE, where=f"imported.{where}")
-    for where, _, given in _attribute_columns(config):
-        checked_attributes(given, where=f"imported.{where}")
-    if config.administration_attributes and _ADMINISTRATION not in config.columns:
+    own = sorted({*config.columns, *config.constants} & {*OF_ITEMS})
+    if instruments and own:
         raise UserError(
-            "imported.administration_attributes: it is unknown which answers belong to one "
-            "administration; map 'administration' under imported.columns."
+            f"imported.columns: '{own[0]}' is what the instrument's file says; leave it out, or "
+            "the instruments."
         )
-    for key in config.constants:
-        if key in config.columns:
-            raise UserError(
-                f"imported.constants: '{key}' is also mapped to column "
-                f"'{config.columns[key]}'; give it once."
-            )
-
-
-def _attribute_columns(config: ImportConfig) -> list[tuple[str, str, Mapping[str, str]]]:
-    """Return for every kind of attribute its key, what stands before its names, and its columns."""
-    return [
-        ("attributes", _ATTRIBUTE, config.attributes),
-        ("prefix_attributes", _OF_PREFIX, config.prefix_attributes),
-        ("wording_attributes", _OF_WORDING, config.wording_attributes),
-        ("administration_attributes", _OF_ADMINISTRATION, config.administration_attributes),
-    ]
+    every = read_rows(config, base)
+    instruments = instruments or [items_of(every)]
+    check_wordings(every, instruments)
+    check_known("model", *config.models, known=every.models, where="imported.models")
+    rows = select(every, instruments, selection)
+    data, cells = _lay_out(rows, instruments, config, selection)
+    return _fill(data, rows, cells, config=config, scale=scale)
 
 
 def _scale(config: ImportConfig) -> tuple[Options, tuple[int, ...]] | None:
@@ -104,7 +84,11 @@ def _scale(config: ImportConfig) -> tuple[Options, tuple[int, ...]] | None:
         config.points,
         where="imported.options",
     )
-    stances = config.stances or []
+    last = len(options.points) - 1
+    sides = [(2 * n > last) - (2 * n < last) for n in range(last + 1)]
+    if config.stances is None:
+        return options, tuple(sides)
+    stances = config.stances
     if len(stances) != len(options.points):
         raise UserError(
             f"imported.stances: has {len(stances)} entries for the {len(options.points)} points "
@@ -115,98 +99,28 @@ def _scale(config: ImportConfig) -> tuple[Options, tuple[int, ...]] | None:
     return options, tuple(STANCE[stance] for stance in stances)
 
 
-def _rows(table: pd.DataFrame, config: ImportConfig, name: str) -> pd.DataFrame:
-    """Rename the mapped columns and add the constants, every value checked to be there."""
-    for key, column in config.columns.items():
-        check_known("column", column, known=table.columns, where=f"{name}: imported.columns.{key}")
-    mapped = {*config.columns.values(), *config.ignore}
-    for where, _, given in _attribute_columns(config):
-        for key, column in given.items():
-            if column not in table.columns:
-                place = f"{name}: imported.{where}.{key}"
-                raise unknown("column", column, table.columns, where=place)
-        mapped |= set(given.values())
-    for column in table.columns:
-        if column not in mapped:
-            raise UserError(
-                f"{name}: the column '{column}' is not mapped; map it under imported.columns or "
-                "list it under imported.ignore."
-            )
-    rows = pd.DataFrame({key: table[column] for key, column in config.columns.items()})
-    for _, before, given in _attribute_columns(config):
-        for key, column in given.items():
-            rows[before + key] = table[column]
-    for key, value in {**DEFAULTS, **config.constants}.items():
-        if key not in rows:
-            rows[key] = str(value)
-    for key in ("model", "item"):
-        if key not in rows:
-            raise UserError(f"imported.columns: '{key}' is neither mapped nor a constant.")
-    for key in CELL_DIMS:
-        empty = np.flatnonzero(rows[key].fillna("").str.strip() == "")
-        if empty.size:
-            raise UserError(f"{name}: row {empty[0] + 1}: the column of '{key}' has no value.")
-        for label, row in zip(*np.unique(rows[key].astype(str), return_index=True), strict=True):
-            printable(str(label), f"{name}: row {row + 1}: the column of '{key}'")
-    rows["item"] = rows["item"].map(lambda item: config.items.get(item, item))
-    return rows
-
-
-def _check_wordings(rows: pd.DataFrame, instruments: Sequence[Instrument], name: str) -> None:
-    """Refuse ids that the instruments do not have, and runs that are no numbers."""
-    known = {i.item: {v.variant for v in i.variants} for q in instruments for i in q.items}
-    for (item, variant), group in rows.groupby(["item", "variant"], sort=False):
-        where = f"{name}: row {group.index[0] + 1}"
-        if item not in known:
-            close = unknown("item", item, known, where=where)
-            raise UserError(_shortened(str(close)))
-        check_known(f"variant of item '{item}'", variant, known=known[item], where=where)
-    for run, group in rows.groupby("run", sort=False):
-        if not str(run).isdigit() or int(run) > np.iinfo(np.int16).max:
-            raise UserError(
-                f"{name}: row {group.index[0] + 1}: run '{run}' is not a number from 0 to 32767."
-            )
-
-
-def _shortened(sentence: str, keep: int = 8) -> str:
-    """Cut a long list of known names."""
-    head, _, names = sentence.partition("known: ")
-    listed = names.rstrip(".").split(", ")
-    more = f" and {len(listed) - keep} more" if len(listed) > keep else ""
-    return f"{head}known: {', '.join(listed[:keep])}{more}."
-
-
-def _check_duplicates(rows: pd.DataFrame, name: str) -> None:
-    again = rows.duplicated(list(CELL_DIMS))
-    if not again.any():
-        return
-    second = int(np.flatnonzero(again)[0])
-    cell = rows.loc[second, list(CELL_DIMS)]
-    first = int(np.flatnonzero((rows[list(CELL_DIMS)] == cell).all(axis=1))[0])
-    named = ", ".join(f"{dim} '{cell[dim]}'" for dim in CELL_DIMS)
-    raise UserError(
-        f"{name}: rows {first + 1} and {second + 1} are both the answer of {named}; if they are "
-        "repetitions, map 'run' to the column that tells them apart."
-    )
-
-
 def _lay_out(
-    rows: pd.DataFrame, instruments: Sequence[Instrument], config: ImportConfig, name: str
+    rows: TableRows,
+    instruments: Sequence[Instrument],
+    config: ImportConfig,
+    selection: Selection,
 ) -> tuple[xr.Dataset, tuple[np.ndarray, ...]]:
     """Make the design that the rows fill, and say where in it each row belongs."""
-    items = [i.item for q in instruments for i in q.items if i.item in set(rows["item"])]
-    models = list(dict.fromkeys(rows["model"]))
-    prefixes = list(dict.fromkeys(rows["prefix"]))
-    texts = _one_each(rows, "prefix", "prefix_text", name) if "prefix_text" in rows else {}
-    numbers = rows["run"].astype(int)
+    frame = rows.frame
+    there = set(frame["item"])
+    items = [i.item for q in instruments for i in q.items if i.item in there]
+    models = [*(selection.model or dict.fromkeys(frame["model"]))]
+    prefixes = list(dict.fromkeys(frame["prefix"]))
+    texts = one_each(rows, "prefix", "prefix_text") if "prefix_text" in frame else {}
+    numbers = frame["run"].astype(int)
     runs = sorted(set(numbers))
     # Asking for ids also lets wordings in whose kind has that name; `sel` leaves them out.
-    variants = list(dict.fromkeys(rows["variant"]))
-    known = _attributes(rows, _OF_PREFIX, rows["prefix"], "prefix", name)
+    variants = list(dict.fromkeys(frame["variant"]))
+    known = _attributes(rows, OF_PREFIX, frame["prefix"], "prefix")
     data = design(
         instruments,
         [Prefix(p, texts.get(p, ""), "open", known.get(p, {})) for p in prefixes],
-        _infos(models, rows, config, name),
+        _infos(models, rows, config),
         variants=variants,
         items=items,
         runs=len(runs),
@@ -214,78 +128,92 @@ def _lay_out(
     data = data.sel(variant=[v for v in data["variant"].values if v in variants])
     data = data.assign_coords(run=np.array(runs, dtype=np.int16))
     cells = tuple(
-        data.indexes[dim].get_indexer(numbers if dim == "run" else rows[dim]) for dim in CELL_DIMS
+        data.indexes[dim].get_indexer(numbers if dim == "run" else frame[dim]) for dim in CELL_DIMS
     )
-    if "statement" in rows:
+    wording = frame["item"] + " / " + frame["variant"]
+    if "statement" in frame:
         statement = data["statement"].copy()
-        statement.values[cells[1], cells[2]] = _wordings(rows, name)
+        of = one_each(rows, "wording", "statement", wording)
+        statement.values[cells[1], cells[2]] = wording.map(of).to_numpy(dtype=object)
         data = data.assign_coords(statement=statement)
-    if "prompt" in rows:
-        first = rows.fillna({"prompt": ""}).drop_duplicates("prefix").set_index("prefix")["prompt"]
+    if "prompt" in frame:
+        first = frame.fillna({"prompt": ""}).drop_duplicates("prefix").set_index("prefix")["prompt"]
         data = data.assign_coords(prompt_example=("prefix", first[prefixes].to_numpy(object)))
-    return _with_further(data, rows, cells, name), cells
+    return _with_further(data, rows, cells, wording), cells
 
 
 def _with_further(
-    data: xr.Dataset, rows: pd.DataFrame, cells: tuple[np.ndarray, ...], name: str
+    data: xr.Dataset, rows: TableRows, cells: tuple[np.ndarray, ...], wording: pd.Series
 ) -> xr.Dataset:
-    """Add what the table says of items, wordings and administrations."""
-    if "topic" in rows:
-        topics = _one_each(rows, "item", "topic", name)
+    """Add what the table says of items, wordings, administrations and single answers."""
+    if "topic" in rows.frame:
+        topics = one_each(rows, "item", "topic")
         labels = [topics.get(str(item), "") for item in data["item"].values]
         data = data.assign_coords(topic=("item", np.array(labels, dtype=object)))
-    wording = rows["item"] + " / " + rows["variant"]
-    given = _attributes(rows, _OF_WORDING, wording, "wording", name)
+    given = _attributes(rows, OF_WORDING, wording, "wording")
     if given:
         at = {label: (i, v) for label, i, v in zip(wording, cells[1], cells[2], strict=True)}
         values = attribute_coordinates(given, "wordings")
         full = spread(values, [at[label] for label in given], data["statement"].shape)
         data = _along(data, ("item", "variant"), full)
-    if _ADMINISTRATION in rows:
-        data = _administered(data, rows, cells, name)
-    return data
+    for column in (c for c in rows.frame.columns if str(c).startswith(SHOWN)):
+        texts = rows.frame[column].fillna("")
+        dims = _fewest_dims(rows.frame, texts)
+        own = _along(data, dims, {column.removeprefix(SHOWN): _laid_out(data, dims, cells, texts)})
+        own[column.removeprefix(SHOWN)].attrs["shown"] = 1
+        data = own
+    return _administered(data, rows, cells) if ADMINISTRATION in rows.frame else data
 
 
-def _administered(
-    data: xr.Dataset, rows: pd.DataFrame, cells: tuple[np.ndarray, ...], name: str
-) -> xr.Dataset:
-    """Add labels and attributes of administrations, along as few dimensions as tell them apart."""
-    label = rows[_ADMINISTRATION].fillna("").astype(str)
-    if (label == "").any():
-        at = int(np.flatnonzero(label == "")[0])
-        raise UserError(
-            f"{name}: row {rows.index[at] + 1}: the column of 'administration' has no value."
-        )
-    dims = list(CELL_DIMS)
+def _fewest_dims(frame: pd.DataFrame, values: pd.Series) -> tuple[str, ...]:
+    """Return as few dimensions as tell the values apart."""
+    dims: tuple[str, ...] = CELL_DIMS
+    codes = pd.Series(pd.factorize(values)[0], index=values.index)
     for dim in ("item", "variant", "prefix", "model", "run"):
-        fewer = [d for d in dims if d != dim]
-        if fewer and (label.groupby([rows[d] for d in fewer]).nunique() == 1).all():
+        fewer = tuple(d for d in dims if d != dim)
+        if fewer and (codes.groupby([frame[d] for d in fewer]).nunique() == 1).all():
             dims = fewer
-    places = [cells[CELL_DIMS.index(dim)] for dim in dims]
-    shape = tuple(data.sizes[dim] for dim in dims)
-    text = np.full(shape, "", dtype=object)
-    text[tuple(places)] = label.to_numpy()
-    data = data.assign_coords({_ADMINISTRATION: (dims, text)})
+    return dims
+
+
+def _laid_out(
+    data: xr.Dataset, dims: Sequence[str], cells: tuple[np.ndarray, ...], values: pd.Series
+) -> np.ndarray:
+    text = np.full(tuple(data.sizes[dim] for dim in dims), "", dtype=object)
+    text[tuple(cells[CELL_DIMS.index(dim)] for dim in dims)] = values.to_numpy()
+    return text
+
+
+def _administered(data: xr.Dataset, rows: TableRows, cells: tuple[np.ndarray, ...]) -> xr.Dataset:
+    """Add labels and attributes of administrations, along as few dimensions as tell them apart."""
+    label = rows.frame[ADMINISTRATION].fillna("").astype(object)
+    if (label == "").any():
+        raise UserError(
+            f"{rows.at((label == '').idxmax())}: the column of 'administration' has no value."
+        )
+    dims = _fewest_dims(rows.frame, label)
+    text = _laid_out(data, dims, cells, label)
+    data = data.assign_coords({ADMINISTRATION: (dims, text)})
     # Administrations of two models may have the same number.
-    whose = rows["model"] + " / " + label
-    given = _attributes(rows, _OF_ADMINISTRATION, whose, "administration", name)
+    whose = rows.frame["model"] + " / " + label
+    given = _attributes(rows, OF_ADMINISTRATION, whose, "administration")
     if not given:
         return data
-    if "model" not in dims:
-        places, dims = [cells[CELL_DIMS.index("model")], *places], ["model", *dims]
-        shape = (data.sizes["model"], *shape)
+    dims = dims if "model" in dims else ("model", *dims)
+    places = [cells[CELL_DIMS.index(dim)] for dim in dims]
+    shape = tuple(data.sizes[dim] for dim in dims)
     by_place = dict(zip(zip(*places, strict=True), whose, strict=True))
     values = attribute_coordinates(given, "administrations")
     order = {label: at for at, label in enumerate(given)}
     rank = [order[label] for label in by_place.values()]
     every = {key: own[rank] for key, own in values.items()}
-    return _along(data, tuple(dims), spread(every, list(by_place), shape))
+    return _along(data, dims, spread(every, list(by_place), shape))
 
 
 def _along(data: xr.Dataset, dims: tuple[str, ...], values: Mapping[str, np.ndarray]) -> xr.Dataset:
     """Add coordinates that the data do not have yet."""
     for key in values:
-        if key in data.coords:
+        if key in data.coords or key in data:
             raise UserError(
                 f"imported: '{key}' is declared for two kinds of things (models, prefixes, "
                 "wordings, administrations); give one of them another name."
@@ -294,12 +222,12 @@ def _along(data: xr.Dataset, dims: tuple[str, ...], values: Mapping[str, np.ndar
 
 
 def _attributes(
-    rows: pd.DataFrame, before: str, labels: pd.Series, dim: str, name: str
+    rows: TableRows, before: str, labels: pd.Series, dim: str
 ) -> dict[str, dict[str, Any]]:
     """Read the columns of one kind of attributes, by label; those without a value are left out."""
     known: dict[str, dict[str, Any]] = {}
-    for column in (c for c in rows.columns if str(c).startswith(before)):
-        texts = _one_each(rows.assign(**{dim: labels}), dim, column, name)
+    for column in (c for c in rows.frame.columns if str(c).startswith(before)):
+        texts = one_each(rows, dim, column, labels)
         for label, value in zip(texts, read_attribute(list(texts.values())), strict=True):
             own = known.setdefault(label, {})
             if value is not None:
@@ -307,23 +235,19 @@ def _attributes(
     return known
 
 
-def _infos(
-    models: Sequence[str], rows: pd.DataFrame, config: ImportConfig, name: str
-) -> list[ModelInfo]:
+def _infos(models: Sequence[str], rows: TableRows, config: ImportConfig) -> list[ModelInfo]:
     """Say of every model what columns and config say, the config where both do."""
     known: dict[str, dict[str, Any]] = {model: {} for model in models}
-    columns = [key for key in rows.columns if key in _PER_MODEL or key.startswith(_ATTRIBUTE)]
+    columns = [c for c in rows.frame.columns if c in OWN_KEYS or c.startswith(ATTRIBUTE)]
     for column in columns:
-        texts = _one_each(rows, "model", column, name)
+        texts = one_each(rows, "model", column)
         values = read_attribute([texts[model] for model in models])
-        if column in _PER_MODEL and column != "instruct":
+        if column in OWN_KEYS and column != "instruct":
             values = [texts[model] for model in models]
         for model, value in zip(models, values, strict=True):
-            known[model][column.removeprefix(_ATTRIBUTE)] = value
-    for model, given in config.models.items():
-        if model not in known:
-            raise unknown("model", model, models, where="imported.models")
-        known[model] |= given
+            known[model][column.removeprefix(ATTRIBUTE)] = value
+    for model in models:
+        known[model] |= config.models.get(model, {})
     return [_info(model, known[model], f"imported.models.{model}") for model in models]
 
 
@@ -331,7 +255,7 @@ def _info(model: str, given: Mapping[str, Any], where: str) -> ModelInfo:
     instruct = given.get("instruct")
     if instruct is not None and not isinstance(instruct, bool):
         raise UserError(f"{where}.instruct: must be true or false, not '{instruct}'.")
-    own = {key: value for key, value in given.items() if key not in _PER_MODEL}
+    own = {key: value for key, value in given.items() if key not in OWN_KEYS}
     attributes = checked_attributes(own, where=where)
     return ModelInfo(
         model,
@@ -344,50 +268,33 @@ def _info(model: str, given: Mapping[str, Any], where: str) -> ModelInfo:
     )
 
 
-def _one_each(rows: pd.DataFrame, dim: str, key: str, name: str) -> dict[str, str]:
-    """Return the one value of `key` for each label of `dim`."""
-    values = rows[key].fillna("")
-    found: dict[str, str] = {}
-    for at, label, value in zip(rows.index + 1, rows[dim], values, strict=True):
-        if found.setdefault(label, value) != value:
-            raise UserError(
-                f"{name}: row {at}: {key} '{value}' of {dim} '{label}' was '{found[label]}' "
-                "before; it must be the same in all its rows."
-            )
-    return found
-
-
-def _wordings(rows: pd.DataFrame, name: str) -> np.ndarray:
-    wording = rows["item"] + " / " + rows["variant"]
-    texts = _one_each(rows.assign(wording=wording), "wording", "statement", name)
-    return np.array([texts[label] for label in wording], dtype=object)
-
-
 def _fill(
     data: xr.Dataset,
-    rows: pd.DataFrame,
+    rows: TableRows,
     cells: tuple[np.ndarray, ...],
     *,
     config: ImportConfig,
     scale: tuple[Options, tuple[int, ...]] | None,
-    name: str,
 ) -> xr.Dataset:
     """Put answers, ratings and stances into the cells of the rows."""
     shape = data["status"].shape
-    answers = rows["answer"] if "answer" in rows else rows["rating"]
+    answers = rows.frame["answer" if "answer" in rows.frame else "rating"].fillna("")
     completion = np.full(shape, "", dtype=object)
-    completion[cells] = answers.fillna("").to_numpy()
+    completion[cells] = answers.to_numpy()
     status = np.full(shape, NOT_ASKED, dtype=np.int8)
     status[cells] = STATUS["invalid"]
     out = data.assign(completion=(CELL_DIMS, completion))
+    missing = int((answers.str.strip() == "").sum())
+    notes = [f"{missing:,} of {len(answers):,} rows have no answer."] if missing else []
     out.attrs |= {
-        "imported_from": name,
-        "imported_rows": len(rows),
-        "imported_missing": int(answers.isna().sum()),
+        "imported_from": rows.name,
+        "imported_rows": len(answers),
+        "imported_missing": missing,
+        "notes": "\n".join([*rows.notes, *notes]),
     }
     if scale:
         options, stances = scale
-        points = _points(rows, options, config, name=name)
+        points = _points(rows, options, config)
         read = points != MISSING
         rating = np.full(shape, MISSING, dtype=np.int8)
         rating[cells] = points
@@ -410,36 +317,43 @@ def _rating_attributes(options: Options) -> dict[str, Any]:
     }
 
 
-def _points(rows: pd.DataFrame, options: Options, config: ImportConfig, *, name: str) -> np.ndarray:
+def _points(rows: TableRows, options: Options, config: ImportConfig) -> np.ndarray:
     """Return the index of each row's point, `MISSING` where no option was read."""
-    points = np.full(len(rows), MISSING, dtype=np.int8)
-    if "rating" in rows:
-        for at, code in enumerate(rows["rating"]):
-            if code is None:
-                continue
-            if code.strip().casefold() not in options.codes:
-                known = ", ".join(options.codes) or "none"
-                raise UserError(
-                    f"{name}: row {rows.index[at] + 1}: the code '{code}' is outside the declared "
-                    f"options; known: {known}."
-                )
-            points[at] = options.codes[code.strip().casefold()]
-    if "answer" not in rows:
-        return points
-    seen: dict[str, int | None] = {}
-    for at, answer in enumerate(rows["answer"]):
-        if points[at] != MISSING or answer is None:
-            continue
-        if answer not in seen:
-            seen[answer] = match_option(answer, options, reservations=config.reservations)
-        point = seen[answer]
-        if point is None and config.strict_options:
-            raise UserError(
-                f"{name}: row {rows.index[at] + 1}: the answer '{_cut(answer)}' is none of the "
-                f"declared options; known: {', '.join(options.points)}."
-            )
-        points[at] = MISSING if point is None else point
+    points = np.full(len(rows.frame), MISSING, dtype=np.int8)
+    for key in (k for k in ("rating", "answer") if k in rows.frame):
+        # Without a code the answer says it.
+        given = rows.frame[key]
+        left = (given.fillna("").str.strip() != "") & (points == MISSING)
+        codes, found = pd.factorize(given.where(left, None))
+        first = given.index[np.unique(codes, return_index=True)[1][len(set(codes)) - len(found) :]]
+        read = [
+            (_coded if key == "rating" else _matched)(one, options, config, rows.at, row)
+            for one, row in zip(found, first, strict=True)
+        ]
+        read_at = np.array([*read, MISSING], dtype=np.int8)[codes]
+        points = np.where(codes < 0, points, read_at)
     return points
+
+
+def _coded(code: str, options: Options, _: ImportConfig, at: Callable[[int], str], row: int) -> int:
+    if code.strip().casefold() not in options.codes:
+        raise UserError(
+            f"{at(row)}: the code '{code}' is outside the declared options; known: "
+            f"{', '.join(options.codes) or 'none'}."
+        )
+    return options.codes[code.strip().casefold()]
+
+
+def _matched(
+    answer: str, options: Options, config: ImportConfig, at: Callable[[int], str], row: int
+) -> int:
+    point = match_option(answer, options, reservations=config.reservations)
+    if point is None and config.strict_options:
+        raise UserError(
+            f"{at(row)}: the answer '{_cut(answer)}' is none of the declared options; known: "
+            f"{', '.join(options.points)}."
+        )
+    return MISSING if point is None else point
 
 
 def _cut(answer: str, length: int = 60) -> str:

@@ -76,7 +76,13 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(folder("conf").resolve())):
-            composed = _composed([*overrides, *searched])
+            given = [*overrides, *searched]
+            composed = _composed(given)
+            fitting = _fitting_analysis(composed.get("imported"))
+            if fitting is not None:
+                whole = _composed(given, return_hydra_config=True)
+                if whole.hydra.runtime.choices.analysis == "default":
+                    composed = _composed([*given, f"analysis={fitting}"])
         merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
         if OmegaConf.is_missing(composed, "name"):
             works_on = TASKS.chosen(str(composed.task), where="task").works_on
@@ -104,14 +110,14 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     return config, text
 
 
-def _composed(overrides: list[str]) -> Any:
+def _composed(overrides: list[str], **settings: Any) -> Any:
     """Compose a config; a known key that is not set yet is added without a plus sign."""
     from hydra import compose as hydra_compose
     from hydra.errors import HydraException
 
     while True:
         try:
-            return hydra_compose("config", overrides=overrides)
+            return hydra_compose("config", overrides=overrides, **settings)
         except HydraException as error:
             found = re.search(r"Could not override '([^']+)'", str(error))
             places = [
@@ -122,6 +128,23 @@ def _composed(overrides: list[str]) -> Any:
             if not places or last not in _known_keys(parent):
                 raise
             overrides = [f"++{x}" if n in places else x for n, x in enumerate(overrides)]
+
+
+def _fitting_analysis(imported: Any) -> str | None:
+    """Name the analysis that fits the scale of an imported table, if it is not the usual one."""
+    from omegaconf import DictConfig, ListConfig
+
+    if not isinstance(imported, DictConfig):
+        return None
+    points, options, stances = (imported.get(key) for key in ("points", "options", "stances"))
+    labels = list(points) if isinstance(points, ListConfig) else []
+    if not labels and isinstance(options, DictConfig):
+        labels = list({*map(str, options.values())})
+    if len(labels) == 2:
+        return "ideology_binary"
+    sides = ("disagree", "neutral", "agree")
+    usual = len(labels) == 3 and stances in (None, [*sides])
+    return None if not labels or usual else "ideology_ratings"
 
 
 def with_analysis(
@@ -202,7 +225,7 @@ def _check_asked(config: RunConfig, task: Task) -> None:
             raise UserError(
                 f"task: {config.task} is for questionnaires; elicitation=roleplay has {others}."
             )
-    elif not config.instruments:
+    elif not config.instruments and (config.imported is None or config.task == "paraphrase"):
         raise UserError("instruments: the list is empty; name at least one, e.g. [wvs].")
     if config.task == "paraphrase" and config.paraphrase.table is not None:
         return

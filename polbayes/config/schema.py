@@ -137,10 +137,15 @@ class JournalConfig:
 class ImportConfig:
     """A table of answers collected elsewhere (CSV, Parquet or JSON lines)."""
 
-    path: str = ""  # relative to the working folder
-    # From `polbayes.coding.importer.MAPPABLE` to columns of the table.
+    # Relative to the working folder. ``a/*.csv`` stands for several tables, which then have their
+    # names in a column ``table``.
+    path: str = ""
+    # Rows that are taken: columns of the table to a value, or a list of values.
+    where: dict[str, Any] = field(default_factory=dict)
+    # From `polbayes.coding.table_rows.MAPPABLE` to columns of the table, or several as ``a + b``.
     columns: dict[str, str] = field(default_factory=dict)
-    constants: dict[str, Any] = field(default_factory=dict)  # for what has no column
+    # For what has no column; ``run: count`` numbers repetitions in the order of the table.
+    constants: dict[str, Any] = field(default_factory=dict)
     # From names of the user's own to columns that are constant within a model, a prefix, a wording
     # (item and variant) or an administration.
     attributes: dict[str, str] = field(default_factory=dict)
@@ -153,11 +158,12 @@ class ImportConfig:
     # From option texts and codes to points of the scale; None leaves the answers to the coders.
     options: dict[str, Any] | None = None
     points: list[str] | None = None  # from strongest disagreement to agreement
-    stances: list[str] | None = None  # of each point
+    stances: list[str] | None = None  # of each point; None: disagree below the middle, agree above
     strict_options: bool = False  # whether any other answer is an error
     # Whether an answer counts that picks an option with a reservation or in a roundabout way.
     reservations: bool = False
-    ignore: list[str] = field(default_factory=list)  # columns left out knowingly
+    show: list[str] = field(default_factory=list)  # columns that the report shows with the answers
+    ignore: list[str] = field(default_factory=list)  # columns left out knowingly, or patterns
 
 
 @dataclass
@@ -356,6 +362,7 @@ class ReportConfig:
     """What the report shows beside what every report shows."""
 
     study: str | None = None  # one of `STUDIES`, beside its published figures
+    maps: list[list[str]] | None = None  # pairs of dimensions; None: the first two
 
 
 @dataclass

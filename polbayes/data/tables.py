@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _HALVES = re.compile("[\ud800-\udfff]")
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_INDEX = re.compile("__index_level_[0-9]+__")
 _PARQUET = (".parquet", ".pq")
 _LINES = (".jsonl", ".ndjson")
 # What parsers raise where a file is not what its name says.
@@ -55,18 +56,48 @@ def read_table(path: Path) -> "pd.DataFrame":
         twice = frame.columns[frame.columns.duplicated()][0]
         raise UserError(f"{path}: two columns have the name '{twice}'.")
     # Series of text would turn None back into NaN.
-    values = {name: [text_of(value) for value in frame[name]] for name in frame.columns}
+    blank = None if path.suffix.lower() in _SEPARATORS else ""
+    values = {name: _texts(frame.pop(name), blank) for name in list(frame.columns)}
     return pd.DataFrame(values, dtype=object)
+
+
+def _texts(column: "pd.Series", blank: str | None) -> np.ndarray:
+    """Return a column as texts; those that are equal are one object."""
+    import pandas as pd
+
+    kind = pd.api.types.infer_dtype(column, skipna=True) if column.dtype == object else "string"
+    try:
+        if kind not in ("string", "empty"):
+            raise TypeError
+        codes, found = pd.factorize(column)
+    except (TypeError, NotImplementedError):  # what cannot be compared, such as lists
+        return np.array([*map(text_of, column), None], dtype=object)[:-1]
+    texts = [text_of(value) for value in found]
+    return np.array([*(blank if t == "" else t for t in texts), None], dtype=object)[codes]
+
+
+def table_files(path: str, base: Path | None = None) -> list[Path]:
+    """Return the file that a path names, or all whose names match its last part, e.g. ``*.csv``."""
+    whole = (base or Path.cwd()) / Path(path).expanduser()
+    if whole.is_file() or not any(sign in whole.name for sign in "*?["):
+        return [whole]
+    return sorted(one for one in whole.parent.glob(whole.name) if one.is_file()) or [whole]
 
 
 def _read(path: Path) -> "pd.DataFrame":
     import pandas as pd
+    import pyarrow.parquet as pq
 
     suffix = path.suffix.lower()
     if suffix in _SEPARATORS:
         return _read_fields(path, _SEPARATORS[suffix])
     if suffix in _PARQUET:
-        return pd.read_parquet(path)
+        try:
+            return pd.read_parquet(path)
+        except TypeError:
+            # A type of Arrow's that pandas wrote by a name which it cannot read.
+            frame = pq.read_table(path).replace_schema_metadata(None).to_pandas()
+            return frame.drop(columns=[c for c in frame if _INDEX.fullmatch(str(c))])
     return pd.DataFrame(_read_lines(path))
 
 
@@ -88,9 +119,9 @@ def _read_fields(path: Path, separator: str) -> "pd.DataFrame":
         encoding="utf-8-sig",
     )
     _check_widths(path, separator, len(lines.columns))
-    frame = lines.iloc[1:].reset_index(drop=True).astype(object)
+    frame = lines.iloc[1:].reset_index(drop=True)
     frame.columns = [name or f"Unnamed: {n}" for n, name in enumerate(lines.iloc[0])]
-    return frame.where(frame != "", None)
+    return frame
 
 
 def _check_widths(path: Path, separator: str, width: int) -> None:

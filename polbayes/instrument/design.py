@@ -12,6 +12,7 @@ import xarray as xr
 from polbayes.data.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED, STATUS, flag_attributes
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import attribute_coordinates, check_distinct, spread
+from polbayes.instrument.dimensions import dimension_coordinates, together
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
@@ -118,6 +119,10 @@ def design(
         **{name: ("prefix", values) for name, values in per_prefix.items()},
         **{name: (("item", "variant"), values) for name, values in attributes.items()},
         **_points([item for _, item in chosen]),
+        **dimension_coordinates(
+            together(d for i in instruments for d in i.dimensions),
+            [item.weights for _, item in chosen],
+        ),
     }
     return xr.Dataset(
         {"status": (CELL_DIMS, status, flag_attributes("status"))},
@@ -234,10 +239,11 @@ def _choose_items(
 def _choose_variants(item: Item, wanted: Sequence[str] | None) -> list[Variant]:
     if wanted is None:
         return list(item.variants)
-    return [v for v in item.variants if _is_wanted(v, wanted)]
+    return [v for v in item.variants if is_wanted(v, wanted)]
 
 
-def _is_wanted(variant: Variant, wanted: Sequence[str]) -> bool:
+def is_wanted(variant: Variant, wanted: Sequence[str]) -> bool:
+    """Tell whether a selection names a wording by its id, its kind or a pattern."""
     if {variant.variant, variant.kind, f"{_ID}{variant.variant}"} & set(wanted):
         return True
     return any(fnmatchcase(variant.variant, name) for name in wanted if "*" in name)

@@ -8,21 +8,22 @@ An instrument is one YAML file::
     items:
       - item: pc-01
         text: the original wording
-        dimension: economic        # or cultural
-        direction: left            # what agreeing with `text` expresses: left or right
+        dimension: economic        # or cultural, or one of the file's own
+        direction: left            # what agreeing with `text` expresses: left, right or a pole
         source: where the item is from
         variants:                  # further wordings, by id
           negation: another wording, its kind read off its id
           my_wording: {kind: paraphrase, text: another wording, attributes: {polite: true}}
         topic: what it is about, a level above the items of an analysis    # optional
 
-A variant's kind gives its polarity: agreeing with a paraphrase means the same
-as agreeing with the original, agreeing with a negation or a political opposite
-means the reverse.
+`dimensions` declares others, and `weights` in place of `dimension` and `direction` what an item
+counts for several (`polbayes.instrument.dimensions`). A variant's kind gives its polarity: agreeing
+with a paraphrase means the same as agreeing with the original, agreeing with a negation or a
+political opposite means the reverse.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,17 @@ from polbayes.config.resources import find, read_yaml
 from polbayes.config.yaml_checks import check_keys, check_unique, identifier, label, mapping, text
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.covariates import checked_attributes
+from polbayes.instrument.dimensions import (
+    ECONOMIC_AND_CULTURAL,
+    Dimension,
+    declared_dimensions,
+    direction_of,
+    is_weight,
+    read_weights,
+)
 from polbayes.instrument.folding import folded
 
-# Points that anybody gives are smaller by far.
-_MOST = 1e6
-DIMENSIONS = ("economic", "cultural")
+DIMENSIONS = tuple(one.dimension for one in ECONOMIC_AND_CULTURAL)
 DIRECTIONS = {"left": -1, "right": 1}
 POLARITY = {"original": 1, "paraphrase": 1, "negation": -1, "opposite": -1}
 # Ids that need no `kind` of their own; a number may follow, as in `opposite_2`.
@@ -64,8 +71,9 @@ class Item:
     """One item with all its wordings."""
 
     item: str  # unique within the instrument
-    dimension: str  # one of `DIMENSIONS`, or empty: not scored
-    direction: int  # of agreeing with the original: -1 left, +1 right, 0 not scored
+    dimension: str  # one of the instrument's, or empty: not scored
+    # Of agreeing with the original: -1 the negative pole (left), +1 the positive, 0 not scored.
+    direction: int
     source: str  # variable code or citation
     variants: tuple[Variant, ...]  # the original first
     # Published points of the options from strong disagreement to strong agreement, by axis.
@@ -73,6 +81,7 @@ class Item:
     section: str = ""
     note: str = ""
     topic: str = ""  # Items with the same topic may be alike; its section where it has none.
+    weights: Mapping[str, float] = field(default_factory=dict)  # published ones, by dimension
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,7 @@ class Instrument:
     citation: str
     items: tuple[Item, ...]
     note: str = ""
+    dimensions: tuple[Dimension, ...] = ECONOMIC_AND_CULTURAL
 
 
 def load_instrument(name: str) -> Instrument:
@@ -104,7 +114,10 @@ def load_instrument(name: str) -> Instrument:
     check_keys(content, _FILE_KEYS, _FILE_OPTIONAL, f"{path}")
     if not isinstance(content["items"], list) or not content["items"]:
         raise UserError(f"{path}: 'items' must be a list of at least one item.")
-    items = tuple(_item(entry, path, n) for n, entry in enumerate(content["items"], start=1))
+    dimensions = declared_dimensions(content.get("dimensions"), f"{path}: dimensions")
+    items = tuple(
+        _item(entry, path, n, dimensions) for n, entry in enumerate(content["items"], start=1)
+    )
     check_unique([item.item for item in items], f"{path}: item id")
     return Instrument(
         id=identifier(content["id"], f"{path}: id"),
@@ -112,10 +125,11 @@ def load_instrument(name: str) -> Instrument:
         citation=text(content["citation"], f"{path}: citation"),
         items=items,
         note=label(content.get("note"), f"{path}: note"),
+        dimensions=dimensions,
     )
 
 
-def _item(entry: Any, path: Path, number: int) -> Item:
+def _item(entry: Any, path: Path, number: int, dimensions: Sequence[Dimension]) -> Item:
     where = f"{path}: item {number}"
     entry = mapping(entry, where)
     if "item" in entry:
@@ -123,11 +137,23 @@ def _item(entry: Any, path: Path, number: int) -> Item:
     scored = entry.get("scored", True)
     if not isinstance(scored, bool):
         raise UserError(f"{where}: scored: must be true or false, not '{scored}'.")
-    required = _ITEM_KEYS if scored else _ITEM_KEYS - {"dimension", "direction"}
-    check_keys(entry, required, _ITEM_OPTIONAL, where)
-    if scored:
-        check_known("dimension", str(entry["dimension"]), known=DIMENSIONS, where=where)
-        check_known("direction", str(entry["direction"]), known=DIRECTIONS, where=where)
+    keyed = scored and "weights" not in entry
+    if "weights" in entry and {"dimension", "direction"} & {*entry}:
+        raise UserError(f"{where}: 'weights' stands in place of 'dimension' and 'direction'.")
+    required = _ITEM_KEYS if keyed else _ITEM_KEYS - {"dimension", "direction"}
+    optional = _ITEM_OPTIONAL | ({"weights"} if "weights" in entry else set())
+    check_keys(entry, required, optional, where)
+    weights: dict[str, float] = {}
+    dimension, direction = "", 0
+    if keyed:
+        known = {one.dimension: one for one in dimensions}
+        dimension = str(entry["dimension"])
+        check_known("dimension", dimension, known=known, where=where)
+        direction = direction_of(str(entry["direction"]), known[dimension], where)
+    elif scored:
+        weights, dimension, direction = read_weights(
+            entry["weights"], dimensions, f"{where}: weights"
+        )
     original = Variant("original", text(entry["text"], f"{where}: text"), "original", 1)
     section, topic = (label(entry.get(key), f"{where}: {key}") for key in ("section", "topic"))
     further = mapping(entry["variants"] or {}, f"{where}: variants")
@@ -136,14 +162,15 @@ def _item(entry: Any, path: Path, number: int) -> Item:
     check_unique([folded(v.text) for v in variants], f"{where}: wording")
     return Item(
         item=identifier(entry["item"], f"{where}: item"),
-        dimension=entry["dimension"] if scored else "",
-        direction=DIRECTIONS[entry["direction"]] if scored else 0,
+        dimension=dimension,
+        direction=direction,
         source=text(entry["source"], f"{where}: source"),
         variants=variants,
         points=_points(entry.get("points") or {}, f"{where}: points"),
         section=section or topic,
         note=label(entry.get("note"), f"{where}: note"),
         topic=topic or section,
+        weights=weights,
     )
 
 
@@ -169,12 +196,8 @@ def _variant(variant: str, value: Any, where: str) -> Variant:
 def _points(value: Any, where: str) -> dict[str, tuple[float, ...]]:
     points = {}
     for axis, numbers in mapping(value, where).items():
-        if not isinstance(numbers, list) or not all(map(_is_number, numbers)):
+        if not isinstance(numbers, list) or not all(map(is_weight, numbers)):
             raise UserError(f"{where}: {axis}: must be a list of numbers, one per option.")
         name = text(axis, where)
         points[name] = tuple(float(x) for x in numbers)
     return points
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MOST

@@ -28,6 +28,7 @@ from polbayes.measures.paraphrases import (
 from polbayes.measures.prefix_shift import prefix_shift
 from polbayes.measures.ranks import rank_agreement
 from polbayes.measures.registry import compute_all
+from polbayes.measures.scores import scores
 from polbayes.measures.stability import stability
 from polbayes.measures.text_features import feature_correlations, wording_features
 from polbayes.measures.validity import validity
@@ -48,6 +49,7 @@ __all__ = [
     "prefix_shift",
     "rank_agreement",
     "reformulation_robustness",
+    "scores",
     "stability",
     "validity",
     "wording_features",

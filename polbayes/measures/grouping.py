@@ -9,7 +9,7 @@ import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED
 from polbayes.errors import UserError, check_known
-from polbayes.instrument.questionnaires import DIMENSIONS
+from polbayes.instrument.dimensions import dimensions_of
 
 TOTAL = "total"
 
@@ -119,7 +119,8 @@ def _levels(data: xr.Dataset, name: str) -> tuple[list[Any], np.ndarray]:
     flat = values.reshape(-1).tolist()
     names = list(dict.fromkeys(flat))
     if name == "dimension":
-        names.sort(key=lambda d: DIMENSIONS.index(d) if d in DIMENSIONS else len(DIMENSIONS))
+        known = [one.dimension for one in dimensions_of(data)]
+        names.sort(key=lambda d: known.index(d) if d in known else len(known))
     position = {value: k for k, value in enumerate(names)}
     codes = np.array([position[value] for value in flat], dtype=np.int64)
     return names, codes.reshape(values.shape)

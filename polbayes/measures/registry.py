@@ -9,7 +9,7 @@ from polbayes.measures.measure import Job, Measure
 _HERE = "polbayes.measures"
 _OWN = (
     *("bias", "validity", "agreement", "consistency", "compass", "prefix_shift", "contrasts"),
-    *("ranks", "stability", "paraphrases", "text_features"),
+    *("ranks", "stability", "paraphrases", "text_features", "scores"),
 )
 
 MEASURES: Registry[Measure] = Registry(

@@ -15,11 +15,12 @@ from polbayes.fit.posterior.verdicts import (
     Verdict,
     from_centre,
 )
+from polbayes.instrument.dimensions import ECONOMIC_AND_CULTURAL, Dimension, named
 from polbayes.report.asked import coders_of, size, unseen
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture
 from polbayes.report.figures.verdicts import Row, plot_verdicts
 from polbayes.report.numbers import chance, interval, number, share
-from polbayes.report.prose import listed, plural, standing
+from polbayes.report.prose import listed, plural, standing, with_poles
 from polbayes.report.results import Results
 from polbayes.report.sections.precision import FEW_MODELS
 from polbayes.report.sections.validity import by_outcome
@@ -42,13 +43,13 @@ def answer(results: Results) -> tuple[Block, ...]:
         ("It would change with ", "; ".join(_would_change(results, found))),
         ("Can it be used? ", " ".join(_usable(results))),
     )
-    blocks: list[Block] = [Paragraph(text) for text in leanings(found)]
+    blocks: list[Block] = [Paragraph(text) for text in leanings(found, results.dimensions)]
     known = [row for row in found if row[2].decision]
     if known:
         blocks.append(_picture(known, results.level))
     blocks.append(Bullets(tuple(entry for entry in entries if entry[1])))
     if found:
-        each = Bullets(tuple(standings(found, results.level)))
+        each = Bullets(tuple(standings(found, results.level, results.dimensions)))
         blocks.append(Fold("Each model in words, with probabilities", (each,)))
     return tuple(blocks)
 
@@ -57,7 +58,7 @@ def lines(results: Results) -> list[str]:
     """Return the answer as lines for a terminal."""
     if results.verdict == "bad":
         return [_CAN_IT["bad"]]
-    said = leanings(_found(results))
+    said = leanings(_found(results), results.dimensions)
     return [*said, f"Can it be used? {_sampled(results)}"] if said else []
 
 
@@ -78,7 +79,9 @@ def _found(results: Results) -> list[Row]:
     return [] if table is None else list(from_centre(table))
 
 
-def leanings(found: Sequence[Row]) -> list[str]:
+def leanings(
+    found: Sequence[Row], dimensions: Sequence[Dimension] = ECONOMIC_AND_CULTURAL
+) -> list[str]:
     """Say on each dimension which models lean where, in a sentence."""
     out = []
     for dimension in dict.fromkeys(on for _, on, _ in found):
@@ -87,7 +90,8 @@ def leanings(found: Sequence[Row]) -> list[str]:
             text for decision in (LEFT, RIGHT, EQUAL, OPEN) if (text := _leaning(rows, decision))
         ]
         if parts:
-            out.append(f"On {dimension} questions {'; '.join(parts)}.")
+            one = named(dimensions, dimension)
+            out.append(with_poles(f"On {one.label.lower()} questions {'; '.join(parts)}.", one))
     return out
 
 
@@ -104,17 +108,20 @@ def _leaning(rows: list[tuple[str, Verdict]], decision: str) -> str:
     return f"{names} {words if len(of) == 1 else many}"
 
 
-def standings(found: Sequence[Row], level: float) -> list[tuple[str, str]]:
+def standings(
+    found: Sequence[Row], level: float, dimensions: Sequence[Dimension] = ECONOMIC_AND_CULTURAL
+) -> list[tuple[str, str]]:
     """Say of each model where it stands on each dimension."""
+
+    def said(name: str, verdict: Verdict) -> str:
+        one = named(dimensions, name)
+        return f"on {one.label.lower()} questions {standing(verdict, level, 'centre', one)}"
+
     rows = pd.DataFrame(found, columns=["model", "dimension", "verdict"])
     return [
         (
             f"{model} ",
-            "; ".join(
-                f"on {row['dimension']} questions {standing(row['verdict'], level)}"
-                for row in part.to_dict("records")
-            )
-            + ".",
+            "; ".join(said(r["dimension"], r["verdict"]) for r in part.to_dict("records")) + ".",
         )
         for model, part in rows.groupby("model", sort=False)
     ]

@@ -11,11 +11,11 @@ import xarray as xr
 
 from polbayes.config.resources import folder
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS, UNREADABLE
+from polbayes.instrument.dimensions import Dimension, dimensions_of
 from polbayes.instrument.prompts import render
 from polbayes.instrument.questionnaires import load_instrument
 
 MASK = "[MASK]"
-_SIDE = {-1: "left-leaning", 1: "right-leaning", 0: "not scored"}
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,18 @@ def statements(data: xr.Dataset) -> pd.DataFrame:
     keying = _grid(data, "keying")
     at = np.nonzero(grids["statement"] != "")
     table = pd.DataFrame({name: values[at] for name, values in grids.items()}).astype(str)
-    table["agreeing_is"] = [_SIDE.get(side, "") for side in keying[at]]
+    known = {one.dimension: one for one in dimensions_of(data)}
+    sides = zip(table["dimension"], keying[at], strict=True)
+    table["agreeing_is"] = [_side(known.get(name), side) for name, side in sides]
     return table[columns]
+
+
+def _side(dimension: Dimension | None, keying: object) -> str:
+    """Say to which pole agreeing leans."""
+    if dimension is None or keying not in (-1, 1):
+        return "not scored" if keying == 0 else ""
+    pole = dimension.negative if keying == -1 else dimension.positive
+    return f"{pole}-leaning" if dimension.political else f"towards {pole}"
 
 
 def _grid(data: xr.Dataset, name: str) -> np.ndarray:
@@ -85,16 +95,29 @@ def prompts(data: xr.Dataset) -> list[Prompt]:
 
 def example_answers(data: xr.Dataset) -> pd.DataFrame:
     """Pick one raw answer per model and outcome, from the middle of those there are."""
-    columns = ["model", "outcome", "item", "variant", "prefix", "run", "completion"]
+    columns = ["model", "outcome", *CELL_DIMS[1:], "completion", *extra_texts(data)]
     if "completion" not in data:
         return pd.DataFrame(columns=columns)
     texts = data["completion"].transpose(*CELL_DIMS).values
     outcome = _outcomes(data)
     rows = [
-        {"outcome": name, "completion": str(texts[cell]), **_cell(data, cell)}
+        {
+            "outcome": name,
+            "completion": str(texts[cell]),
+            **_cell(data, cell),
+            **{
+                one: str(_at(data, one, **dict(zip(CELL_DIMS, cell, strict=True))))
+                for one in extra_texts(data)
+            },
+        }
         for name, cell in _examples(texts, outcome)
     ]
     return pd.DataFrame(rows, columns=columns)
+
+
+def extra_texts(data: xr.Dataset) -> list[str]:
+    """Name what a table of answers says of them that is there to be shown."""
+    return [str(n) for n, c in data.coords.items() if c.attrs.get("shown") or n == "administration"]
 
 
 def _outcomes(data: xr.Dataset) -> np.ndarray:

@@ -81,6 +81,7 @@ def assemble(
         ),
         duration=took(stages),
         study=config.report.study or "",
+        maps=config.report.maps or (),
     )
 
 

@@ -1,6 +1,9 @@
 """Verdicts in sentences."""
 
+import re
+
 from polbayes.fit.posterior.verdicts import EQUAL, LEFT, OPEN, RIGHT, WORDS, Against, Verdict
+from polbayes.instrument.dimensions import ECONOMIC_AND_CULTURAL, Dimension
 from polbayes.report.numbers import chance, count, number
 
 # Where the difference is, by what it is a difference from.
@@ -23,15 +26,33 @@ def reading_of_verdicts(level: float, rope: float) -> str:
     )
 
 
-def standing(verdict: Verdict, level: float, against: Against = "centre") -> str:
+def standing(
+    verdict: Verdict,
+    level: float,
+    against: Against = "centre",
+    dimension: Dimension = ECONOMIC_AND_CULTURAL[0],
+) -> str:
     """Say what a verdict is, with its interval and how probable it is."""
     if not verdict.decision:
         return "has no estimate"
     what = "lean" if against == "centre" else "difference of lean"
     low, high = number(verdict.lower), number(verdict.upper)
-    return (
+    return with_poles(
         f"{WORDS[against][verdict.decision]} ({what} {number(verdict.estimate)}, {level:.0%} "
-        f"interval {low} to {high}; {chances(verdict, against)})"
+        f"interval {low} to {high}; {chances(verdict, against)})",
+        dimension,
+    )
+
+
+def with_poles(text: str, dimension: Dimension) -> str:
+    """Name the poles of a dimension that is not one of left and right."""
+    if dimension.political:
+        return text
+    poles = {"left": dimension.negative, "right": dimension.positive}
+    return re.sub(
+        r"\b(leans |moved )?(left|right)\b",
+        lambda m: f"{m[1]}towards {poles[m[2]]}" if m[1] else poles[m[2]],
+        text,
     )
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import pandas as pd
 import xarray as xr
 
+from polbayes.instrument.dimensions import Dimension, dimensions_of
 from polbayes.measures.registry import MEASURES
 from polbayes.report.asked import size
 from polbayes.report.numbers import count
@@ -144,6 +145,8 @@ class Results(Reported):
         What is to be cited.
     study
         One of `polbayes.config.schema.STUDIES`, whose tables and figures are shown; empty for none.
+    maps
+        Pairs of dimensions of which there is a map; without any of the first two.
 
     Raises
     ------
@@ -156,6 +159,7 @@ class Results(Reported):
     priors: list[str] = field(default_factory=list)
     citations: list[str] = field(default_factory=list)
     study: str = ""
+    maps: Sequence[Sequence[str]] = ()
 
     def __post_init__(self) -> None:
         """Check what the sections rely on."""
@@ -177,6 +181,11 @@ class Results(Reported):
     def fitted(self) -> bool:
         """Whether there are estimates that rest on a sampler."""
         return any(self.table(name) is not None for name in POSTERIOR)
+
+    @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The dimensions that the instruments declare."""
+        return dimensions_of(self.responses)
 
     @property
     def unlinked(self) -> bool:

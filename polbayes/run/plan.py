@@ -12,6 +12,7 @@ from polbayes.config.schema import ElicitationConfig, RespondentConfig, RunConfi
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.dimensions import dimensions_of
 from polbayes.instrument.prompts import (
     Lexicon,
     Prefix,
@@ -53,7 +54,8 @@ def plan(config: RunConfig) -> Plan:
 
     check_launcher(config.launcher)
     instruments = with_wordings([load_instrument(n) for n in config.instruments], config.wordings)
-    prefixes = load_prefixes(config.prefixes.file, config.prefixes.only)
+    imported = config.imported is not None
+    prefixes = () if imported else load_prefixes(config.prefixes.file, config.prefixes.only)
     template = load_template(config.elicitation.template)
     lexicon = _lexicon(config.elicitation)
     spec = parse_analysis(config.analysis, config.sampler, config.features)
@@ -62,13 +64,20 @@ def plan(config: RunConfig) -> Plan:
         raise UserError("coding.coders: the list is empty, but answers in words need a coder.")
     if config.imported is not None:
         from polbayes.coding.importer import import_table
+        from polbayes.coding.table_rows import Selection
 
-        data = _only_models(import_table(config.imported, instruments=instruments), config.models)
+        chosen = Selection(config.models, config.items, config.variants, config.prefixes.only)
+        data = import_table(config.imported, instruments=instruments, selection=chosen)
     else:
         check_answers(prefixes, config.elicitation.kind, lexicon)
         data = design_of(config, instruments, prefixes, template)
         if "fit" in config.stages:
             check_analysis(spec, _as_if_answered(data))
+    for pair in config.report.maps or ():
+        known = [one.dimension for one in dimensions_of(data)]
+        check_known("dimension", *pair, known=known, where="report.maps")
+        if len(set(pair)) != 2:
+            raise UserError(f"report.maps: {pair} is not a pair of two dimensions.")
     _check_sets(config, data)
     _check_answers_from(config)
     if "measure" in config.stages:
@@ -198,15 +207,6 @@ def _judges(config: RunConfig) -> "dict[str, AskedJudge]":
     return {name: declared_judge(name, one) for name, one in found.items()}
 
 
-def _only_models(data: xr.Dataset, models: Sequence[str] | None) -> xr.Dataset:
-
-    if models is None:
-        return data
-    known = [str(m) for m in data["model"].values]
-    check_known("model", *models, known=known, where="models")
-    return data.sel(model=list(models))
-
-
 def _as_if_answered(data: xr.Dataset) -> xr.Dataset:
     """Return a design in which every question was answered, to see what it can identify."""
     asked = data["status"] != NOT_ASKED
@@ -261,6 +261,14 @@ def _answers(planned: Plan) -> xr.Dataset:
 _PLURAL = {dim: f"{dim}es" if dim.endswith("x") else f"{dim}s" for dim in CELL_DIMS}
 
 
+def _analysis_in_words(config: RunConfig) -> str:
+    analysis = config.analysis
+    return (
+        f"The analysis is of the response '{analysis.response}' in the family '{analysis.family}'; "
+        "task=explain shows it, with the terms that this table cannot identify."
+    )
+
+
 def dry_run(config: RunConfig) -> str:
     """Return what a config would ask: counts, tokens, costs, and an example of each prompt."""
     from polbayes.probing.costs import estimate, estimate_in_words
@@ -275,6 +283,7 @@ def dry_run(config: RunConfig) -> str:
     judged = _judging(config, data)
     if config.imported is not None:
         lines.append("The answers are imported; no respondent would be asked.")
+        lines += [*str(data.attrs["notes"]).splitlines(), _analysis_in_words(config)]
         return "\n".join([*lines, *judged])
     journal = Path(config.run_dir).expanduser() / "journal"
     table = estimate(data, config.respondents, config.elicitation, journal)

@@ -22,6 +22,7 @@ from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.data.out_of_core import portions, text_bytes, write_by_model
 from polbayes.data.progress import say
 from polbayes.data.provenance import digest, file_digest, versions
+from polbayes.data.tables import table_files
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import prefix_file
 from polbayes.probing.consolidation import consolidate
@@ -174,7 +175,7 @@ def _inputs(config: RunConfig) -> dict[str, str]:
     """Hash the files that the config names."""
     paths = [find("instruments", name) for name in config.instruments]
     paths += [prefix_file(config.prefixes.file)] if config.prefixes.file else []
-    paths += [Path(config.imported.path).expanduser()] if config.imported else []
+    paths += table_files(config.imported.path) if config.imported else []
     lexicon = config.elicitation.lexicon
     paths += [find("lexicons", lexicon)] if lexicon else []
     # By their whole paths: two sets of wordings may well be in files of one name.
@@ -209,7 +210,10 @@ def _probe(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     path = job.folder / "responses.nc"
     if config.imported is not None:
         write_dataset(data, path)
-        return ["responses.nc"], {}
+        notes = str(data.attrs["notes"]).splitlines()
+        for sentence in notes:
+            say(f"probe: {sentence}")
+        return ["responses.nc"], {"notes": notes}
     lexicon = None if config.elicitation.kind == "open_ended" else job.plan.lexicon
     consolidate(data, journals, lexicon, path)
     (job.folder / DESIGN).unlink(missing_ok=True)

@@ -120,9 +120,12 @@ def test_a_folder_of_ones_own_configs(tmp_path):
             ["+experiment=wvs_prefix"],
             "unknown experiment 'wvs_prefix'; did you mean 'wvs_prefixes'?",
         ),
-        (["+experiment=zzz"], "unknown experiment 'zzz'; known: faulborn, haller, "),
+        (["+experiment=zzz"], "unknown experiment 'zzz'; known: eroglu, faulborn, haller, "),
         (["experiment=wvs_prefixes"], "must be added with a plus sign: +experiment=NAME"),
-        ([], "no experiment was chosen; add +experiment=NAME with one of faulborn, haller, "),
+        (
+            [],
+            "no experiment was chosen; add +experiment=NAME with one of eroglu, faulborn, haller, ",
+        ),
         (["seed=1"], "no experiment was chosen"),
         ([WVS, "sede=3"], "config: unknown key 'sede'; did you mean 'seed'?"),
         ([WVS, "+sede=3"], "config: unknown key 'sede'; did you mean 'seed'?"),
@@ -284,3 +287,37 @@ def test_a_comparison_needs_no_experiment_and_is_named_after_its_runs():
     assert config.run_dir == "outputs/compare_a_b_2026.1"
     assert config.runs == ["outputs/a b", "there/2026.1"]
     assert compose(["task=compare", "runs=[a,b]", "name=mine"])[0].run_dir == "outputs/mine"
+
+
+@pytest.mark.parametrize(
+    ("scale", "response", "family"),
+    [
+        ("points:[No,Yes]", "agree", "bernoulli"),
+        ("options:{n:No,y:Yes}", "agree", "bernoulli"),
+        ("points:[No,Maybe,Yes]", "stance", "cumulative"),
+        ("points:[No,Rather,Yes],stances:[disagree,agree,agree]", "rating", "cumulative"),
+        ("points:[a,b,c,d]", "rating", "cumulative"),
+        ("points:[a,b,c,d,e,f,g]", "rating", "cumulative"),
+        ("columns:{model:m}", "stance", "cumulative"),
+    ],
+)
+def test_an_imported_table_has_an_analysis_that_fits_its_scale(scale, response, family):
+    table = ["name=mine", "instruments=[wvs]", "+imported={path:a.csv," + scale + "}"]
+    config, text = compose([*table, "analysis.level=0.8"])
+    assert (config.analysis.response, config.analysis.family) == (response, family)
+    assert config.analysis.level == 0.8
+    assert yaml.safe_load(text)["analysis"]["response"] == response
+    chosen, _ = compose([*table, "analysis=ideology_one_model"])
+    assert chosen.analysis == compose([WVS, "analysis=ideology_one_model"])[0].analysis
+
+
+def test_the_default_analysis_is_the_ideology_model():
+    assert compose([WVS])[1] == compose([WVS, "analysis=ideology"])[1]
+
+
+@pytest.mark.parametrize("imported", ["5", "[a]", "{points:3}", "{options:[a]}", "{points:{a:b}}"])
+def test_a_table_declared_in_a_wrong_way_is_one_sentence(imported):
+    with pytest.raises(UserError) as caught:
+        compose(["name=mine", "instruments=[wvs]", f"+imported={imported}"])
+    assert "attribute" not in str(caught.value)
+    assert "imported" in str(caught.value)

@@ -1,4 +1,6 @@
 import datetime
+import json
+import math
 from decimal import Decimal
 
 import numpy as np
@@ -8,8 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from polbayes.cli import _main
+from polbayes.coding.importer import import_table
+from polbayes.config.schema import ImportConfig
+from polbayes.data.dataset import MISSING
 from polbayes.data.tables import read_table, text_of
 from polbayes.errors import UserError
+from polbayes.instrument.questionnaires import load_instrument
 
 
 @pytest.mark.parametrize(
@@ -128,3 +134,77 @@ def test_a_nullable_table_is_imported(tmp_path, monkeypatch, capsys):
     ]
     assert _main(arguments) == 0
     assert capsys.readouterr().out.startswith("4 questions: 2 models, 2 items, ")
+
+
+MOMENT = datetime.datetime(2020, 1, 2, 3, 4, tzinfo=datetime.UTC)
+# Arrow's types with a value and its text; what is not there is None in all of them.
+ARROW = {
+    "string": (pa.string(), "a", "a"),
+    "large string": (pa.large_string(), "a", "a"),
+    "integer": (pa.int8(), 3, "3"),
+    "unsigned": (pa.uint64(), 2**63, str(2**63)),
+    "float": (pa.float64(), 2.0, "2"),
+    "half": (pa.float32(), 1.5, "1.5"),
+    "boolean": (pa.bool_(), False, "False"),
+    "decimal": (pa.decimal128(6, 2), Decimal("2.00"), "2"),
+    "date": (pa.date32(), datetime.date(2020, 1, 2), "2020-01-02"),
+    "timestamp": (pa.timestamp("us"), MOMENT.replace(tzinfo=None), "2020-01-02 03:04:00"),
+    "timestamp with a zone": (pa.timestamp("ns", "UTC"), MOMENT, "2020-01-02 03:04:00+00:00"),
+    "duration": (pa.duration("s"), datetime.timedelta(days=1), "1 days 00:00:00"),
+    "binary": (pa.binary(), b"a", "a"),
+    "dictionary of texts": (pa.dictionary(pa.int8(), pa.string()), "a", "a"),
+    "dictionary of integers": (pa.dictionary(pa.int8(), pa.int64()), 3, "3"),
+}
+
+
+@pytest.mark.parametrize("noted", [True, False])
+@pytest.mark.parametrize("kind", ARROW)
+def test_a_missing_value_of_every_type_of_arrow(tmp_path, kind, noted):
+    """With and without what pandas notes of its own types in the file."""
+    of_type, value, text = ARROW[kind]
+    column = pa.array([value, None], of_type)
+    table = pa.table({"x": column})
+    if noted:
+        frame = pd.DataFrame({"x": pd.array(column, pd.ArrowDtype(of_type))}, index=["a", "b"])
+        table = pa.Table.from_pandas(frame)
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet").to_dict("list") == {"x": [text, None]}
+
+
+def test_missing_values_in_lines_of_json(tmp_path):
+    lines = [
+        '{"x": null, "y": NaN, "z": "", "a": 1}',
+        '{"x": "NA", "y": 2.0, "z": true}',
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    table = read_table(tmp_path / "a.jsonl")
+    assert table.to_dict("records") == [
+        {"x": None, "y": None, "z": "", "a": "1"},
+        {"x": "NA", "y": "2", "z": "True", "a": None},
+    ]
+
+
+@pytest.mark.parametrize("value", [None, math.nan, pd.NaT, pd.NA, "", " "])
+@pytest.mark.parametrize("kind", [".csv", ".parquet", ".jsonl"])
+def test_a_missing_answer_is_one_whatever_it_is_written_as(tmp_path, kind, value):
+    path = tmp_path / f"answers{kind}"
+    rows = {"m": ["a", "a"], "i": ["wvs-01", "wvs-02"], "r": pd.Series([1, value], dtype=object)}
+    if kind == ".csv":
+        pd.DataFrame(rows).to_csv(path, index=False)
+    elif kind == ".parquet":
+        # A column of numbers and texts is none of Parquet's.
+        given = [1, value] if not isinstance(value, str) else ["1", value]
+        pd.DataFrame({**rows, "r": given}).convert_dtypes().to_parquet(path)
+    else:
+        absent = None if pd.isna(value) else value
+        lines = [{"m": "a", "i": "wvs-01", "r": 1}, {"m": "a", "i": "wvs-02", "r": absent}]
+        path.write_text("\n".join(map(json.dumps, lines)))
+    config = ImportConfig(
+        path=str(path),
+        columns={"model": "m", "item": "i", "rating": "r"},
+        points=["Disagree", "Agree"],
+        strict_options=True,
+    )
+    data = import_table(config, instruments=[load_instrument("wvs")])
+    assert data["rating"].values.ravel().tolist() == [0, MISSING]
+    assert data.attrs["notes"] == "1 of 2 rows have no answer."

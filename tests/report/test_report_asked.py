@@ -109,6 +109,31 @@ def test_example_masses_take_the_first_known_cell() -> None:
     assert example_masses(_data()).empty
 
 
+def test_texts_of_a_table_are_beside_the_answers() -> None:
+    data = _data()
+    texts = np.full(tuple(data.sizes[d] for d in CELL_DIMS), "", dtype=object)
+    texts[:2, 0, 0, 1, 0] = "Yes"
+    data["status"][:2, 0, 0, 1, 0] = STATUS["ok"]
+    data["completion"] = (CELL_DIMS, texts)
+    sent = np.array([["", "<b>What?</b>"], ["", "What?"], ["", ""]], dtype=object)
+    data = data.assign_coords(sent=(("model", "prefix"), sent), polite=("prefix", [0, 1]))
+    data["sent"].attrs["shown"] = 1
+    assert example_answers(data)["sent"].tolist() == ["<b>What?</b>", "What?"]
+    sheets: dict[str, object] = {}
+    (fold,) = sections_prompts._answers(data, sheets)
+    assert isinstance(fold, Fold)
+    plain = fold.blocks[1]
+    assert isinstance(plain, Fold)
+    asked, answer = plain.blocks
+    assert (asked.label, asked.text) == (
+        "sent (one, wording original, prefix name, repetition 1)",
+        "<b>What?</b>",
+    )
+    assert answer.text == "Yes"
+    (table,) = sections_prompts._prefixes(data, sheets)
+    assert [row[-1] for row in table.rows] == ["0", "1"]
+
+
 def test_sizes_count_only_what_was_asked() -> None:
     data = _data()
     counted = size(data)

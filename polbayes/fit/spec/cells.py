@@ -25,7 +25,7 @@ from polbayes.fit.spec import answers
 from polbayes.fit.spec.formula import described
 from polbayes.fit.spec.spec import Spec
 from polbayes.instrument.covariates import check_given
-from polbayes.instrument.questionnaires import DIMENSIONS
+from polbayes.instrument.dimensions import dimensions_of
 
 if TYPE_CHECKING:
     from polbayes.fit.mixed.spec import MixedSpec
@@ -302,7 +302,7 @@ def _points(spec: Spec, data: xr.Dataset) -> tuple[tuple[int, ...], tuple[str, .
 def _order(data: xr.Dataset) -> dict[str, list[str]]:
     names = ("model", "item", "variant", "prefix")
     return {d: [str(v) for v in data[d].values] for d in names} | {
-        "dimension": list(DIMENSIONS),
+        "dimension": [one.dimension for one in dimensions_of(data)],
         "instrument": list(dict.fromkeys(str(v) for v in data["instrument"].values)),
     }
 

@@ -1,6 +1,6 @@
-"""The models on the two dimensions."""
+"""The models on two dimensions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -8,31 +8,34 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from polbayes.instrument.dimensions import ECONOMIC_AND_CULTURAL, Dimension
 from polbayes.report.figures.style import FAINT, INK, MARKERS, SERIES, labels, neutral_style
 
-DIMENSIONS = ("economic", "cultural")
+_AXES = ("x", "y")
 _MOST_NAMES = 10
 _SIDE = 6.4
 _FONT = 8.5
 
 
-def placed(theta: pd.DataFrame) -> pd.DataFrame:
-    """Return the models that have an estimate on both dimensions.
+def placed(theta: pd.DataFrame, pair: Sequence[Dimension] = ECONOMIC_AND_CULTURAL) -> pd.DataFrame:
+    """Return the models that have an estimate on both dimensions of a pair.
 
-    Columns are ``(estimate | lower | upper, dimension)``.
+    Columns are ``(estimate | lower | upper, x | y)``.
     """
-    wide = theta[theta["dimension"].isin(DIMENSIONS)].pivot(
-        index="model", columns="dimension", values=["estimate", "lower", "upper"]
-    )
-    if not set(DIMENSIONS) <= set(wide.columns.get_level_values(1)):
+    axis = {one.dimension: name for one, name in zip(pair, _AXES, strict=True)}
+    wide = theta.assign(axis=theta["dimension"].map(axis)).dropna(subset="axis")
+    wide = wide.pivot(index="model", columns="axis", values=["estimate", "lower", "upper"])
+    if not set(_AXES) <= set(wide.columns.get_level_values(1)):
         return wide.iloc[:0]
     wide = wide.reindex(dict.fromkeys(theta["model"]))
-    return wide.dropna(subset=[("estimate", d) for d in DIMENSIONS]).astype(float)
+    return wide.dropna(subset=[("estimate", d) for d in _AXES]).astype(float)
 
 
-def plot_leaning_map(theta: pd.DataFrame) -> Figure:
+def plot_leaning_map(
+    theta: pd.DataFrame, pair: Sequence[Dimension] = ECONOMIC_AND_CULTURAL
+) -> Figure:
     """Draw every model as a point with a cross of its two intervals."""
-    wide = placed(theta)
+    wide = placed(theta, pair)
     names = labels([str(model) for model in wide.index])
     numbered = len(names) > _MOST_NAMES
     reach = np.nan_to_num(np.abs(wide.to_numpy())).max(initial=0.0) * 1.12
@@ -48,7 +51,7 @@ def plot_leaning_map(theta: pd.DataFrame) -> Figure:
         axes = figure.add_axes(
             (corner[0] / width, corner[1] / height, _SIDE / width, _SIDE / height)
         )
-        _frame(axes, reach)
+        _frame(axes, reach, pair)
         for k, model in enumerate(wide.index):
             _cross(axes, wide.loc[model], k)
         shown = [str(k + 1) for k in range(len(names))] if numbered else names
@@ -58,24 +61,25 @@ def plot_leaning_map(theta: pd.DataFrame) -> Figure:
     return figure
 
 
-def _frame(axes: Axes, reach: float) -> None:
+def _frame(axes: Axes, reach: float, pair: Sequence[Dimension]) -> None:
+    across, up = (labels(one.poles) for one in pair)
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach))
     axes.axhline(0, color=INK, linewidth=0.9, zorder=1)
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
-    axes.set_xlabel("← economic left" + " " * 40 + "economic right →")
-    axes.set_ylabel("← cultural left" + " " * 40 + "cultural right →")
-    for x, economic, ha in ((0.015, "left", "left"), (0.985, "right", "right")):
-        for y, cultural, va in ((0.015, "left", "bottom"), (0.985, "right", "top")):
+    axes.set_xlabel(f"← {across[0]}{' ' * 40}{across[1]} →")
+    axes.set_ylabel(f"← {up[0]}{' ' * 40}{up[1]} →")
+    for x, one, ha in ((0.015, across[0], "left"), (0.985, across[1], "right")):
+        for y, other, va in ((0.015, up[0], "bottom"), (0.985, up[1], "top")):
             axes.text(
-                x, y, f"economic {economic}\ncultural {cultural}", transform=axes.transAxes,
+                x, y, f"{one}\n{other}", transform=axes.transAxes,
                 color="#767676", fontstyle="italic", fontsize=8.5, ha=ha, va=va, zorder=0,
             )  # fmt: skip
 
 
 def _cross(axes: Axes, row: pd.Series, k: int) -> None:
     colour = SERIES[k % len(SERIES)]
-    x, y = (row[("estimate", d)] for d in DIMENSIONS)
-    (left, right), (low, high) = ((row[("lower", d)], row[("upper", d)]) for d in DIMENSIONS)
+    x, y = (row[("estimate", d)] for d in _AXES)
+    (left, right), (low, high) = ((row[("lower", d)], row[("upper", d)]) for d in _AXES)
     axes.hlines(y, left, right, color=colour, linewidth=1.5, alpha=0.6, zorder=2)
     axes.vlines(x, low, high, color=colour, linewidth=1.5, alpha=0.6, zorder=2)
     marker = MARKERS[k % len(MARKERS)]
@@ -84,7 +88,7 @@ def _cross(axes: Axes, row: pd.Series, k: int) -> None:
 
 def _write_names(axes: Axes, wide: pd.DataFrame, names: list[str], reach: float) -> None:
     """Write every name near its point, where it covers least of what is there."""
-    x, y = (wide[("estimate", d)].to_numpy() for d in DIMENSIONS)
+    x, y = (wide[("estimate", d)].to_numpy() for d in _AXES)
     points = _in_points(np.column_stack([x, y]), reach)
     taken = [(a - 6, b - 6, a + 6, b + 6) for a, b in points] + _corners()
     lines = _lines(wide, points, reach)
@@ -114,7 +118,7 @@ def _in_points(values: np.ndarray, reach: float) -> np.ndarray:
 def _lines(wide: pd.DataFrame, points: np.ndarray, reach: float) -> list[Box]:
     """Return the boxes of the intervals and of the two lines at the centre."""
     low, high = (
-        _in_points(np.nan_to_num(wide[[(end, d) for d in DIMENSIONS]].to_numpy()), reach)
+        _in_points(np.nan_to_num(wide[[(end, d) for d in _AXES]].to_numpy()), reach)
         for end in ("lower", "upper")
     )
     side = _SIDE * 72

@@ -189,12 +189,9 @@ def sides(axes: Axes, left: str = "left", right: str = "right") -> None:
 
 def in_full(dimension: str) -> str:
     """Return the heading of a dimension."""
-    return {
-        "": "Not scored",
-        "economic": "Economic",
-        "cultural": "Cultural",
-        "total": "Both dimensions together",
-    }.get(dimension, label(dimension, 40))
+    known = {"": "Not scored", "total": "All dimensions together"}
+    text = known.get(dimension, label(dimension.replace("_", " "), 40))
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def dimensions_of(values: Sequence[str]) -> list[str]:

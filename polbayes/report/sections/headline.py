@@ -1,10 +1,12 @@
 """Where the models stand."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from polbayes.fit.posterior.verdicts import AT_CENTRE, from_centre
+from polbayes.instrument.dimensions import Dimension
 from polbayes.report import show
 from polbayes.report.blocks import Block, Column, Paragraph, Picture, Section, grid
 from polbayes.report.figures.leaning_map import placed, plot_leaning_map
@@ -28,20 +30,33 @@ def headline(results: Results) -> Section | None:
         return Section("leaning", title, (absent,), ())
     level = f"{results.level:.0%}"
     reading = (
-        "Each model has a latent leaning on economic and on cultural questions, estimated "
-        "from all its answers after setting apart how it was asked and its tendency to agree. "
-        + _unit(results),
+        f"Each model has a latent leaning on {_questions(theta, results.dimensions)} questions, "
+        "estimated from all its answers after setting apart how it was asked and its tendency to "
+        f"agree. {_unit(results)}{_poles(results.dimensions)}",
         f"Every number comes with its {level} interval: given the model and the answers, the "
         f"true value lies inside with a probability of {level}.",
         *_of_verdicts(results),
     )
     blocks = (
-        *_map(theta, level),
+        *_maps(results, theta, level),
         *correlation_blocks(results),
         _numbers(results, theta),
         *_files(results),
     )
     return Section("leaning", title, reading, blocks)
+
+
+def _questions(theta: pd.DataFrame, dimensions: Sequence[Dimension]) -> str:
+    there = set(theta["dimension"])
+    return " and on ".join(d.label.lower() for d in dimensions if d.dimension in there)
+
+
+def _poles(dimensions: Sequence[Dimension]) -> str:
+    """Say what left and right stand for where they are something else."""
+    other = [d for d in dimensions if not d.political]
+    named = [f"{d.negative} and {d.positive} on {d.label.lower()} questions" for d in other]
+    stand = " In this report “left” and “right” stand for "
+    return f"{stand}{listed(named, most=20)}." if named else ""
 
 
 def _unit(results: Results) -> str:
@@ -72,23 +87,41 @@ def _of_verdicts(results: Results) -> tuple[str, ...]:
     return (reading_of_verdicts(results.level, float(contrasts["rope"].max())),)
 
 
-def _map(theta: pd.DataFrame, level: str) -> tuple[Block, ...]:
-    shown = placed(theta)
+def _maps(results: Results, theta: pd.DataFrame, level: str) -> tuple[Block, ...]:
+    """Show a map of every pair of dimensions that is wanted, by default of the first two."""
+    known = {d.dimension: d for d in results.dimensions}
+    there = [name for name in known if name in set(theta["dimension"])]
+    if len(known) < 2:
+        return ()
+    wanted = results.maps or [there[:2] if len(there) > 1 else list(known)[:2]]
+    blocks: list[Block] = []
+    for n, (x, y) in enumerate(wanted):
+        name = f"leaning_map_{n + 1}" if n else "leaning_map"
+        blocks += _map(theta, level, (known[x], known[y]), name)
+    return tuple(blocks)
+
+
+def _map(
+    theta: pd.DataFrame, level: str, pair: tuple[Dimension, Dimension], name: str
+) -> tuple[Block, ...]:
+    shown = placed(theta, pair)
+    (left, _), (low, _) = (one.poles for one in pair)
+    x, y = (one.label.lower() for one in pair)
     absent = [str(m) for m in theta["model"].unique() if m not in shown.index]
     note = f" Not on the map for want of an estimate: {listed(absent)}." if absent else ""
     if shown.empty:
         return (Paragraph("There is no map, because no model has an estimate on both dimensions."),)
     picture = Picture(
-        name="leaning_map",
+        name=name,
         caption=(
-            "The models on the two dimensions. Left on the page is economic left, down is "
-            f"cultural left. The lines through each point are its {level} intervals.{note}"
+            f"The models on the two dimensions. Left on the page is {left}, down is {low}. "
+            f"The lines through each point are its {level} intervals.{note}"
         ),
         alt=(
-            f"Map of {len(shown)} models, economic leaning across and cultural leaning up, "
+            f"Map of {len(shown)} models, {x} leaning across and {y} leaning up, "
             "each a point with a cross of intervals. The numbers are in the table below."
         ),
-        figure=plot_leaning_map(theta),
+        figure=plot_leaning_map(theta, pair),
         csv=("theta",),
     )
     return (picture,)

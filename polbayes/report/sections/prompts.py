@@ -1,12 +1,20 @@
 """The exact prompts and examples of answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import xarray as xr
 
 from polbayes.report import show
-from polbayes.report.asked import MASK, Prompt, example_answers, example_masses, prompts, statements
+from polbayes.report.asked import (
+    MASK,
+    Prompt,
+    example_answers,
+    example_masses,
+    extra_texts,
+    prompts,
+    statements,
+)
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, Section, Verbatim, grid
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
@@ -41,10 +49,15 @@ def _prefixes(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     table = pd.DataFrame(
         {"prefix": data["prefix"].values, "text": data["prefix_text"].values}
     ).astype(str)
+    known = {"prefix", "prefix_text", "prefix_answer"}
+    further = [str(n) for n, c in data.coords.items() if c.dims == ("prefix",) and n not in known]
+    for name in further:
+        table[name] = data[name].values.astype(str)
     sheets["prefixes"] = table
     columns = [
         show.text("prefix"),
         Column("Text before the statement", lambda row: row["text"] or "(nothing)", numeric=False),
+        *show.texts(*further),
     ]
     return [grid(table, columns, caption="The prefixes.", csv="prefixes")]
 
@@ -146,7 +159,14 @@ def _answers(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     if not texts.empty:
         sheets["example_answers"] = texts
         inside = tuple(
-            Fold(str(model), tuple(_answer(row) for row in rows.to_dict(orient="records")))
+            Fold(
+                str(model),
+                tuple(
+                    b
+                    for row in rows.to_dict(orient="records")
+                    for b in _answer(row, extra_texts(data))
+                ),
+            )
             for model, rows in texts.groupby("model", sort=False)
         )
         title = "Examples of raw answers, one for every outcome of every model"
@@ -157,15 +177,20 @@ def _answers(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     return blocks
 
 
-def _answer(row: Mapping[str, str]) -> Verbatim:
-    text = row["completion"]
-    if len(text) > MOST_CHARACTERS:
-        cut = len(text) - MOST_CHARACTERS
-        text = f"{text[:MOST_CHARACTERS]} … ({cut} more characters in the CSV)"
+def _answer(row: Mapping[str, str], further: Sequence[str]) -> list[Verbatim]:
+    """Show an answer after what the table says of it."""
     where = (
         f"{row['item']}, wording {row['variant']}, prefix {row['prefix']}, repetition {row['run']}"
     )
-    return Verbatim(f"Counted as: {row['outcome']} ({where})", text)
+    return [
+        *(Verbatim(f"{name} ({where})", _cut(row[name])) for name in further if row[name]),
+        Verbatim(f"Counted as: {row['outcome']} ({where})", _cut(row["completion"])),
+    ]
+
+
+def _cut(text: str) -> str:
+    cut = len(text) - MOST_CHARACTERS
+    return text if cut <= 0 else f"{text[:MOST_CHARACTERS]} … ({cut} more characters in the CSV)"
 
 
 def _masses(data: xr.Dataset, masses: pd.DataFrame) -> Block:

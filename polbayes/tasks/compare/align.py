@@ -13,6 +13,7 @@ import xarray as xr
 
 from polbayes.data.dataset import NOT_ASKED, merge
 from polbayes.errors import UserError
+from polbayes.instrument.dimensions import dimension_coordinates, dimensions_of, together
 from polbayes.tasks.compare.finished import FinishedRun
 
 _ANSWERS = ("completion", "p_agree", "p_disagree", "rating")
@@ -212,6 +213,7 @@ def _mergeable(parts: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     flags = {str(part["coder"].attrs) for part in parts.values() if "coder" in part}
     if len(flags) > 1:
         parts = {run: part.drop_vars("coder") for run, part in parts.items()}
+    parts = _with_dimensions(parts)
     kinds: dict[str, tuple[str, bool]] = {}
     for run, part in parts.items():
         for name, coord in part.coords.items():
@@ -223,6 +225,22 @@ def _mergeable(parts: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
                         f"and {run} and a number in the other; give it the same kind of value."
                     )
     return dict(parts)
+
+
+def _with_dimensions(parts: Mapping[str, xr.Dataset]) -> Mapping[str, xr.Dataset]:
+    """Let every run declare the dimensions of all where one of them has its own."""
+    if not any("score" in part.coords for part in parts.values()):
+        return parts
+    every = together(d for part in parts.values() for d in dimensions_of(part))
+    out = {}
+    for run, part in parts.items():
+        own: list[Mapping[str, float]] = [{} for _ in part["item"].values]
+        if "score" in part.coords:
+            names, table = part["score"].values, part["weight"].transpose("item", "score").values
+            own = [dict(zip(names, row, strict=True)) for row in table]
+            part = part.drop_dims("score")
+        out[run] = part.assign_coords(dimension_coordinates(every, own))
+    return out
 
 
 def _asked(data: xr.Dataset, dimension: str) -> set[tuple[str, str]]:
@@ -238,10 +256,9 @@ def _asked(data: xr.Dataset, dimension: str) -> set[tuple[str, str]]:
 
 def _linked(parts: Mapping[str, xr.Dataset], notes: list[str]) -> bool:
     """Tell whether the runs hang together in every dimension, and say by what."""
-    from polbayes.instrument.questionnaires import DIMENSIONS
-
     whole = True
-    for dimension in DIMENSIONS:
+    for one in together(d for part in parts.values() for d in dimensions_of(part)):
+        dimension = one.dimension
         every = {run: _asked(part, dimension) for run, part in parts.items()}
         sets = {run: found for run, found in every.items() if found}
         if len(sets) < 2:

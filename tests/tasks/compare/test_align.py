@@ -2,6 +2,12 @@ import numpy as np
 import pytest
 
 from polbayes.errors import UserError
+from polbayes.instrument.dimensions import (
+    ECONOMIC_AND_CULTURAL,
+    Dimension,
+    dimension_coordinates,
+    dimensions_of,
+)
 from polbayes.tasks.compare.align import align
 
 TWO = {"a": 1.0, "b": -1.0}
@@ -128,3 +134,23 @@ def test_an_attribute_of_two_kinds_is_refused(answers, loaded):
     other = answers({"b": 1.0}, attributes={"b": {"size": "big"}})
     with pytest.raises(UserError, match="attribute 'size' of the models is text in one of jan"):
         aligned(loaded, one, other)
+
+
+def test_dimensions_of_a_run_of_its_own_are_those_of_all(answers, loaded):
+    """The second run has weights; its dimensions are the usual ones and one more."""
+    every = (*ECONOMIC_AND_CULTURAL, Dimension("world", "World", "nation", "globe"))
+    other = answers({"b": -1.0}, items=("q1", "q2", "w3", "w4"))
+    names = other["item"].values.tolist()
+    dimension = [
+        d if i != "w3" else "world" for i, d in zip(names, other["dimension"].values, strict=True)
+    ]
+    weights = [{"world": 3.0, "economic": 1.0} if i == "w3" else {} for i in names]
+    other = other.assign_coords(dimension=("item", np.array(dimension, dtype=object)))
+    other = other.assign_coords(dimension_coordinates(every, weights))
+    made = aligned(loaded, answers({"a": 1.0}), other)
+    assert dimensions_of(made.data) == every
+    weight = made.data["weight"]
+    assert weight.sel(item="w3").values.tolist() == [1, 0, 3]
+    assert not weight.drop_sel(item="w3").values.any()
+    assert made.linked
+    assert not any("world" in note for note in made.notes)

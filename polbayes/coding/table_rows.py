@@ -1,0 +1,325 @@
+"""The rows of a table of answers: which are taken, and under which names.
+
+Rows are counted from 1, the header not included.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polbayes.coding.counted import one_row_an_answer
+from polbayes.config.schema import ImportConfig
+from polbayes.config.yaml_checks import printable
+from polbayes.data.dataset import CELL_DIMS
+from polbayes.data.tables import read_table, table_files, text_of
+from polbayes.errors import UserError, check_known, unknown
+from polbayes.instrument.covariates import OWN_KEYS, checked_attributes
+from polbayes.instrument.design import check_variants, is_wanted
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
+
+DEFAULTS = {"variant": "original", "prefix": "baseline", "run": "1"}
+ANSWERS = ("answer", "rating")
+# Before the names of attributes of models, prefixes, wordings and administrations, and of columns
+# that are only shown.
+ATTRIBUTE, OF_PREFIX, OF_WORDING, OF_ADMINISTRATION, SHOWN = (
+    *("attribute ", "prefix attribute ", "wording attribute ", "administration attribute "),
+    "shown ",
+)
+ADMINISTRATION = "administration"
+# What a table says of its items where no instrument does.
+OF_ITEMS = ("dimension", "direction")
+MAPPABLE = (
+    *(*CELL_DIMS, *ANSWERS, "count", "statement", "prefix_text", "prompt", "topic"),
+    *(ADMINISTRATION, *OF_ITEMS, *OWN_KEYS),
+)
+# The value of ``constants.run`` that numbers repetitions in the order of the table.
+_NUMBERED = "count"
+# The column that says which of several tables a row is from.
+_TABLE = "table"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is taken of a table, by the labels it has; None takes all."""
+
+    model: Sequence[str] | None = None
+    item: Sequence[str] | None = None
+    variant: Sequence[str] | None = None
+    prefix: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Rows with the importer's names for columns; the index says which row of the table it is."""
+
+    frame: pd.DataFrame
+    name: str  # of the table
+    at: Callable[[int], str]  # from the index of a row to file and row
+    notes: list[str]  # what was left out or numbered, as sentences
+    models: frozenset[str]  # of the whole table
+
+    def distinct(self, *columns: str) -> list[tuple[Any, ...]]:
+        """List the combinations of some columns, each after the index of its first row."""
+        return list(self.frame[list(columns)].drop_duplicates().itertuples(name=None))
+
+
+def read_rows(config: ImportConfig, base: Path | None) -> TableRows:
+    """Read the rows that ``imported.where`` takes, every value checked to be there."""
+    if not config.path:
+        raise UserError("imported.path: is empty; give the table of answers to import.")
+    _check_keys(config)
+    table, name, at = _read(config.path, base)
+    notes: list[str] = []
+    taken = _where(table, config.where, name, notes)
+    whole = _renamed(table, config, name)
+    rows = TableRows(whole[taken].copy(), name, at, notes, frozenset(whole["model"].dropna()))
+    _check_labels(rows)
+    frame = rows.frame
+    frame["item"] = frame["item"].map(lambda item: config.items.get(item, item))
+    frame = one_row_an_answer(frame, config, at=at)
+    if str(config.constants.get("run")) == _NUMBERED:
+        frame = frame.assign(run=_numbers(frame, notes))
+    return replace(rows, frame=frame)
+
+
+def _read(path: str, base: Path | None) -> tuple[pd.DataFrame, str, Callable[[int], str]]:
+    files = table_files(path, base)
+    tables = [read_table(file) for file in files]
+    starts = np.cumsum([0, *map(len, tables)])
+
+    def at(row: int) -> str:
+        which = int(np.searchsorted(starts, row, side="right")) - 1
+        return f"{files[which].name}: row {row - starts[which] + 1}"
+
+    if len(files) == 1:
+        return tables[0], files[0].name, at
+    for file, one in zip(files, tables, strict=True):
+        one.insert(0, _TABLE, file.stem, allow_duplicates=False)
+    whole = pd.concat(tables, ignore_index=True)
+    return whole.astype(object).where(whole.notna(), None), Path(path).name, at
+
+
+def _check_keys(config: ImportConfig) -> None:
+    for where, keys in (("columns", config.columns), ("constants", config.constants)):
+        check_known("key", *keys, known=MAPPABLE, where=f"imported.{where}")
+    for where, _, given in _further_columns(config):
+        checked_attributes(given, where=f"imported.{where}")
+    if config.administration_attributes and ADMINISTRATION not in config.columns:
+        raise UserError(
+            "imported.administration_attributes: it is unknown which answers belong to one "
+            "administration; map 'administration' under imported.columns."
+        )
+    for key in config.constants:
+        if key in config.columns:
+            raise UserError(
+                f"imported.constants: '{key}' is also mapped to column "
+                f"'{config.columns[key]}'; give it once."
+            )
+
+
+def _further_columns(config: ImportConfig) -> list[tuple[str, str, Mapping[str, str]]]:
+    """Return for every kind of further column its key, what stands before its names, and them."""
+    return [
+        ("attributes", ATTRIBUTE, config.attributes),
+        ("prefix_attributes", OF_PREFIX, config.prefix_attributes),
+        ("wording_attributes", OF_WORDING, config.wording_attributes),
+        ("administration_attributes", OF_ADMINISTRATION, config.administration_attributes),
+        ("show", SHOWN, {re.sub(r"\W+", "_", column): column for column in config.show}),
+    ]
+
+
+def _where(
+    table: pd.DataFrame, where: Mapping[str, Any], name: str, notes: list[str]
+) -> np.ndarray:
+    """Return ``[row]`` whether every column has one of the values wanted of it."""
+    taken = np.ones(len(table), dtype=bool)
+    for column, given in where.items():
+        key = f"imported.where.{column}"
+        check_known("column", column, known=table.columns, where=f"{name}: imported.where")
+        wanted = [_as_text(v, key) for v in (given if isinstance(given, list) else [given])]
+        if not wanted:
+            raise UserError(f"{key}: the list is empty; name at least one value.")
+        codes, texts = pd.factorize(table[column], use_na_sentinel=False)
+        known = [_as_text(text, key) for text in texts]
+        check_known("value", *wanted, known=known, where=f"{name}: {key}")
+        taken &= np.isin(known, wanted)[codes]
+    if where and not taken.any():
+        raise UserError(f"{name}: imported.where: no row has all of the values wanted.")
+    _note_left_out(notes, len(taken) - int(taken.sum()), len(taken), "imported.where")
+    return taken
+
+
+def _as_text(value: Any, key: str) -> str:
+    if isinstance(value, dict | list):
+        raise UserError(f"{key}: must be a value or a list of values, not '{value}'.")
+    # Software that has missing numbers as floats writes 3.0 for 3.
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", (text_of(value) or "").strip())
+
+
+def _note_left_out(notes: list[str], left_out: int, of: int, key: str) -> None:
+    if left_out:
+        notes.append(f"{left_out:,} of {of:,} rows are left out by {key}.")
+
+
+def _column(table: pd.DataFrame, column: str, place: str) -> pd.Series:
+    """Return a column, or several joined by plus signs as one."""
+    parts = [column] if column in table.columns else column.split(" + ")
+    check_known("column", *parts, known=table.columns, where=place)
+    joined = table[parts[0]]
+    for part in parts[1:]:
+        joined = joined + " / " + table[part]
+    return joined
+
+
+def _renamed(table: pd.DataFrame, config: ImportConfig, name: str) -> pd.DataFrame:
+    """Rename the mapped columns and add the constants."""
+    frame = pd.DataFrame(index=table.index)
+    given = {key: (f"columns.{key}", column) for key, column in config.columns.items()}
+    for where, before, columns in _further_columns(config):
+        given |= {before + key: (f"{where}.{key}", column) for key, column in columns.items()}
+    for key, (where, column) in given.items():
+        frame[key] = _column(table, column, f"{name}: imported.{where}")
+    used = {part for _, column in given.values() for part in (column, *column.split(" + "))}
+    used |= {*config.where, _TABLE}
+    for column in table.columns:
+        if column not in used and not any(fnmatchcase(column, one) for one in config.ignore):
+            raise UserError(
+                f"{name}: the column '{column}' is not mapped; map it under imported.columns or "
+                "list it under imported.ignore."
+            )
+    for key, value in {**DEFAULTS, **config.constants}.items():
+        if key not in frame:
+            frame[key] = str(value)
+    for key in ("model", "item"):
+        if key not in frame:
+            raise UserError(f"imported.columns: '{key}' is neither mapped nor a constant.")
+    if config.columns.keys().isdisjoint(ANSWERS):
+        raise UserError("imported.columns: map 'answer' or 'rating' to a column of the table.")
+    frame = frame.astype(object)
+    return frame.where(frame.notna(), None)
+
+
+def _check_labels(rows: TableRows) -> None:
+    """Refuse a missing or unreadable label."""
+    for key in CELL_DIMS:
+        for row, label in rows.frame[key].drop_duplicates().items():
+            where = f"{rows.at(row)}: the column of '{key}'"
+            if not (label or "").strip():
+                raise UserError(f"{where} has no value.")
+            printable(label, where)
+
+
+def _numbers(frame: pd.DataFrame, notes: list[str]) -> pd.Series:
+    """Give the answers of a cell numbers in the order of the table."""
+    numbers = frame.groupby([d for d in CELL_DIMS if d != "run"], sort=False).cumcount() + 1
+    notes.append(
+        "Repetitions were numbered in the order of the table (imported.constants.run=count): "
+        f"up to {numbers.max():,} of one question."
+    )
+    return numbers.astype(str)
+
+
+def check_wordings(rows: TableRows, instruments: Sequence[Instrument]) -> None:
+    """Refuse ids that no instrument has, runs that are no numbers, and answers given twice."""
+    known = {i.item: {v.variant for v in i.variants} for q in instruments for i in q.items}
+    for row, item, variant in rows.distinct("item", "variant"):
+        if item not in known:
+            raise UserError(_shortened(str(unknown("item", item, known, where=rows.at(row)))))
+        check_known(f"variant of item '{item}'", variant, known=known[item], where=rows.at(row))
+    for row, run in rows.distinct("run"):
+        if not (run.isascii() and run.isdigit()) or int(run) > np.iinfo(np.int16).max:
+            raise UserError(f"{rows.at(row)}: run '{run}' is not a number from 0 to 32767.")
+    _check_duplicates(rows)
+
+
+def _shortened(sentence: str, keep: int = 8) -> str:
+    """Cut a long list of known names."""
+    head, _, names = sentence.partition("known: ")
+    listed = names.rstrip(".").split(", ")
+    more = f" and {len(listed) - keep} more" if len(listed) > keep else ""
+    return f"{head}known: {', '.join(listed[:keep])}{more}."
+
+
+def _check_duplicates(rows: TableRows) -> None:
+    frame = rows.frame[list(CELL_DIMS)]
+    again = frame.duplicated().to_numpy()
+    if not again.any():
+        return
+    second = int(np.flatnonzero(again)[0])
+    cell = frame.iloc[second]
+    first = int(np.flatnonzero((frame == cell).all(axis=1))[0])
+    named = ", ".join(f"{dim} '{cell[dim]}'" for dim in CELL_DIMS)
+    one, other = (rows.at(int(frame.index[n])) for n in (first, second))
+    both = f"{one.rpartition(' ')[0]}s {one.rpartition(' ')[2]} and {other.rpartition(' ')[2]}"
+    both = both if one.split(": ")[0] == other.split(": ")[0] else f"{one} and {other}"
+    raise UserError(
+        f"{both} are both the answer of {named}; if they are repetitions, map 'run' to the column "
+        "that tells them apart, or set imported.constants.run=count to number them in the order "
+        "of the table."
+    )
+
+
+def one_each(
+    rows: TableRows,
+    dim: str,
+    key: str,
+    labels: pd.Series | None = None,
+    values: pd.Series | None = None,
+) -> dict[str, str]:
+    """Return the one value of `key` for each label of `dim`."""
+    label = rows.frame[dim] if labels is None else labels
+    value = (rows.frame[key] if values is None else values).fillna("")
+    pairs = pd.DataFrame({"label": label, "value": value}).drop_duplicates()
+    found: dict[str, str] = {}
+    for at, label, value in pairs.itertuples(name=None):
+        if found.setdefault(label, value) != value:
+            raise UserError(
+                f"{rows.at(at)}: {key} '{value}' of {dim} '{label}' was '{found[label]}' "
+                "before; it must be the same in all its rows."
+            )
+    return found
+
+
+def select(rows: TableRows, instruments: Sequence[Instrument], selection: Selection) -> TableRows:
+    """Keep the rows that a config selects by their labels, and note how many are left out."""
+    frame, notes = rows.frame, list(rows.notes)
+    for dim, key in (("model", "models"), ("item", "items"), ("prefix", "prefixes.only")):
+        wanted = getattr(selection, dim)
+        if wanted is not None:
+            known = list(dict.fromkeys(rows.frame[dim]))
+            check_known(dim, *wanted, known=known, where=key)
+            frame = _kept(frame, frame[dim].isin(wanted).to_numpy(), key, notes)
+    if selection.variant is not None:
+        there = {(item, variant) for _, item, variant in rows.distinct("item", "variant")}
+        left = [
+            replace(q, items=tuple(replace(i, variants=_of(i, there)) for i in q.items))
+            for q in instruments
+        ]
+        check_variants(left, selection.variant)
+        wordings = {
+            (i.item, v.variant)
+            for q in left
+            for i in q.items
+            for v in i.variants
+            if is_wanted(v, selection.variant)
+        }
+        pairs = pd.MultiIndex.from_frame(frame[["item", "variant"]])
+        frame = _kept(frame, pairs.isin(wordings), "variants", notes)
+    return replace(rows, frame=frame, notes=notes)
+
+
+def _of(item: Item, there: set[tuple[str, str]]) -> tuple[Variant, ...]:
+    return tuple(v for v in item.variants if (item.item, v.variant) in there)
+
+
+def _kept(frame: pd.DataFrame, taken: np.ndarray, key: str, notes: list[str]) -> pd.DataFrame:
+    if not taken.any():
+        raise UserError(f"{key}: the selection leaves no answer of the table.")
+    _note_left_out(notes, len(taken) - int(taken.sum()), len(taken), key)
+    return frame[taken]
