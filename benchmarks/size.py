@@ -1,10 +1,11 @@
-"""What millions of cells take: memory, disk and time, from the design to a table of all models.
+"""What millions of cells take: memory, disk and time, from the design to the report.
 
 Run with ``python benchmarks/size.py [--paraphrases 25]``. The defaults are 18 models, 62 items,
 500 paraphrases and ten prefixes: 5.6 million cells whose probabilities are read. Every step is a
 process of its own that runs the command line or reads what it left; its memory is the most that it
-held at any time, imports included. The respondents give random numbers, which no file can compress,
-in place of a model's; all else is what any run does.
+held at any time, imports included. The respondents draw their probabilities from an ideology model
+with known effects, which no file can compress; all else is what any run does. ``--keep FOLDER``
+works there and goes on where an earlier call stopped.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import contextlib
 import hashlib
 import io
 import json
+import math
 import random
 import resource
 import subprocess
@@ -19,8 +21,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -46,6 +50,7 @@ def main() -> None:
     parser.add_argument("--paraphrases", type=int, default=500)
     parser.add_argument("--prefixes", type=int, default=10)
     parser.add_argument("--folder", help="where to work; a temporary folder by default")
+    parser.add_argument("--keep", help="a folder to work in that is kept")
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.step:
@@ -58,6 +63,10 @@ def main() -> None:
         used = resource.getrusage(resource.RUSAGE_SELF)
         found["peak"], found["cpu"] = used.ru_maxrss * scale, used.ru_utime + used.ru_stime
         print(json.dumps(found))
+        return
+    if chosen.keep:
+        Path(chosen.keep).mkdir(parents=True, exist_ok=True)
+        measure(chosen, Path(chosen.keep))
         return
     with tempfile.TemporaryDirectory(prefix="polbayes-size-", dir=chosen.folder) as folder:
         measure(chosen, Path(folder))
@@ -72,6 +81,8 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
     print(f"{'step':36} {'seconds':>8} {'of CPU':>8} {'peak MB':>8}  bytes a cell")
     responses = folder / "run" / "responses.nc"
     for step in STEPS:
+        if (folder / step).exists():
+            continue
         command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
         for name in ("models", "items", "paraphrases", "prefixes"):
             command += [f"--{name}", str(getattr(chosen, name))]
@@ -89,6 +100,7 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
         title = (STEPS[step].__doc__ or "").rstrip(".")
         times = f"{found['seconds']:8.1f} {found['cpu']:8.1f}"
         print(f"{title:36} {times} {found['peak'] / MB:8.0f}  {about}", flush=True)
+        (folder / step).touch()
 
 
 def write_questions(chosen: argparse.Namespace, folder: Path) -> None:
@@ -160,7 +172,10 @@ def one_model(chosen: argparse.Namespace) -> dict[str, Any]:
     data = open_responses(Path(chosen.folder) / "run", models=[name])
     seconds = time.perf_counter() - begun
     one = data.isel(model=0)
-    _check(one["p_agree"].values, str(one["statement"].values[0, 0]), name)
+    first = one.isel(item=0, variant=0, prefix=0)
+    labels = [name, *(str(first[label].item()) for label in ("item", "variant", "prefix"))]
+    expected = _masses(*labels, str(first["dimension"].item()), int(first["keying"].item()))
+    np.testing.assert_allclose(first["p_agree"].values.ravel(), expected[0], rtol=1e-6)
     return {"about": f"{int((data['status'] == 1).sum()):,} answers; opening alone {seconds:.2f} s"}
 
 
@@ -189,6 +204,33 @@ def reduce(chosen: argparse.Namespace) -> dict[str, Any]:
     return {"about": f"a table of {len(table)} rows, {mass['model'].nunique()} models"}
 
 
+def measures(chosen: argparse.Namespace) -> None:
+    """Stage measure."""
+    _run(chosen, "measure")
+
+
+def fit(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Stage fit."""
+    import pandas as pd
+
+    _run(chosen, "fit")
+    theta = pd.read_csv(Path(chosen.folder) / "run" / "estimates" / "theta.csv")
+    planted = [
+        _effect(1.0, "theta", m, d) for m, d in zip(theta["model"], theta["dimension"], strict=True)
+    ]
+    inside = theta["lower"].le(planted) & theta["upper"].ge(planted)
+    verdict = json.loads((Path(chosen.folder) / "run" / "manifest.json").read_text("utf-8"))
+    verdict = verdict["stages"]["fit"]["verdict"]
+    return {"about": f"verdict {verdict}; {inside.mean():.0%} of the planted theta in 90 %"}
+
+
+def report(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Stage report."""
+    _run(chosen, "report")
+    page = Path(chosen.folder) / "run" / "report" / "index.html"
+    return {"about": f"index.html {page.stat().st_size / MB:.1f} MB"}
+
+
 STEPS: dict[str, Callable[[argparse.Namespace], dict[str, Any] | None]] = {
     "nothing": nothing,
     "ask": ask,
@@ -197,6 +239,9 @@ STEPS: dict[str, Callable[[argparse.Namespace], dict[str, Any] | None]] = {
     "one_model": one_model,
     "whole": whole,
     "reduce": reduce,
+    "measure": measures,
+    "fit": fit,
+    "report": report,
 }
 
 
@@ -210,24 +255,35 @@ def _open(
     return RandomRespondent(_describe(name, config, template))
 
 
-def _masses(model: str, prompt: str) -> tuple[float, float]:
-    """Return masses of yes and no that are anything between 0 and 1, the same every time."""
-    drawn = hashlib.blake2b(f"{model}\0{prompt}".encode(), digest_size=16).digest()
-    share, sum_ = (int.from_bytes(half, "big") / 2**64 for half in (drawn[:8], drawn[8:]))
-    return share * (sum_ + 1) / 2, (1 - share) * (sum_ + 1) / 2
+@cache
+def _effect(sd: float, *labels: str) -> float:
+    """Return a normal effect, the same every time."""
+    return sd * NormalDist().inv_cdf(_uniforms(*labels)[0])
 
 
-def _check(agree: "np.ndarray[Any, Any]", statement: str, model: str) -> None:
-    """Check that a cell that was opened has what was answered."""
-    from polbayes.instrument.prompts import load_template, render
+def _uniforms(*labels: str) -> tuple[float, float]:
+    drawn = hashlib.blake2b("\0".join(labels).encode(), digest_size=16).digest()
+    one, two = (int.from_bytes(half, "big") / 2**64 for half in (drawn[:8], drawn[8:]))
+    return min(max(one, 1e-12), 1 - 1e-12), two
 
-    text = load_template("haller").texts["base"]
-    expected = _masses(model, render(text, prefix="", statement=statement))[0]
-    np.testing.assert_allclose(agree[0, 0, 0, 0], expected, rtol=1e-6)
+
+def _masses(
+    model: str, item: str, variant: str, prefix: str, dimension: str, keying: int
+) -> tuple[float, float]:
+    """Return masses of yes and no of a known ideology model, the same every time."""
+    share, mass = _uniforms(model, item, variant, prefix)
+    belief = _effect(1.0, "theta", model, dimension) - _effect(0.5, "difficulty", item)
+    belief = math.exp(_effect(0.2, "discrimination", item)) * belief
+    belief += _effect(1.0, "quirk", model, item)
+    eta = _effect(0.3, "acquiescence", model) + keying * belief
+    eta += _effect(0.3, "wording", item, variant)
+    residual = math.exp(_effect(0.2, "sigma", model) - 0.5) * NormalDist().inv_cdf(share)
+    agree = 1 / (1 + math.exp(-math.exp(_effect(0.3, "decisiveness", model)) * (eta + residual)))
+    return agree * (mass + 1) / 2, (1 - agree) * (mass + 1) / 2
 
 
 class RandomRespondent:
-    """Answers with random numbers."""
+    """Answers with probabilities drawn from a known ideology model."""
 
     def __init__(self, info: ModelInfo) -> None:
         self.info = info
@@ -239,8 +295,13 @@ class RandomRespondent:
     def option_mass(
         self, questions: Sequence[Question], lexicon: Lexicon
     ) -> "np.ndarray[Any, np.dtype[np.float64]]":
-        """Return random masses of yes and no."""
-        return np.array([_masses(self.info.model, question.prompt) for question in questions])
+        """Return masses of yes and no."""
+        return np.array(
+            [
+                _masses(self.info.model, q.item, q.variant, q.prefix, q.dimension, q.keying)
+                for q in questions
+            ]
+        )
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> Any:
         """Give no open answers."""
