@@ -5,7 +5,7 @@ The dataset is described in `docs/dataset.md`. Dimensions are
 needed); a cell that is not part of the design has status `NOT_ASKED`.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -242,7 +242,12 @@ def _same(data: "xr.Dataset", key: Hashable, value: Any) -> bool:
     return bool(key in data.attrs and np.array_equal(data.attrs[key], value))
 
 
-def to_frame(data: "xr.Dataset", variables: Sequence[str] | None = None) -> "pd.DataFrame":
+def to_frame(
+    data: "xr.Dataset",
+    variables: Sequence[str] | None = None,
+    *,
+    columns: Collection[str] | None = None,
+) -> "pd.DataFrame":
     """Turn a response dataset into one row per cell that was asked.
 
     Parameters
@@ -251,6 +256,9 @@ def to_frame(data: "xr.Dataset", variables: Sequence[str] | None = None) -> "pd.
         A response dataset.
     variables
         Names of the variables to keep; by default all that have one value a cell.
+    columns
+        Names of the dimensions and coordinates to keep, those with texts as categories in the order
+        of the alphabet; by default all, as they are.
 
     Returns
     -------
@@ -258,6 +266,8 @@ def to_frame(data: "xr.Dataset", variables: Sequence[str] | None = None) -> "pd.
         Columns ``model, item, variant, prefix, run``, the coordinates along them (``keying``,
         ``dimension``, ``statement``, ...) and the variables.
     """
+    import pandas as pd
+
     names = [
         str(name)
         for name, variable in data.data_vars.items()
@@ -266,7 +276,26 @@ def to_frame(data: "xr.Dataset", variables: Sequence[str] | None = None) -> "pd.
     table = data[sorted({*names, "status"})].drop_dims(
         [d for d in data.dims if d not in CELL_DIMS], errors="ignore"
     )
-    frame = table.to_dataframe(dim_order=[d for d in CELL_DIMS if d in data.dims]).reset_index()
-    asked = frame["status"] != NOT_ASKED
-    keep = [c for c in frame.columns if c in names or c in data.coords]
-    return frame.loc[asked, keep].reset_index(drop=True)
+    dims = [d for d in CELL_DIMS if d in data.dims]
+    sizes = [data.sizes[d] for d in dims]
+
+    def on_cells(name: str, values: np.ndarray) -> np.ndarray:
+        own = [size if d in table[name].dims else 1 for d, size in zip(dims, sizes, strict=True)]
+        return np.broadcast_to(values.reshape(own), sizes)
+
+    def in_order(name: str) -> np.ndarray:
+        return table[name].transpose(*[d for d in dims if d in table[name].dims]).to_numpy()
+
+    asked = on_cells("status", in_order("status") != NOT_ASKED)
+    out: dict[str, Any] = {}
+    for name in map(str, [*dims, *(c for c in table.variables if c not in dims)]):
+        if name not in names and (name not in data.coords or name not in (columns or (name,))):
+            continue
+        values = in_order(name)
+        if columns is None or values.dtype.kind not in "OUT":
+            out[name] = on_cells(name, values)[asked]
+            continue
+        codes, labels = pd.factorize(values.ravel(), sort=True)
+        codes = on_cells(name, codes.astype(np.min_scalar_type(-len(labels) - 1)))[asked]
+        out[name] = pd.Categorical.from_codes(codes, categories=labels)
+    return pd.DataFrame(out)

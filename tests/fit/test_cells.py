@@ -293,7 +293,7 @@ def test_the_probability_of_usable_answers_is_kept_where_it_is_modelled(coded, s
     data = with_masses(data, mass.values).assign(r_plus=data["r_plus"].where(mass > 0))
     plain, modelled = THETA, {**THETA, "validity": "~ 1"}
     settings = {"response": "r_plus", "family": family}
-    cells = gather_cells(data, spec_of(modelled, **settings))
+    cells = gather_cells(data, spec_of(modelled, **settings)).every
     empty = (cells.frame["item"] == first["item"]).to_numpy()
     assert 0 < empty.sum() < len(empty)
     # Moved off the ends as R+ is.

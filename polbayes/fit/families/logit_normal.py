@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from polbayes.fit.families import kinds
-from polbayes.fit.families.base import Moments, Numbers
+from polbayes.fit.families.base import Moments, Numbers, logs
 
 
 class LogitNormal(Numbers):
@@ -18,6 +18,7 @@ class LogitNormal(Numbers):
     spread = "validity_sigma"
     kind = kinds.LOGIT_NORMAL
     latent = True
+    summed = True
     link = "logit({response}) ~ Normal(η, σ)"
     sharp_link = "logit({response}) ~ Normal(κ · η, κ · σ)"
     validity = "logit(p_agree + p_disagree) ~ Normal(validity, τ)"
@@ -29,9 +30,26 @@ class LogitNormal(Numbers):
     weights = np.exp(-(nodes**2) / 2) / np.exp(-(nodes**2) / 2).sum()
     residual = 1.0
 
+    def answers(self, counts: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """Return ``[cell, 3]`` the number of answers, the mean logit and the squares around it."""
+        there, both = np.isfinite(value), logs(value)
+        z = np.where(there, both[:, 0] - both[:, 1], 0.0)
+        return np.column_stack([there, z, np.zeros(len(z))])
+
+    def sums(self, answers: np.ndarray, cell: np.ndarray, size: int) -> np.ndarray:
+        """Return ``[cell, 3]`` answers to several questions with the same predictor as one cell."""
+        n, z = answers[:, 0], answers[:, 1]
+        count = np.bincount(cell, n, size)
+        mean = np.bincount(cell, n * z, size) / np.maximum(count, 1.0)
+        return np.column_stack([count, mean, np.bincount(cell, n * (z - mean[cell]) ** 2, size)])
+
     def constant(self, answers: np.ndarray) -> np.ndarray:
-        """Return ``[cell]`` the logarithm of the derivative of logit(y), 1 / (y (1 - y))."""
-        return -answers.sum(axis=1)
+        """Return ``[cell]`` the logarithm of the derivative of logit(y), 1 / (y (1 - y)), for one y.
+
+        That is -log y - log(1 - y), with both in terms of the logit.
+        """
+        z = answers[:, 1]
+        return answers[:, 0] * (np.logaddexp(0.0, z) + np.logaddexp(0.0, -z))
 
     def net(self, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> np.ndarray:
         """Return ``[cell]`` the expected 2 y - 1."""

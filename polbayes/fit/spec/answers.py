@@ -39,8 +39,9 @@ def selected(frame: "pd.DataFrame", select: Mapping[str, tuple[Any, ...]]) -> "p
 def came_back(frame: "pd.DataFrame", notes: list[str]) -> "pd.DataFrame":
     """Leave out, and count, what was not asked yet or failed."""
     came = frame["status"].isin(ANSWERED)
-    if not came.all():
-        notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
+    if came.all():
+        return frame
+    notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
     return frame[came]
 
 
