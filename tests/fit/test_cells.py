@@ -300,7 +300,7 @@ def test_the_probability_of_usable_answers_is_kept_where_it_is_modelled(coded, s
     np.testing.assert_allclose(cells.mass, np.where(empty, 0.5, 0.8 * 999 + 0.5) / 1000, rtol=1e-6)
     np.testing.assert_array_equal(np.isnan(cells.value), empty)
     np.testing.assert_array_equal(cells.answered, (~empty).astype(float))
-    without = gather_cells(data, spec_of(plain, **settings))
+    without = gather_cells(data, spec_of(plain, **settings)).every
     assert len(without.frame) == (~empty).sum()
     assert without.mass.size == 0
 

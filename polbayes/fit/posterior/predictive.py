@@ -142,6 +142,7 @@ def _between_wordings(statistic: Statistic, answers: Answers, frame: pd.DataFram
 
 def observed_answers(cells: Cells) -> Answers:
     """Return the answers that were given."""
+    cells = cells.every
     if cells.counts.size:
         return _of_counts(cells.counts, cells.asked)
     return _of_values(cells.value, cells.mass)
@@ -218,7 +219,7 @@ def posterior_predictive(
     """
     wanted = statistics(built)
     values = replicated(built, thinned(draws_of(drawn), most), wanted, seed=seed)
-    given = observed_answers(built.cells.every)
+    given = observed_answers(built.cells)
     tables = []
     for statistic, rows in zip(wanted, values, strict=True):
         observed = evaluate(statistic, given, built.cells.every.frame)
