@@ -51,6 +51,12 @@ def main() -> None:
     parser.add_argument("--prefixes", type=int, default=10)
     parser.add_argument("--folder", help="where to work; a temporary folder by default")
     parser.add_argument("--keep", help="a folder to work in that is kept")
+    parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS))
+    parser.add_argument("--draws", type=int, default=250, help="of each of four chains")
+    parser.add_argument("--tune", type=int, default=250)
+    parser.add_argument(
+        "--direct", action="store_true", help="write responses.nc without asking and journals"
+    )
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.step:
@@ -80,12 +86,13 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
     print(f"{chosen.paraphrases} paraphrases, {chosen.prefixes} prefixes")
     print(f"{'step':36} {'seconds':>8} {'of CPU':>8} {'peak MB':>8}  bytes a cell")
     responses = folder / "run" / "responses.nc"
-    for step in STEPS:
+    for step in chosen.steps:
         if (folder / step).exists():
             continue
         command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
-        for name in ("models", "items", "paraphrases", "prefixes"):
+        for name in ("models", "items", "paraphrases", "prefixes", "draws", "tune"):
             command += [f"--{name}", str(getattr(chosen, name))]
+        command += ["--direct"] * chosen.direct
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(done.stderr)
@@ -93,7 +100,7 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
         size = ""
         if step in ("ask", "code"):
             size = f"responses.nc {responses.stat().st_size / cells:.1f}"
-        if step == "ask":
+        if step == "ask" and not chosen.direct:
             journals = sum(x.stat().st_size for x in (folder / "run" / "journal").iterdir())
             size += f", journal {journals / cells:.1f}"
         about = found.get("about", "") or size
@@ -133,6 +140,8 @@ def _run(chosen: argparse.Namespace, *stages: str) -> None:
         "prefixes.only=null",
         f"stages=[{','.join(stages)}]",
         f"run_dir='{folder / 'run'}'",
+        f"sampler.draws={chosen.draws}",
+        f"sampler.tune={chosen.tune}",
     ]
     overrides += [f"+respondents.m{n}.backend=random" for n in range(chosen.models)]
     said = io.StringIO()
@@ -149,6 +158,10 @@ def nothing(chosen: argparse.Namespace) -> None:
 
 def ask(chosen: argparse.Namespace) -> None:
     """Design, ask, journal, consolidate."""
+    if chosen.direct:
+        probe: Any = import_module("polbayes.probing.probe")
+        stages: Any = import_module("polbayes.run.run")
+        probe.ask, stages.consolidate = (lambda *_, **__: {}), _write_directly
     _run(chosen, "probe")
 
 
@@ -175,7 +188,8 @@ def one_model(chosen: argparse.Namespace) -> dict[str, Any]:
     first = one.isel(item=0, variant=0, prefix=0)
     labels = [name, *(str(first[label].item()) for label in ("item", "variant", "prefix"))]
     expected = _masses(*labels, str(first["dimension"].item()), int(first["keying"].item()))
-    np.testing.assert_allclose(first["p_agree"].values.ravel(), expected[0], rtol=1e-6)
+    if not chosen.direct:
+        np.testing.assert_allclose(first["p_agree"].values.ravel(), expected[0], rtol=1e-6)
     return {"about": f"{int((data['status'] == 1).sum()):,} answers; opening alone {seconds:.2f} s"}
 
 
@@ -267,18 +281,61 @@ def _uniforms(*labels: str) -> tuple[float, float]:
     return min(max(one, 1e-12), 1 - 1e-12), two
 
 
+def _write_directly(design: Any, journals: Any, lexicon: Lexicon, path: Path) -> None:
+    """Write the answers of all models, one after the other."""
+    from polbayes.data.dataset import CELL_DIMS, STATUS
+    from polbayes.data.out_of_core import write_by_model
+    from polbayes.probing.consolidation import with_masses
+
+    items, variants = (design[d].values.tolist() for d in ("item", "variant"))
+    dimensions, keying = design["dimension"].values.tolist(), design["keying"].values
+
+    def of(name: str) -> Any:
+        data = design.sel(model=[name])
+        shape = tuple(data.sizes[d] for d in CELL_DIMS)
+        rng = np.random.default_rng(int(name[1:]))
+        middle = [
+            [_middle(name, item, v, dimension, int(keying[i, k])) for k, v in enumerate(variants)]
+            for i, (item, dimension) in enumerate(zip(items, dimensions, strict=True))
+        ]
+        eta = np.array(middle)[None, :, :, None, None]
+        eta = eta + _residual(name) * rng.standard_normal(shape)
+        agree = 1 / (1 + np.exp(-_decisiveness(name) * eta))
+        mass = (rng.random(shape) + 1) / 2
+        both = np.stack([agree * mass, (1 - agree) * mass], axis=-1).astype(np.float32)
+        status = data["status"].copy(data=np.full(shape, STATUS["ok"], np.int8))
+        texts = np.full(shape, "", dtype=object)
+        return with_masses(data.assign(status=status, completion=(CELL_DIMS, texts)), both, lexicon)
+
+    parts = map(of, design["model"].values.tolist())
+    write_by_model(design.assign_attrs(notes=""), parts, path, text_bytes={"completion": 1})
+
+
+def _decisiveness(model: str) -> float:
+    return math.exp(_effect(0.3, "decisiveness", model))
+
+
+def _residual(model: str) -> float:
+    return math.exp(_effect(0.2, "sigma", model) - 0.5)
+
+
+def _middle(model: str, item: str, variant: str, dimension: str, keying: int) -> float:
+    """Return the predictor of agreeing, in the unit of quirks."""
+    belief = _effect(1.0, "theta", model, dimension) - _effect(0.5, "difficulty", item)
+    belief = math.exp(_effect(0.2, "discrimination", item)) * belief
+    belief += _effect(1.0, "quirk", model, item)
+    asked = _effect(0.3, "acquiescence", model) + _effect(0.3, "wording", item, variant)
+    return asked + keying * belief
+
+
 def _masses(
     model: str, item: str, variant: str, prefix: str, dimension: str, keying: int
 ) -> tuple[float, float]:
     """Return masses of yes and no of a known ideology model, the same every time."""
     share, mass = _uniforms(model, item, variant, prefix)
-    belief = _effect(1.0, "theta", model, dimension) - _effect(0.5, "difficulty", item)
-    belief = math.exp(_effect(0.2, "discrimination", item)) * belief
-    belief += _effect(1.0, "quirk", model, item)
-    eta = _effect(0.3, "acquiescence", model) + keying * belief
-    eta += _effect(0.3, "wording", item, variant)
-    residual = math.exp(_effect(0.2, "sigma", model) - 0.5) * NormalDist().inv_cdf(share)
-    agree = 1 / (1 + math.exp(-math.exp(_effect(0.3, "decisiveness", model)) * (eta + residual)))
+    eta = _middle(model, item, variant, dimension, keying)
+    eta += _residual(model) * NormalDist().inv_cdf(share)
+    agree = 1 / (1 + math.exp(-_decisiveness(model) * eta))
     return agree * (mass + 1) / 2, (1 - agree) * (mass + 1) / 2
 
 

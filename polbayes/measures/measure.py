@@ -98,8 +98,12 @@ class Measure:
         By name of a table, the columns that its readers need.
     shown
         How the report shows it, where no section of the report does.
+    by_model
+        Whether what it says of a model does not depend on the others, so that it is computed for
+        one after the other.
     """
 
     compute: "Callable[[Job], Mapping[str, pd.DataFrame]]"
     tables: Mapping[str, Sequence[str]]
     shown: Shown | None = None
+    by_model: bool = False

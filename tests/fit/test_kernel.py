@@ -69,7 +69,9 @@ def observed(kind, cells, seed, points=4):
     value = rng.uniform(0.05, 0.95, cells)
     if kind == LOGIT_NORMAL:  # the number of answers, their mean logit and the squares around it
         n = rng.integers(0, 4, cells).astype(float)
-        return np.empty(0), np.column_stack([n, special.logit(value), n * rng.exponential(1, cells)])
+        return np.empty(0), np.column_stack(
+            [n, special.logit(value), n * rng.exponential(1, cells)]
+        )
     return np.empty(0), np.stack([np.log(value), np.log1p(-value)], axis=1)
 
 

@@ -98,7 +98,8 @@ def draws(both):
         if np.ndim(values[0][name]) and np.size(values[0][name])
     }
     shaped = {
-        name: (dims, array.reshape(2, 3, *array.shape[2:])) for name, (dims, array) in stacked.items()
+        name: (dims, array.reshape(2, 3, *array.shape[2:]))
+        for name, (dims, array) in stacked.items()
     }
     scalar = {
         name: (("chain", "draw"), np.reshape([v[name] for v in values], (2, 3)))

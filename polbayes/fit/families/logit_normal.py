@@ -44,7 +44,7 @@ class LogitNormal(Numbers):
         return np.column_stack([count, mean, np.bincount(cell, n * (z - mean[cell]) ** 2, size)])
 
     def constant(self, answers: np.ndarray) -> np.ndarray:
-        """Return ``[cell]`` the logarithm of the derivative of logit(y), 1 / (y (1 - y)), for one y.
+        """Return ``[cell]`` the logarithm of the derivative of the logit of one answer.
 
         That is -log y - log(1 - y), with both in terms of the logit.
         """

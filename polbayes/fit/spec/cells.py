@@ -378,7 +378,11 @@ def summed(cells: Cells, spec: Spec) -> Cells:
         return replace(cells, frame=_plain(frame))
     apart = spec.fixed_prefixes or "prefix" in used_variables(spec)
     keys = [name for name in frame if apart or name != "prefix"]
-    of = frame.groupby(keys, sort=False, observed=True, dropna=False).ngroup().to_numpy(dtype=np.int32)
+    of = (
+        frame.groupby(keys, sort=False, observed=True, dropna=False)
+        .ngroup()
+        .to_numpy(dtype=np.int32)
+    )
     size = int(of.max()) + 1
     if size == len(frame):
         return replace(cells, frame=_plain(frame))
