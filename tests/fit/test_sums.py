@@ -1,6 +1,7 @@
 """Answers that are numbers, summed up: the same as one by one, at the cost of the effects."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,12 @@ import xarray as xr
 
 from polbayes.data.dataset import MISSING, NOT_ASKED, STATUS
 from polbayes.errors import UserError
+from polbayes.fit.density import crossed as crossing
+from polbayes.fit.density import kernel
+from polbayes.fit.density.crossed import crossed, evaluate
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import build
+from polbayes.fit.density.observed import likelihood_parts
 from polbayes.fit.posterior.components import with_variances
 from polbayes.fit.posterior.loo import leave_one_out, loo_tables, sampling_notes
 from polbayes.fit.posterior.measurement_design import measurement_design, weigh
@@ -21,10 +26,13 @@ from polbayes.fit.posterior.predictive import posterior_predictive
 from polbayes.fit.spec.cells import gather_cells
 from polbayes.fit.spec.terms import bind
 
-ITEMS = tuple(
-    (f"{dimension[0]}{k}", dimension, side, ("original", "paraphrase", "opposite"))
-    for dimension in ("economic", "cultural")
-    for k, side in enumerate(("left", "right", "left"))
+ITEMS = (
+    *(
+        (f"{dimension[0]}{k}", dimension, side, ("original", "paraphrase", "opposite"))
+        for dimension in ("economic", "cultural")
+        for k, side in enumerate(("left", "right", "left"))
+    ),
+    ("x", "", "", ("original",)),  # not scored
 )
 MODELS, PREFIXES = ("m1", "m2", "m3"), ("baseline", "please", "now")
 PLAIN = {
@@ -42,6 +50,7 @@ SHIPPED = {
 }
 VALIDITY = {**SHIPPED, "validity": "~ 1 + (1 | model)", "validity_sigma": "~ 1"}
 ATTRIBUTE = {**SHIPPED, "theta": "~ 0 + dimension + instruct + (0 + dimension | model)"}
+NUMBERS = {"response": "r_plus", "family": "logit_normal"}
 SPECS = {"plain": PLAIN, "shipped": SHIPPED, "validity": VALIDITY, "attribute": ATTRIBUTE}
 EFFECT_A_WORDING = {**PLAIN, "wording": "~ (1 | model:item:variant)"}
 
@@ -74,8 +83,7 @@ def data(coded):
 @pytest.fixture(scope="module", params=list(SPECS))
 def both(request, data, spec_of):
     """One spec on summed answers and on the same ones, one by one, from the same start."""
-    settings = {"response": "r_plus", "family": "logit_normal"}
-    spec = spec_of(SPECS[request.param], **settings)
+    spec = spec_of(SPECS[request.param], **NUMBERS)
     cells = gather_cells(data, spec)
     assert cells.single is not None
     # One by one they are what they would be if they were not summed: with the same columns, but
@@ -119,13 +127,47 @@ def test_there_are_as_many_cells_as_combinations_of_effects(both):
     assert len(summed.layout.answers.index) == asked
 
 
-def test_density_and_gradient_are_those_of_single_answers(both):
-    summed, single = map(Density, both)
+def test_density_and_gradient_are_those_of_single_answers(both, monkeypatch):
+    monkeypatch.setattr(crossing, "crossed", partial(crossed, fewer=0))
+    summed, single = Density(both[0]), Density(both[1], by_cell=True)
     for seed in range(4):
         x = summed.start(seed)
         (one, of_one), (other, of_other) = summed(x), single(x)
         assert one == pytest.approx(other, rel=1e-11)
         np.testing.assert_allclose(of_one, of_other, rtol=1e-9, atol=1e-9 * np.abs(of_one).max())
+
+
+@pytest.mark.parametrize(
+    ("part", "formula"),
+    [
+        ("wording", "~ (1 | item:variant)"),
+        ("steer", "~ (1 | item:variant) + (1 | model:prefix)"),  # turned by the keying
+        ("wording", "~ (1 | model:item:variant)"),
+    ],
+)
+def test_a_term_crossed_with_rows_is_as_a_loop_over_cells(data, spec_of, part, formula):
+    parts = {name: text for name, text in SHIPPED.items() if name != "wording"}
+    spec = spec_of({**parts, part: formula}, **NUMBERS)
+    cells = gather_cells(data, spec)
+    built = build(spec, cells, bind(spec, cells))
+    short, by_cell = Density(built), Density(built, by_cell=True)
+    # So that there are rows at all of as few cells as these.
+    kind, answers, at = likelihood_parts(built.layout, spec, cells)[0]
+    found = crossed(built.layout, kind, answers, at, fewer=0)
+    assert found is not None
+    assert found.believed == (part == "steer")
+    rng = np.random.default_rng(3)
+    none = np.empty(0)
+    for _ in range(3):
+        effects = rng.normal(0, 0.5, built.layout.size)
+        one, slopes = evaluate(effects, *found.arrays)
+        other, expected, _, _ = kernel.evaluate(
+            effects, none, none, kind, answers, *at.arrays.values()
+        )
+        assert one == pytest.approx(other, rel=1e-11)
+        np.testing.assert_allclose(slopes, expected, rtol=1e-9, atol=1e-9 * abs(expected).max())
+    x = short.start(1)
+    assert short(x)[0] == pytest.approx(by_cell(x)[0], rel=1e-11)
 
 
 def test_the_start_is_that_of_single_answers(both):
@@ -190,8 +232,7 @@ def test_of_very_many_cells_a_sample_is_left_out(both, draws):
 
 
 def test_an_effect_of_every_wording_is_no_residual_where_wordings_repeat(data, spec_of):
-    settings = {"response": "r_plus", "family": "logit_normal"}
-    spec = spec_of(EFFECT_A_WORDING, **settings)
+    spec = spec_of(EFFECT_A_WORDING, **NUMBERS)
     cells = gather_cells(data, spec)
     bind(spec, cells)  # three prefixes and two runs tell it from the residual
     once = data.isel(prefix=[1], run=[0])
@@ -200,8 +241,7 @@ def test_an_effect_of_every_wording_is_no_residual_where_wordings_repeat(data, s
 
 
 def test_prefixes_that_the_spec_has_are_kept_apart(data, spec_of):
-    settings = {"response": "r_plus", "family": "logit_normal"}
-    spec = spec_of({**SHIPPED, "steer": "~ (1 | model:prefix)"}, **settings)
+    spec = spec_of({**SHIPPED, "steer": "~ (1 | model:prefix)"}, **NUMBERS)
     cells = gather_cells(data, spec)
     assert cells.single is not None  # two runs are one cell
     assert cells.frame.duplicated(["model", "item", "variant", "prefix"]).sum() == 0

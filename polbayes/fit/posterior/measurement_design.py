@@ -121,7 +121,7 @@ def weigh(cells: Cells) -> Weights:
     frame = cells.frame
     labels = {d: [x for x in cells.order[d] if x in set(frame[d])] for d in ("model", "dimension")}
     model, dimension = (
-        frame[d].map({x: k for k, x in enumerate(labels[d])}).to_numpy() for d in labels
+        frame[d].map({x: k for k, x in enumerate(labels[d])}).to_numpy(dtype=int) for d in labels
     )
     if cells.single is not None:
         weight = np.bincount(cells.of, weigh(cells.single).weight, len(frame))
