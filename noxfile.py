@@ -13,20 +13,23 @@ nox.options.sessions = ["lint", "types", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 ROOT = Path(__file__).parent
 CONSTRAINTS = ("-c", str(ROOT / "constraints.txt"))
+# Tests run in a process for each core; more threads would wait for each other.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 @nox.session(python="3.11")
 def tests(session: nox.Session) -> None:
     """Run the quick tests."""
     session.install(*CONSTRAINTS, "-e", ".[test]")
-    session.run("pytest", *(session.posargs or ["-n", "2"]))
+    session.run("pytest", *(session.posargs or ["-n", "2"]), env=ONE_THREAD)
 
 
 @nox.session(python="3.11")
 def slow(session: nox.Session) -> None:
     """Run the tests that take minutes."""
     session.install(*CONSTRAINTS, "-e", ".[test]")
-    session.run("pytest", "-m", "slow", *(session.posargs or ["-n", "2", "--dist", "loadfile"]))
+    chosen = session.posargs or ["-n", "2", "--dist", "loadfile"]
+    session.run("pytest", "-m", "slow", *chosen, env=ONE_THREAD)
 
 
 @nox.session(python="3.11")

@@ -167,7 +167,7 @@ def test_a_name_or_a_value_that_is_wrong(called, arguments, says):
     ],
 )
 def test_one_of_what_is_compared_names_the_term_and_the_way_out(called, choice, says, way_out):
-    answer = called(*WVS, choice)
+    answer = called(*WVS, choice, "analysis.unidentified=refuse")
     refused(answer, says)
     assert way_out in answer[1]
 

@@ -102,6 +102,9 @@ def test_cfg_prints_the_config_and_asks_nothing(capsys, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+REFUSING = ("respondents=simulated", "analysis.unidentified=refuse")
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -115,8 +118,8 @@ def test_cfg_prints_the_config_and_asks_nothing(capsys, tmp_path, monkeypatch):
         ([WVS, "prefixes.only=[pleese_respond]"], "did you mean 'please_respond'?"),
         ([WVS, "items=[nothing-like-it]"], "unknown item 'nothing-like-it'"),
         ([WVS, "variants=[orignal]"], "did you mean 'original'?"),
-        ([WVS, "respondents=simulated", "models=[left]"], "only one model"),
-        ([WVS, "respondents=simulated", "prefixes.only=[baseline]"], "prefix"),
+        ([WVS, *REFUSING, "models=[left]"], "only one model"),
+        ([WVS, *REFUSING, "prefixes.only=[baseline]"], "prefix"),
         ([WVS, "respondents=simulated", "variants=[original]", "items=[wvs-01]"], "statement"),
         ([WVS, "coding.coders=[lexicel]"], "did you mean 'lexical'?"),
         ([WVS, "sampler.chains=1"], "sampler.chains: must be at least 2, not 1"),

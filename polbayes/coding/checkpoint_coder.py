@@ -98,10 +98,7 @@ class CheckpointCoder:
         return known
 
     def _batches(self, pairs: Sequence[Pair]) -> Iterator[list[Record]]:
-        """Yield what was read, a batch at a time, the longest answers (by characters) first.
-
-        What does not fit into memory fails at once, and the time left is not underestimated.
-        """
+        """Yield what was read, a batch at a time, the longest answers (by characters) first."""
         encoder = self._classifier.encoder()
         batch: list[tuple[Pair, list[Encoding]]] = []
         for pair in sorted(pairs, key=lambda pair: -len(pair[0]) - len(pair[1])):

@@ -10,7 +10,7 @@ from polbayes.errors import UserError
 _MOST = int(np.iinfo(np.int16).max)
 
 
-def one_row_an_answer(rows: "pd.DataFrame", config: ImportConfig, *, name: str) -> "pd.DataFrame":
+def one_row_an_answer(rows: pd.DataFrame, config: ImportConfig, *, name: str) -> pd.DataFrame:
     """Repeat every row as often as its count says, the answers of a cell as so many runs."""
     if "count" not in rows:
         return rows

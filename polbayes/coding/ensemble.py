@@ -35,11 +35,7 @@ def open_ensemble(
 
 
 class Ensemble:
-    """The weighted mean of coders' probabilities.
-
-    Weights are positive, and only their ratios count; an answer whose likeliest class has a mean
-    below the threshold is passed on.
-    """
+    """The weighted mean of coders' probabilities."""
 
     def __init__(
         self, members: Sequence[Coder], weights: Sequence[float], *, threshold: float = 0.0

@@ -47,7 +47,7 @@ MAPPABLE = (
 
 def import_table(
     config: ImportConfig, *, instruments: Sequence[Instrument], base: Path | None = None
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Read a table of answers into a response dataset."""
     path = (base or Path.cwd()) / Path(config.path).expanduser()
     if not config.path:
@@ -114,7 +114,7 @@ def _scale(config: ImportConfig) -> tuple[Options, tuple[int, ...]] | None:
     return options, tuple(STANCE[stance] for stance in stances)
 
 
-def _rows(table: "pd.DataFrame", config: ImportConfig, name: str) -> "pd.DataFrame":
+def _rows(table: pd.DataFrame, config: ImportConfig, name: str) -> pd.DataFrame:
     """Rename the mapped columns and add the constants, every value checked to be there."""
     for key, column in config.columns.items():
         check_known("column", column, known=table.columns, where=f"{name}: imported.columns.{key}")
@@ -151,7 +151,7 @@ def _rows(table: "pd.DataFrame", config: ImportConfig, name: str) -> "pd.DataFra
     return rows
 
 
-def _check_wordings(rows: "pd.DataFrame", instruments: Sequence[Instrument], name: str) -> None:
+def _check_wordings(rows: pd.DataFrame, instruments: Sequence[Instrument], name: str) -> None:
     """Refuse ids that the instruments do not have, and runs that are no numbers."""
     known = {i.item: {v.variant for v in i.variants} for q in instruments for i in q.items}
     for (item, variant), group in rows.groupby(["item", "variant"], sort=False):
@@ -175,7 +175,7 @@ def _shortened(sentence: str, keep: int = 8) -> str:
     return f"{head}known: {', '.join(listed[:keep])}{more}."
 
 
-def _check_duplicates(rows: "pd.DataFrame", name: str) -> None:
+def _check_duplicates(rows: pd.DataFrame, name: str) -> None:
     again = rows.duplicated(list(CELL_DIMS))
     if not again.any():
         return
@@ -190,8 +190,8 @@ def _check_duplicates(rows: "pd.DataFrame", name: str) -> None:
 
 
 def _lay_out(
-    rows: "pd.DataFrame", instruments: Sequence[Instrument], config: ImportConfig, name: str
-) -> tuple["xr.Dataset", tuple[np.ndarray, ...]]:
+    rows: pd.DataFrame, instruments: Sequence[Instrument], config: ImportConfig, name: str
+) -> tuple[xr.Dataset, tuple[np.ndarray, ...]]:
     """Make the design that the rows fill, and say where in it each row belongs."""
     items = [i.item for q in instruments for i in q.items if i.item in set(rows["item"])]
     models = list(dict.fromkeys(rows["model"]))
@@ -223,8 +223,8 @@ def _lay_out(
 
 
 def _with_further(
-    data: "xr.Dataset", rows: "pd.DataFrame", cells: tuple[np.ndarray, ...], name: str
-) -> "xr.Dataset":
+    data: xr.Dataset, rows: pd.DataFrame, cells: tuple[np.ndarray, ...], name: str
+) -> xr.Dataset:
     """Add what the table says of items, wordings and administrations."""
     if "topic" in rows:
         topics = _one_each(rows, "item", "topic", name)
@@ -243,8 +243,8 @@ def _with_further(
 
 
 def _administered(
-    data: "xr.Dataset", rows: "pd.DataFrame", cells: tuple[np.ndarray, ...], name: str
-) -> "xr.Dataset":
+    data: xr.Dataset, rows: pd.DataFrame, cells: tuple[np.ndarray, ...], name: str
+) -> xr.Dataset:
     """Add labels and attributes of administrations, along as few dimensions as tell them apart."""
     label = rows[_ADMINISTRATION].fillna("").astype(str)
     if (label == "").any():
@@ -278,9 +278,7 @@ def _administered(
     return _along(data, tuple(dims), spread(every, list(by_place), shape))
 
 
-def _along(
-    data: "xr.Dataset", dims: tuple[str, ...], values: Mapping[str, np.ndarray]
-) -> "xr.Dataset":
+def _along(data: xr.Dataset, dims: tuple[str, ...], values: Mapping[str, np.ndarray]) -> xr.Dataset:
     """Add coordinates that the data do not have yet."""
     for key in values:
         if key in data.coords:
@@ -292,7 +290,7 @@ def _along(
 
 
 def _attributes(
-    rows: "pd.DataFrame", before: str, labels: "pd.Series", dim: str, name: str
+    rows: pd.DataFrame, before: str, labels: pd.Series, dim: str, name: str
 ) -> dict[str, dict[str, Any]]:
     """Read the columns of one kind of attributes, by label; those without a value are left out."""
     known: dict[str, dict[str, Any]] = {}
@@ -306,7 +304,7 @@ def _attributes(
 
 
 def _infos(
-    models: Sequence[str], rows: "pd.DataFrame", config: ImportConfig, name: str
+    models: Sequence[str], rows: pd.DataFrame, config: ImportConfig, name: str
 ) -> list[ModelInfo]:
     """Say of every model what columns and config say, the config where both do."""
     known: dict[str, dict[str, Any]] = {model: {} for model in models}
@@ -342,7 +340,7 @@ def _info(model: str, given: Mapping[str, Any], where: str) -> ModelInfo:
     )
 
 
-def _one_each(rows: "pd.DataFrame", dim: str, key: str, name: str) -> dict[str, str]:
+def _one_each(rows: pd.DataFrame, dim: str, key: str, name: str) -> dict[str, str]:
     """Return the one value of `key` for each label of `dim`."""
     values = rows[key].fillna("")
     found: dict[str, str] = {}
@@ -355,21 +353,21 @@ def _one_each(rows: "pd.DataFrame", dim: str, key: str, name: str) -> dict[str, 
     return found
 
 
-def _wordings(rows: "pd.DataFrame", name: str) -> np.ndarray:
+def _wordings(rows: pd.DataFrame, name: str) -> np.ndarray:
     wording = rows["item"] + " / " + rows["variant"]
     texts = _one_each(rows.assign(wording=wording), "wording", "statement", name)
     return np.array([texts[label] for label in wording], dtype=object)
 
 
 def _fill(
-    data: "xr.Dataset",
-    rows: "pd.DataFrame",
+    data: xr.Dataset,
+    rows: pd.DataFrame,
     cells: tuple[np.ndarray, ...],
     *,
     config: ImportConfig,
     scale: tuple[Options, tuple[int, ...]] | None,
     name: str,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Put answers, ratings and stances into the cells of the rows."""
     shape = data["status"].shape
     answers = rows["answer"] if "answer" in rows else rows["rating"]
@@ -408,9 +406,7 @@ def _rating_attributes(options: Options) -> dict[str, Any]:
     }
 
 
-def _points(
-    rows: "pd.DataFrame", options: Options, config: ImportConfig, *, name: str
-) -> np.ndarray:
+def _points(rows: pd.DataFrame, options: Options, config: ImportConfig, *, name: str) -> np.ndarray:
     """Return the index of each row's point, `MISSING` where no option was read."""
     points = np.full(len(rows), MISSING, dtype=np.int8)
     if "rating" in rows:

@@ -38,7 +38,7 @@ _STRONG_WORDS = re.compile(
 _NUMBER = re.compile(r"\W*([1-5])\W*")
 
 
-def four_levels(data: "xr.Dataset", *, strong: float = STRONG) -> "xr.DataArray":
+def four_levels(data: xr.Dataset, *, strong: float = STRONG) -> xr.DataArray:
     """Give every answer of a coded dataset its level (Lunardi et al. 2024, section 3.2).
 
     Lunardi et al. read the ten likeliest tokens at the mask; masses here are over the whole
@@ -78,7 +78,7 @@ def four_levels(data: "xr.Dataset", *, strong: float = STRONG) -> "xr.DataArray"
     return data["stance"].copy(data=level).rename("level").assign_attrs(attributes)
 
 
-def _differences(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:
+def _differences(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Return agreeing minus disagreeing probability, NaN where unknown, and the rules' cells."""
     stance = data["stance"]
     difference = np.full(stance.shape, np.nan)
@@ -98,7 +98,7 @@ def _differences(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:
     return difference, by_rule
 
 
-def _decided_by(data: "xr.Dataset", names: tuple[str, ...]) -> np.ndarray:
+def _decided_by(data: xr.Dataset, names: tuple[str, ...]) -> np.ndarray:
     """Mark the cells that one of the named coders decided."""
     if "coder" not in data:
         return np.zeros(data["stance"].shape, dtype=bool)
@@ -110,7 +110,7 @@ def _decided_by(data: "xr.Dataset", names: tuple[str, ...]) -> np.ndarray:
     return np.asarray(np.isin(coder.values, codes))
 
 
-def _strong_in_words(data: "xr.Dataset", cells: np.ndarray) -> np.ndarray:
+def _strong_in_words(data: xr.Dataset, cells: np.ndarray) -> np.ndarray:
     """Tell for each of the cells whether its answer says that it is strong."""
     if "completion" not in data:
         return np.zeros(int(cells.sum()), dtype=bool)
@@ -127,7 +127,7 @@ def _is_strong(text: str) -> bool:
     return bool(_STRONG_WORDS.search(clean(text)))
 
 
-def _rated(data: "xr.Dataset", level: np.ndarray) -> np.ndarray:
+def _rated(data: xr.Dataset, level: np.ndarray) -> np.ndarray:
     """Take the levels of ratings on a scale of four or five points."""
     points = str(data["rating"].attrs.get("rating_points", "")).split("; ")
     if len(points) not in _OF_SCALE:

@@ -19,15 +19,7 @@ def by_rules_alone(coding: CodingConfig) -> bool:
 
 
 def readable(answers: Sequence[tuple[Question, str]], coders: Sequence[str]) -> list[bool]:
-    """Tell which answers coders read as a stance or a refusal, or leave to others to read.
-
-    Parameters
-    ----------
-    answers
-        Each with its question.
-    coders
-        Names of rules.
-    """
+    """Tell which answers coders read as a stance or a refusal, or leave to others to read."""
     import xarray as xr
 
     texts = {

@@ -22,17 +22,14 @@ Classifier
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polbayes.config.schema import CoderConfig
 from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.huggingface.trained import Trained
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 RELATIONS = ("entailment", "neutral", "contradiction")
 HYPOTHESES = {name: f"This example is {name}." for name in STANCE_CLASSES if name != "refused"}
@@ -59,7 +56,7 @@ class Reading:
     # empty.
     texts: tuple[tuple[str, str], ...]
     # Turns logits (answer, question, label) into probabilities (answer, stance_class).
-    stance: "Callable[[NDArray[np.float32]], NDArray[np.float64]]"
+    stance: Callable[[NDArray[np.float32]], NDArray[np.float64]]
     meaning: dict[str, object]  # the same in words, as JSON
     temperature: float = 1.0  # see `Trained`
 
@@ -73,7 +70,7 @@ class Reading:
 
         return [(put(first), put(second)) for first, second in self.texts]
 
-    def of_answer(self, logits: "NDArray[np.float32]") -> "NDArray[np.float64]":
+    def of_answer(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
         """Turn logits (window, question, label) into probabilities, as sure as they are right."""
         probs = np.asarray(self.stance(logits).mean(axis=0))
         if self.temperature == 1:
@@ -105,7 +102,7 @@ def reading(
     meant = _meanings(where, config, labels)
     matrix = np.array([[name == own for name in STANCE_CLASSES] for own in meant], dtype=float)
 
-    def stance(logits: "NDArray[np.float32]") -> "NDArray[np.float64]":
+    def stance(logits: NDArray[np.float32]) -> NDArray[np.float64]:
         return np.asarray(softmax(logits[:, 0]) @ matrix)
 
     texts = ((first, second),)
@@ -141,13 +138,13 @@ def _inference(where: str, premise: str, config: CoderConfig, labels: Sequence[s
     )
 
 
-def softmax(logits: "NDArray[np.float32]") -> "NDArray[np.float64]":
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return probabilities over the last axis, from 32-bit or longer numbers."""
     scaled = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
     return np.asarray(scaled / scaled.sum(axis=-1, keepdims=True))
 
 
-def _spread(probs: "NDArray[np.float64]", columns: Sequence[int]) -> "NDArray[np.float64]":
+def _spread(probs: NDArray[np.float64], columns: Sequence[int]) -> NDArray[np.float64]:
     """Put probabilities in the columns of their stance classes; the others have none."""
     out = np.zeros((len(probs), len(STANCE_CLASSES)))
     out[:, columns] = probs

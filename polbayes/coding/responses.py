@@ -22,12 +22,12 @@ _CODES = np.array(list(STANCE.values()), dtype=np.int8)
 
 
 def code_responses(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     coders: Sequence[str],
     *,
     models: Mapping[str, CoderConfig] | None = None,
     journal_dir: Path | None = None,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Code every answered cell of a probed or imported dataset.
 
     A cell that a server `declined` is a refusal. A cell with a `rating` keeps the stance of that
@@ -64,7 +64,7 @@ def open_coders(
     return {name: get_coder(name, models, journal_dir=journal_dir) for name in coders}
 
 
-def code_with(data: "xr.Dataset", opened: Mapping[str, Coder]) -> "xr.Dataset":
+def code_with(data: xr.Dataset, opened: Mapping[str, Coder]) -> xr.Dataset:
     """Code every answered cell with coders that are there; see `code_responses`."""
     out = data.copy()
     dims = data["status"].dims
@@ -106,7 +106,7 @@ def code_with(data: "xr.Dataset", opened: Mapping[str, Coder]) -> "xr.Dataset":
     return out.assign_coords(stance_class=np.array(STANCE_CLASSES, dtype=object))
 
 
-def decided(data: "xr.Dataset") -> dict[str, int]:
+def decided(data: xr.Dataset) -> dict[str, int]:
     """Count the answers of a coded dataset by what decided; ``none`` is those nothing could."""
     about = data["coder"].attrs
     codes = data["coder"].values[_answered(data)]
@@ -115,7 +115,7 @@ def decided(data: "xr.Dataset") -> dict[str, int]:
     return {name: n for name, n in counts.items() if n}
 
 
-def uncoded(data: "xr.Dataset", coders: Sequence[str]) -> list[tuple[str, str]]:
+def uncoded(data: xr.Dataset, coders: Sequence[str]) -> list[tuple[str, str]]:
     """Return the different pairs of statement and answer that coders leave."""
     coded = code_responses(data, coders)
     left = (coded["coder"].values == MISSING) & _answered(data)
@@ -124,12 +124,12 @@ def uncoded(data: "xr.Dataset", coders: Sequence[str]) -> list[tuple[str, str]]:
     return [pair for pair in dict.fromkeys(pairs) if isinstance(pair[1], str) and pair[1].strip()]
 
 
-def _answered(data: "xr.Dataset") -> np.ndarray:
+def _answered(data: xr.Dataset) -> np.ndarray:
     """Mark the cells that have been answered, however well."""
     return np.asarray(np.isin(data["status"].values, ANSWERED))
 
 
-def _over(variable: "xr.DataArray", data: "xr.Dataset") -> np.ndarray:
+def _over(variable: xr.DataArray, data: xr.Dataset) -> np.ndarray:
     """Return a variable's values laid out over the dimensions of `status`."""
     status = data["status"]
     return np.asarray(variable.broadcast_like(status).transpose(*status.dims).values)
@@ -152,7 +152,7 @@ def _stances(probs: np.ndarray, r_plus: np.ndarray | None, *, by_mass: np.ndarra
     return stance
 
 
-def _statuses(data: "xr.Dataset", stance: np.ndarray) -> np.ndarray:
+def _statuses(data: xr.Dataset, stance: np.ndarray) -> np.ndarray:
     """Return the status of every cell, as if each had been answered."""
     status = np.full(stance.shape, STATUS["ok"], dtype=np.int8)
     status[stance == STANCE["refused"]] = STATUS["refused"]
@@ -178,7 +178,7 @@ def _about(opened: Mapping[str, Coder]) -> dict[str, str]:
     return {"about": "\n".join(lines)} if lines else {}
 
 
-def _masses(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:
+def _masses(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Return normalised masses (cell, stance_class) and r_plus (cell), NaN where there is none."""
     agree, disagree = (_over(data[n], data).astype(float) for n in ("p_agree", "p_disagree"))
     neutral = np.zeros_like(agree)
@@ -198,7 +198,7 @@ def _masses(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:
 
 
 def _code_completions(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     coders: Mapping[str, Coder],
     *,
     left: np.ndarray,

@@ -1,11 +1,17 @@
 """What may be added to a run without changing the meaning of what is in it.
 
 More runs, prefixes, models, wordings, items and instruments leave every cell that was asked as it
-is. That its text is still the same is checked where the journal is opened, cell by cell.
+is. That its text is still the same is checked where the journal is opened, cell by cell. A config
+that was written before a key existed means that key's default, so a new key must have one under
+which everything is as it was before.
 """
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
+
+from polbayes.config.schema import RunConfig
 
 _LISTS = ("instruments", "wordings")
 # Where nothing is named, all there are.
@@ -44,3 +50,63 @@ def _narrowed(old: Any, new: Any) -> Any:
     if old is None:
         return new
     return old if new is None or set(old) <= set(new) else new
+
+
+_REFERENCE = re.compile(r"\$\{(\w+)\}")
+
+
+def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a config with every key there is."""
+    return _filled(config, RunConfig, config)
+
+
+def departures(config: Mapping[str, Any], schema: Any = RunConfig) -> dict[str, Any]:
+    """Return a config, or a group of it, without what is as it is by default."""
+    return _left(_filled(config, schema, config), schema, config)
+
+
+def _filled(values: Mapping[str, Any], schema: Any, whole: Mapping[str, Any]) -> dict[str, Any]:
+    out = dict(values)
+    for field, hint in _fields(schema):
+        if field.name not in values:
+            out[field.name] = _default(field, whole)
+        out[field.name] = _each(out[field.name], hint, whole, _filled)
+    return out
+
+
+def _left(values: Mapping[str, Any], schema: Any, whole: Mapping[str, Any]) -> dict[str, Any]:
+    out = dict(values)
+    for field, hint in _fields(schema):
+        if values[field.name] == _each(_default(field, whole), hint, whole, _filled):
+            del out[field.name]
+        else:
+            out[field.name] = _each(values[field.name], hint, whole, _left)
+    return out
+
+
+def _fields(schema: Any) -> list[tuple[Field[Any], Any]]:
+    hints = get_type_hints(schema)
+    return [(field, hints[field.name]) for field in fields(schema)]
+
+
+def _each(value: Any, hint: Any, whole: Mapping[str, Any], function: Any) -> Any:
+    """Apply a function to a group of keys, or to each of several under names of the user's own."""
+    schema = next((t for t in (hint, *get_args(hint)) if is_dataclass(t)), None)
+    if schema is None or not isinstance(value, Mapping):
+        return value
+    if get_origin(hint) is dict:
+        return {
+            name: function(one, schema, whole) if isinstance(one, Mapping) else one
+            for name, one in value.items()
+        }
+    return function(value, schema, whole)
+
+
+def _default(field: Field[Any], whole: Mapping[str, Any]) -> Any:
+    """Return a default as it stands in a resolved config."""
+    if field.default_factory is not MISSING:
+        made = field.default_factory()
+        return {} if is_dataclass(made) else made
+    if isinstance(field.default, str):
+        return _REFERENCE.sub(lambda found: str(whole.get(found[1], found[0])), field.default)
+    return field.default

@@ -1,4 +1,4 @@
-"""The progress bar of everything that takes long."""
+"""What a command says while it works, and the progress bar of what takes long."""
 
 import sys
 from typing import TYPE_CHECKING, Any
@@ -35,3 +35,8 @@ def progress_bar(
         dynamic_ncols=True,
         position=position,
     )
+
+
+def say(text: str) -> None:
+    """Print a line at once, so that it is seen before what takes long begins."""
+    print(text, file=sys.stderr, flush=True)

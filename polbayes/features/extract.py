@@ -38,7 +38,7 @@ FEATURES: Mapping[str, str] = {
 
 def text_features(
     texts: Iterable[str], names: Sequence[str] | None = None, config: FeatureConfig | None = None
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute text features of wordings (Haller et al. 2024, section 4).
 
     Parameters

@@ -24,9 +24,9 @@ _EXACT = "exact"
 class Fitted:
     """What the fit of either kind of analysis comes to."""
 
-    posterior: "xr.Dataset"
-    sample_stats: "xr.Dataset"
-    tables: Mapping[str, "pd.DataFrame"]  # summaries by name
+    posterior: xr.Dataset
+    sample_stats: xr.Dataset
+    tables: Mapping[str, pd.DataFrame]  # summaries by name
     diagnosis: "Diagnosis"  # whether the draws can be used
     notes: tuple[str, ...]  # sentences that say what was left out, and how much
     equation: str
@@ -89,7 +89,7 @@ def parse_analysis(
     return spec
 
 
-def check_analysis(spec: Spec | MixedSpec, design: "xr.Dataset") -> None:
+def check_analysis(spec: Spec | MixedSpec, design: xr.Dataset) -> None:
     """Check that a design could identify a spec if every question were answered."""
     if isinstance(spec, MixedSpec):
         from polbayes.fit.mixed.fit import checked_strata
@@ -106,7 +106,7 @@ def check_analysis(spec: Spec | MixedSpec, design: "xr.Dataset") -> None:
     reduced(spec, gather_cells(design, spec))
 
 
-def explain_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, answered: bool) -> str:
+def explain_analysis(spec: Spec | MixedSpec, data: xr.Dataset, *, answered: bool) -> str:
     """Return the equation and the priors of a spec, bound to data."""
     if isinstance(spec, MixedSpec):
         from polbayes.fit.mixed.fit import explain
@@ -128,7 +128,7 @@ def explain_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, answered: bo
     return "\n".join([text, "", "priors", *priors])
 
 
-def prior_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, level: float, seed: int) -> str:
+def prior_analysis(spec: Spec | MixedSpec, data: xr.Dataset, *, level: float, seed: int) -> str:
     """Return what the priors of a spec imply for the answers."""
     if isinstance(spec, MixedSpec):
         raise UserError(
@@ -149,7 +149,7 @@ def prior_analysis(spec: Spec | MixedSpec, data: "xr.Dataset", *, level: float, 
 
 def fit_analysis(
     spec: Spec | MixedSpec,
-    data: "xr.Dataset",
+    data: xr.Dataset,
     sampler: "SamplerConfig",
     *,
     level: float,
@@ -234,7 +234,7 @@ def fit_analysis(
 
 def _fit_mixed(
     spec: MixedSpec,
-    data: "xr.Dataset",
+    data: xr.Dataset,
     sampler: "SamplerConfig",
     *,
     level: float,

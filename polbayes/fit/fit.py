@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
+from polbayes.config.schema import SamplerConfig
 from polbayes.data.files import replacing
 from polbayes.errors import UserError
 from polbayes.fit.density.model import Built, build
@@ -20,9 +21,6 @@ from polbayes.fit.spec.cells import Cells
 from polbayes.fit.spec.spec import Spec
 from polbayes.fit.spec.terms import BoundPart, bind
 
-if TYPE_CHECKING:
-    from polbayes.config.schema import SamplerConfig
-
 
 @dataclass(frozen=True)
 class Fit:
@@ -30,10 +28,10 @@ class Fit:
 
     # See `polbayes.fit.posterior.naming.name_posterior` and
     # `polbayes.fit.posterior.components.with_variances`
-    posterior: "xr.Dataset"
-    sample_stats: "xr.Dataset"  # the sampler's own, [chain, draw]
+    posterior: xr.Dataset
+    sample_stats: xr.Dataset  # the sampler's own, [chain, draw]
     built: Built  # the model, with the spec's parts bound to the data
-    drawn: "xr.Dataset"  # draws of the model's own variables and of integrated effects
+    drawn: xr.Dataset  # draws of the model's own variables and of integrated effects
     from_cache: bool = False  # whether they were drawn before
 
     @property
@@ -42,10 +40,13 @@ class Fit:
         return self.built.parts
 
 
+# Chains have a thread each, and threads of linear algebra on matrices this small mostly wait for
+# each other.
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def fit(
     spec: Spec,
     cells: Cells,
-    config: "SamplerConfig",
+    config: SamplerConfig,
     *,
     seed: int,
     cache: DrawsCache | None = None,
@@ -64,7 +65,7 @@ def fit(
     return Fit(posterior, stats, built, drawn, from_cache=found is not None)
 
 
-def save_posterior(posterior: "xr.Dataset", sample_stats: "xr.Dataset", path: Path) -> None:
+def save_posterior(posterior: xr.Dataset, sample_stats: xr.Dataset, path: Path) -> None:
     """Write a ``posterior.nc``, whole or not at all, as ArviZ reads it."""
     import arviz as az
 
@@ -73,7 +74,7 @@ def save_posterior(posterior: "xr.Dataset", sample_stats: "xr.Dataset", path: Pa
         idata.to_netcdf(str(temporary))
 
 
-def load_posterior(path: Path) -> "xr.Dataset":
+def load_posterior(path: Path) -> xr.Dataset:
     """Load the posterior group of a ``posterior.nc`` into memory."""
     if not path.is_file():
         raise UserError(f"{path}: no such file; run the stage fit first.")

@@ -34,11 +34,7 @@ def is_adapter(folder: Path) -> bool:
 
 
 def base_of(where: str, folder: Path) -> Base:
-    """Find the base model of a LoRA adapter, which `where` of the config declares.
-
-    Its ``base_model_name_or_path`` is a folder, by its whole path or next to the adapter's, or a
-    name on the hub; weights of a whole model in the adapter's own folder come first.
-    """
+    """Find the base model of a LoRA adapter, which `where` of the config declares."""
     said = f"{where}: checkpoint: the adapter '{folder}'"
     about = json_object(folder / _CONFIG)
     if about.get("peft_type") != "LORA":

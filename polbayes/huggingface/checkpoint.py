@@ -21,13 +21,7 @@ _TOO_LARGE = 4
 
 
 def load_tokenizer(source: Source) -> Any:
-    """Load a checkpoint's tokenizer.
-
-    Raises
-    ------
-    UserError
-        If there is none, or it cannot be had.
-    """
+    """Load a checkpoint's tokenizer."""
     from transformers import AutoTokenizer
 
     quiet()
@@ -64,13 +58,7 @@ def language_model(masked: bool) -> Any:
 
 
 def load_config(source: Source) -> Any:
-    """Load what a checkpoint says about itself, without its weights.
-
-    Raises
-    ------
-    UserError
-        If there is nothing, or it cannot be had.
-    """
+    """Load what a checkpoint says about itself, without its weights."""
     from transformers import AutoConfig
 
     quiet()

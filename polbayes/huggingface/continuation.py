@@ -27,30 +27,19 @@ _ANCHORS = ("", "\n", ":", "a", "1")
 
 @dataclass(frozen=True)
 class Continuations:
-    """The token sequences that a lexicon's options can be after one prompt.
+    """The token sequences that a lexicon's options can be after one prompt."""
 
-    Parameters
-    ----------
-    sequences
-        Each once.
-    stems
-        What has to be fed after the prompt so that every token of every sequence is
-        predicted: the longest of the sequences without their last token.
-    stem_of
-        For each sequence the index of the stem that begins with all but its last token.
-    weights
-        Dimensions option, sequence: times the probabilities of the sequences, the masses.
-        Where a sequence begins another option's longer one, the longer one is taken out of
-        it, so that no text is counted for two options, and none twice for one.
-    absent
-        For each option whether none of its forms can follow the prompt.
-    """
-
-    sequences: tuple[Ids, ...]
+    sequences: tuple[Ids, ...]  # each once
+    # What has to be fed after the prompt so that every token of every sequence is predicted: the
+    # longest of the sequences without their last token.
     stems: tuple[Ids, ...]
+    # For each sequence the index of the stem that begins with all but its last token.
     stem_of: tuple[int, ...]
+    # Dimensions option, sequence: times the probabilities of the sequences, the masses. Where a
+    # sequence begins another option's longer one, the longer one is taken out of it, so that no
+    # text is counted for two options, and none twice for one.
     weights: NDArray[np.float64]
-    absent: NDArray[np.bool_]
+    absent: NDArray[np.bool_]  # for each option whether none of its forms can follow the prompt
 
 
 def continuations(tokenizer: Any, prompt: str, ids: Ids, lexicon: Lexicon) -> Continuations:
@@ -112,11 +101,7 @@ def decode(tokenizer: Any, ids: Ids) -> str:
 
 
 def leading_ids(tokenizer: Any) -> Ids:
-    """Return the special tokens that the tokenizer puts before a text (often one, or none).
-
-    Those that it puts behind a text are left out: after an end-of-text token a model would
-    not continue the prompt.
-    """
+    """Return the special tokens that the tokenizer puts before a text (often one, or none)."""
     probe = tokenizer("a", return_special_tokens_mask=True)
     ids, special = probe["input_ids"], probe["special_tokens_mask"]
     return tuple(ids[: special.index(0)] if 0 in special else ())

@@ -3,6 +3,7 @@
 Answers that are too long for the model are read in overlapping windows.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from polbayes.errors import UserError
 from polbayes.huggingface.positions import positions
-from polbayes.huggingface.windows import windows
 
 if TYPE_CHECKING:
     import torch
@@ -37,32 +37,18 @@ def without_markup(response: str) -> str:
 
 @dataclass(frozen=True)
 class Encoder:
-    """A tokenizer, and how much the model behind it takes.
+    """A tokenizer, and how much the model behind it takes."""
 
-    Parameters
-    ----------
-    tokenizer
-        Of the checkpoint.
-    limit
-        The number of tokens that the model takes.
-    where
-        The key of the config that declares the checkpoint, for errors.
-    """
-
-    tokenizer: Any
-    limit: int
-    where: str
+    tokenizer: Any  # of the checkpoint
+    limit: int  # the number of tokens that the model takes
+    where: str  # the key of the config that declares the checkpoint, for errors
 
     def encode(self, first: str, second: str) -> Encoding:
         """Return the tokens of a text, or of two if the second is not empty, however many."""
         return dict(self.tokenizer(first, second or None, truncation=False))
 
     def plain(self, text: str) -> str:
-        """Return a text without what this tokenizer does not take for text.
-
-        Its special tokens would end or split the sequence if an answer could write them, and
-        lone surrogates have no encoding.
-        """
+        """Return a text without what this tokenizer does not take for text."""
         tokens = filter(str.strip, self.tokenizer.all_special_tokens)
         special = sorted(tokens, key=len, reverse=True)
         if special:
@@ -144,3 +130,43 @@ def room(about: Any, tokenizer: Any, model: Any) -> int:
 def _padded(rows: Sequence[Sequence[int]], value: int) -> list[list[int]]:
     width = max(map(len, rows))
     return [[*row, *[value] * (width - len(row))] for row in rows]
+
+
+# What of a window it shares with the text on either side, so that no sentence is cut in all.
+_SHARED = 0.125
+_BLANKS = " \n\t"
+
+
+def windows(text: str, size: Callable[[str], int], room: int) -> list[str]:
+    """Cut a text into overlapping windows of about the same length."""
+    count = min(len(text), math.ceil(size(text) / room))
+    while True:
+        found = _cut(text, count)
+        if count >= len(text) or all(size(window) <= room for window in found):
+            return found
+        count = min(len(text), math.ceil(count * 1.25) if count > 1 else 2)
+
+
+def _cut(text: str, count: int) -> list[str]:
+    if count <= 1:
+        return [text]
+    shared = int(len(text) / count * _SHARED)
+    found = []
+    for n in range(count):
+        start, end = n * len(text) // count, (n + 1) * len(text) // count
+        start = _at_blank(text, start - shared, shared) if n else 0
+        end = _after_blank(text, end, shared) if n < count - 1 else len(text)
+        found.append(text[start:end])
+    return found
+
+
+def _at_blank(text: str, at: int, reach: int) -> int:
+    """Move a beginning back to that of a word, if that is near."""
+    last = max(text.rfind(blank, max(at - reach, 0), at) for blank in _BLANKS)
+    return last + 1 if last >= 0 else max(at, 0)
+
+
+def _after_blank(text: str, at: int, reach: int) -> int:
+    """Move an end on by what is shared, and to the end of a word if that is near."""
+    last = max(text.rfind(blank, at, at + reach) for blank in _BLANKS)
+    return last + 1 if last >= 0 else min(at + reach, len(text))

@@ -24,11 +24,7 @@ _TRIAL = 128
 
 
 class Passes:
-    """Chooses the way that is right for a causal LM and its prompts.
-
-    `ends` are tokens that end an answer, `pad` fills rows, and `rows` is how many prompts are fed
-    together at most; None for what memory takes.
-    """
+    """Chooses the way that is right for a causal LM and its prompts."""
 
     def __init__(self, model: Any, *, ends: Sequence[int], pad: int, rows: int | None) -> None:
         self._model = model

@@ -88,10 +88,7 @@ def _weights(paths: Sequence[Path]) -> str:
 
 
 def other_digest(source: Source) -> str:
-    """Return a digest of config, tokenizer, templates and code; of the hub, the commit.
-
-    Empty where the hub cannot be asked.
-    """
+    """Return a digest of config, tokenizer, templates and code; of the hub, the commit."""
     if source.local:
         own = _about(Path(source.location), beside_gguf=bool(source.gguf))
     else:

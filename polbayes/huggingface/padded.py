@@ -37,10 +37,7 @@ class PlainPass:
 
     @cached_property
     def can_pad(self) -> bool:
-        """Whether prompts of several lengths may be fed together.
-
-        A model that counts the padding, or takes it in, gets prompts of one length.
-        """
+        """Whether prompts of several lengths may be fed together."""
         import torch
 
         if not takes(self._model, "position_ids"):

@@ -26,11 +26,7 @@ class Portion:
     def over(
         self, count: int, work: Callable[[int, int], T], *, most: int | None = None
     ) -> list[T]:
-        """Return ``work(start, stop)`` of stretches that cover ``range(count)`` in order.
-
-        A stretch for which memory runs out is done again in smaller ones; none is longer than
-        `most`.
-        """
+        """Return ``work(start, stop)`` of stretches that cover ``range(count)`` in order."""
         results: list[T] = []
         start = 0
         while start < count:

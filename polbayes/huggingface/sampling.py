@@ -47,20 +47,11 @@ def choose(
 
 @dataclass(frozen=True)
 class Sampler:
-    """How the next token is drawn.
+    """How the next token is drawn."""
 
-    Parameters
-    ----------
-    top_k
-        How many of the likeliest tokens are drawn from; 0 for all.
-    temperature
-        What logits are divided by; at 0 the likeliest token is taken.
-    top_p
-        Of these, the likeliest that together have this probability are drawn from, in (0, 1].
-    """
-
-    top_k: int
-    temperature: float
+    top_k: int  # how many of the likeliest tokens are drawn from; 0 for all
+    temperature: float  # what logits are divided by; at 0 the likeliest token is taken
+    # Of these, the likeliest that together have this probability are drawn from, in (0, 1].
     top_p: float = 1.0
 
     def draw(self, logits: Any, seeds: ArrayLike, step: int) -> NDArray[np.int64]:

@@ -47,10 +47,7 @@ class SequenceClassifier:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the logits of a text, as values that JSON can hold.
-
-        Of a checkpoint on the hub the commit is told, of one in a folder digests of its files.
-        """
+        """What determines the logits of a text, as values that JSON can hold."""
         files = {"files": other_digest(self._source)} if self._source.local else {}
         return {
             "checkpoint": self._config.checkpoint,

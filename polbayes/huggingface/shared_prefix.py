@@ -22,11 +22,7 @@ _WORTH_KEEPING = 0.85
 
 
 class SharedPass:
-    """Feeds every shared stretch of prompts once, to a causal LM that can be asked this way.
-
-    `ends` are tokens that end an answer, and `rows` is how many prompts are fed together at most;
-    None for what memory takes.
-    """
+    """Feeds every shared stretch of prompts once, to a causal LM that can be asked this way."""
 
     def __init__(self, model: Any, *, ends: Sequence[int], rows: int | None) -> None:
         self._model = model

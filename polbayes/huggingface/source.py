@@ -6,33 +6,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Source:
-    """Where a checkpoint is.
+    """Where a checkpoint is."""
 
-    Parameters
-    ----------
-    where
-        The key of the config that declares it, for errors.
-    location
-        A folder, or the name of a model on the hub; for an adapter, of its base model.
-    local
-        Whether it is a folder.
-    revision
-        Of the hub; None for the default branch.
-    remote_code
-        Whether the checkpoint's own code may run.
-    gguf
-        The file of the folder that holds everything, if it is a GGUF file; else empty.
-    adapter
-        The folder of the adapter that goes on top; else empty.
-    """
-
-    where: str
-    location: str
-    local: bool
-    revision: str | None
-    remote_code: bool
-    gguf: str = ""
-    adapter: str = ""
+    where: str  # the key of the config that declares it, for errors
+    location: str  # folder, or name of a model on the hub; for an adapter, of its base model
+    local: bool  # whether it is a folder
+    revision: str | None  # of the hub; None for the default branch
+    remote_code: bool  # whether the checkpoint's own code may run
+    gguf: str = ""  # the file of the folder that holds everything, if it is a GGUF file; else empty
+    adapter: str = ""  # the folder of the adapter that goes on top; else empty
 
     @property
     def name(self) -> str:

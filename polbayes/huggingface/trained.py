@@ -11,18 +11,12 @@ TRAINED = "polbayes"
 
 @dataclass(frozen=True)
 class Trained:
-    """What a classifier that was trained here says about itself.
+    """What a classifier that was trained here says about itself."""
 
-    Parameters
-    ----------
-    text, pair
-        Templates of what it was given; both empty where it does not say.
-    temperature
-        Makes it as sure as it is right: above 1 less sure than it is by itself, below 1 surer.
-    """
-
+    # Templates of what it was given; both empty where it does not say.
     text: str = ""
     pair: str = ""
+    # Makes it as sure as it is right: above 1 less sure than it is by itself, below 1 surer.
     temperature: float = 1.0
 
 

@@ -9,16 +9,12 @@ as keys and values.
 import inspect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from polbayes.huggingface.trie import Trie, ancestors, visible
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from polbayes.huggingface.trie import Ints
+from polbayes.huggingface.trie import Ints, Trie, ancestors, visible
 
 # Tokens whose attention is computed at once (benchmarks/engine.py); elsewhere all that are fed.
 PART = {"cpu": 32}
@@ -52,7 +48,7 @@ def forward(model: Any, ids: Any, *, positions: Any, seen: Any, cache: Any, read
     return (out.logits if only else out.logits[:, read]).float()
 
 
-def token_log_probabilities(logits: Any, rows: Any, tokens: Any) -> "NDArray[np.float64]":
+def token_log_probabilities(logits: Any, rows: Any, tokens: Any) -> NDArray[np.float64]:
     """Return log probabilities of tokens, from logits (row, token) in 32-bit floats."""
     import torch
 
@@ -72,7 +68,7 @@ class TreePass:
         self._columns: Ints = np.empty(0, dtype=np.int64)
         self._layers: Layers = []
 
-    def run(self, start: int, stop: int, read: "Ints") -> Any:
+    def run(self, start: int, stop: int, read: Ints) -> Any:
         """Feed the nodes from `start` to before `stop`; all before must have been fed."""
         import torch
         from transformers import DynamicCache
@@ -98,7 +94,7 @@ class TreePass:
         self._layers = [(layer.keys, layer.values) for layer in cache.layers]
         return logits[0]
 
-    def _attention(self, columns: "Ints", start: int, stop: int) -> AbstractContextManager[Any]:
+    def _attention(self, columns: Ints, start: int, stop: int) -> AbstractContextManager[Any]:
         """Return within what a stretch is fed, given the nodes whose keys are at hand then."""
         import torch
 
@@ -116,11 +112,8 @@ class TreePass:
             parts.append((first - start, last - start, keys))
         return NarrowAttention((stop - start, len(columns)), parts)
 
-    def cached(self, paths: Sequence["Ints"], width: int = 0) -> Layers:
-        """Return keys and values of paths that end in the last stretch.
-
-        They are padded on the left, with anything, to `width` or the longest path.
-        """
+    def cached(self, paths: Sequence[Ints], width: int = 0) -> Layers:
+        """Return keys and values of paths that end in the last stretch."""
         import torch
 
         width = max(width, *map(len, paths))

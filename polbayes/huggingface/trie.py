@@ -7,14 +7,11 @@ before it are ancestors of the node at that place.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -25,10 +22,10 @@ class Trie:
     are the nodes of each sequence, from the first token to the last.
     """
 
-    tokens: "Ints"
-    parents: "Ints"
-    depths: "Ints"
-    paths: tuple["Ints", ...]
+    tokens: Ints
+    parents: Ints
+    depths: Ints
+    paths: tuple[Ints, ...]
 
 
 def build(sequences: Sequence[Sequence[int]]) -> Trie:
@@ -77,7 +74,7 @@ def _common(one: Sequence[int], other: Sequence[int]) -> int:
     return length
 
 
-def ancestors(trie: Trie, node: int) -> "Ints":
+def ancestors(trie: Trie, node: int) -> Ints:
     """Return the nodes before a node, from the first token on."""
     found: list[int] = []
     parent = int(trie.parents[node])
@@ -87,7 +84,7 @@ def ancestors(trie: Trie, node: int) -> "Ints":
     return np.array(found[::-1], dtype=np.int64)
 
 
-def visible(trie: Trie, columns: "Ints", nodes: Iterable[int]) -> "NDArray[np.bool_]":
+def visible(trie: Trie, columns: Ints, nodes: Iterable[int]) -> NDArray[np.bool_]:
     """Return which tokens each node may look at: itself and its ancestors."""
     chosen = np.asarray(nodes, dtype=np.int64)
     cached = len(columns) - len(chosen)

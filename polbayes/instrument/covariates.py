@@ -147,7 +147,7 @@ def check_distinct(names: Mapping[str, Sequence[str] | Mapping[str, Any]]) -> No
 _KINDS = {bool: "true or false", float: "a number", str: "a text"}
 
 
-def check_given(data: "xr.Dataset", names: Sequence[str], models: Sequence[str]) -> None:
+def check_given(data: xr.Dataset, names: Sequence[str], models: Sequence[str]) -> None:
     """Refuse to analyse models that lack an attribute which a formula uses."""
     for name in names:
         known = name in _OPTIONAL or name not in _TAKEN
@@ -180,7 +180,7 @@ _OF: Mapping[tuple[Hashable, ...], tuple[str, str]] = {
 }
 
 
-def _check_named(data: "xr.Dataset", name: str) -> None:
+def _check_named(data: xr.Dataset, name: str) -> None:
     """Refuse an attribute of prefixes or wordings that one of those asked lacks."""
     values = data[name]
     there = data["statement"].transpose("item", "variant").values != ""
@@ -199,7 +199,7 @@ def _absent(value: Any) -> bool:
     return bool(value == "" or value != value or value == MISSING)
 
 
-def model_attributes(data: "xr.Dataset") -> tuple[str, ...]:
+def model_attributes(data: xr.Dataset) -> tuple[str, ...]:
     """Return the names of the user's own attributes in a response dataset."""
     names = (str(n) for n, c in data.coords.items() if c.dims == ("model",))
     return tuple(name for name in names if name not in _TAKEN)

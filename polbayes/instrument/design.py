@@ -57,7 +57,7 @@ def design(
     variants: Sequence[str] | None = None,
     items: Sequence[str] | None = None,
     runs: int = 1,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Lay out every cell that will be asked.
 
     Parameters
@@ -92,62 +92,26 @@ def design(
         raise UserError("respondents: there is none; declare at least one.")
     check_variants(instruments, variants)
     chosen = _choose_items(instruments, items)
-    wordings = {item.item: _choose_variants(item, variants) for _, item in chosen}
-    ids = list(dict.fromkeys(v.variant for texts in wordings.values() for v in texts))
-    place = {variant: column for column, variant in enumerate(ids)}
-    if not ids:
-        raise UserError("variants: the selection leaves no wording to ask.")
-    shape = (len(chosen), len(ids))
-    statement = np.full(shape, "", dtype=object)
-    kind = np.full(shape, "", dtype=object)
-    keying = np.zeros(shape, dtype=np.int8)
-    known: dict[tuple[int, int], Mapping[str, Any]] = {}
-    for row, (_, item) in enumerate(chosen):
-        for wording in wordings[item.item]:
-            at = (row, place[wording.variant])
-            known[at] = wording.attributes
-            statement[at], kind[at] = wording.text, wording.kind
-            keying[at] = item.direction * wording.polarity
-    asked = np.where(statement != "", STATUS["pending"], NOT_ASKED).astype(np.int8)
-    full = (len(models), *shape, len(prefixes), runs)
-    status = np.broadcast_to(asked[None, :, :, None, None], full).copy()
-    per_item = {
-        "dimension": [item.dimension for _, item in chosen],
-        "direction": np.array([item.direction for _, item in chosen], dtype=np.int8),
-        "instrument": [instrument.id for instrument, _ in chosen],
-        "section": [item.section for _, item in chosen],
-        "topic": [item.topic for _, item in chosen],
-        "source": [item.source for _, item in chosen],
-    }
-    per_model = {
-        "template": [m.template for m in models],
-        "chat": np.array([m.chat for m in models], dtype=np.int8),
-        "family": [m.family for m in models],
-        "instruct": np.array(
-            [MISSING if m.instruct is None else m.instruct for m in models], dtype=np.int8
-        ),
-        "checkpoint": [m.checkpoint for m in models],
-        "revision": [m.revision for m in models],
-        **attribute_coordinates({m.model: m.attributes for m in models}),
-    }
+    ids, texts, attributes = _wordings([item for _, item in chosen], variants)
+    asked = np.where(texts["statement"] != "", STATUS["pending"], NOT_ASKED).astype(np.int8)
+    shape = (len(models), *asked.shape, len(prefixes), runs)
+    status = np.broadcast_to(asked[None, :, :, None, None], shape).copy()
+    per_model = _of_models(models)
     per_prefix = attribute_coordinates({p.prefix: p.attributes for p in prefixes}, "prefixes")
-    per_wording = spread(attribute_coordinates(known, "wordings"), list(known), shape)
-    check_distinct({"models": per_model, "prefixes": per_prefix, "wordings": per_wording})
+    check_distinct({"models": per_model, "prefixes": per_prefix, "wordings": attributes})
     coords = {
         "model": [m.model for m in models],
         "item": [item.item for _, item in chosen],
         "variant": ids,
         "prefix": [p.prefix for p in prefixes],
         "run": np.arange(1, runs + 1, dtype=np.int16),
-        "statement": (("item", "variant"), statement),
-        "kind": (("item", "variant"), kind),
-        "keying": (("item", "variant"), keying),
+        **{name: (("item", "variant"), values) for name, values in texts.items()},
         "prefix_text": ("prefix", [p.text for p in prefixes]),
         "prefix_answer": ("prefix", [p.answer for p in prefixes]),
-        **{name: ("item", values) for name, values in per_item.items()},
+        **{name: ("item", values) for name, values in _of_items(chosen).items()},
         **{name: ("model", values) for name, values in per_model.items()},
         **{name: ("prefix", values) for name, values in per_prefix.items()},
-        **{name: (("item", "variant"), values) for name, values in per_wording.items()},
+        **{name: (("item", "variant"), values) for name, values in attributes.items()},
         **_points([item for _, item in chosen]),
     }
     return xr.Dataset(
@@ -159,6 +123,49 @@ def design(
             "instruments": "; ".join(f"{i.id}: {i.title}. {i.citation}" for i in instruments),
         },
     )
+
+
+def _wordings(
+    items: Sequence[Item], wanted: Sequence[str] | None
+) -> tuple[list[str], dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return the ids of wordings, and ``[item, variant]`` their texts and their attributes."""
+    chosen = [_choose_variants(item, wanted) for item in items]
+    ids = list(dict.fromkeys(v.variant for variants in chosen for v in variants))
+    if not ids:
+        raise UserError("variants: the selection leaves no wording to ask.")
+    shape, place = (len(items), len(ids)), {variant: column for column, variant in enumerate(ids)}
+    statement, kind = (np.full(shape, "", dtype=object) for _ in range(2))
+    keying = np.zeros(shape, dtype=np.int8)
+    known: dict[tuple[int, int], Mapping[str, Any]] = {}
+    for row, (item, variants) in enumerate(zip(items, chosen, strict=True)):
+        for wording in variants:
+            at = (row, place[wording.variant])
+            known[at] = wording.attributes
+            statement[at], kind[at] = wording.text, wording.kind
+            keying[at] = item.direction * wording.polarity
+    attributes = spread(attribute_coordinates(known, "wordings"), list(known), shape)
+    return ids, {"statement": statement, "kind": kind, "keying": keying}, attributes
+
+
+def _of_items(chosen: Sequence[tuple[Instrument, Item]]) -> dict[str, object]:
+    return {
+        "dimension": [item.dimension for _, item in chosen],
+        "direction": np.array([item.direction for _, item in chosen], dtype=np.int8),
+        "instrument": [instrument.id for instrument, _ in chosen],
+        **{name: [getattr(i, name) for _, i in chosen] for name in ("section", "topic", "source")},
+    }
+
+
+def _of_models(models: Sequence[ModelInfo]) -> dict[str, Any]:
+    instruct = [MISSING if m.instruct is None else m.instruct for m in models]
+    return {
+        "template": [m.template for m in models],
+        "chat": np.array([m.chat for m in models], dtype=np.int8),
+        "family": [m.family for m in models],
+        "instruct": np.array(instruct, dtype=np.int8),
+        **{name: [getattr(m, name) for m in models] for name in ("checkpoint", "revision")},
+        **attribute_coordinates({m.model: m.attributes for m in models}),
+    }
 
 
 def _points(items: Sequence[Item]) -> dict[str, object]:

@@ -42,14 +42,12 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
 VALUES = tuple(WEIGHTS)
 
 
-def standardise(rating: "xr.DataArray") -> "xr.DataArray":
+def standardise(rating: xr.DataArray) -> xr.DataArray:
     """Move ratings from [0, 20] to [-10, 10]; positive is strong, whatever the value's side."""
     return rating - RATING_CENTRE
 
 
-def alignment_score(
-    rating: "xr.DataArray", weights: Mapping[str, float] = WEIGHTS
-) -> "xr.DataArray":
+def alignment_score(rating: xr.DataArray, weights: Mapping[str, float] = WEIGHTS) -> xr.DataArray:
     """Compute the alignment of profiles, in [-100, 100], **positive is liberal**.
 
     Parameters

@@ -60,7 +60,7 @@ def with_wordings(
     return tuple(replace(q, items=tuple(map(extended, q.items))) for q in instruments)
 
 
-def _rows(table: "pd.DataFrame", path: Path) -> list[tuple[int, str, Variant]]:
+def _rows(table: pd.DataFrame, path: Path) -> list[tuple[int, str, Variant]]:
     """Check the rows of a table, counted from 1 without the header."""
     for column in COLUMNS:
         if column not in table.columns:

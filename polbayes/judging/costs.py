@@ -48,8 +48,8 @@ def write_judges_usage(
 
 
 def estimate_judges(
-    data: "xr.Dataset", coding: CodingConfig, *, longest: int, journal_dir: Path
-) -> "pd.DataFrame":
+    data: xr.Dataset, coding: CodingConfig, *, longest: int, journal_dir: Path
+) -> pd.DataFrame:
     """Estimate what judging the answers of a run takes."""
     rows = []
     for n, coder in enumerate(coding.coders):
@@ -61,7 +61,7 @@ def estimate_judges(
 
 
 def _of_judge(
-    judge: JudgeCoder, data: "xr.Dataset", before: Sequence[str], longest: int
+    judge: JudgeCoder, data: xr.Dataset, before: Sequence[str], longest: int
 ) -> dict[str, Any]:
     asked, judged = judge.asked, 0
     if "completion" in data:

@@ -19,16 +19,19 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from polbayes.config.resources import folder, read_yaml
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.questionnaires import DIMENSIONS, load_instrument
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+# Stance classes of an answer; for the Likert prefix the class is the number itself.
+OPEN_CLASSES = ("disagree", "neutral", "agree", "unrelated", "refused")
+FORCED_CLASSES = ("disagree", "agree", "invalid")
+LIKERT_CLASSES = ("1", "2", "3", "4", "5")
 
 _NORMAL = NormalDist()
 
@@ -128,8 +131,8 @@ def linear_predictor(
 
 
 def stance_probabilities(
-    eta: "ArrayLike", threshold: float, decisiveness: float = 1.0
-) -> "NDArray[np.float64]":
+    eta: ArrayLike, threshold: float, decisiveness: float = 1.0
+) -> NDArray[np.float64]:
     """Return ``[..., 3]`` the probabilities of disagree, neutral and agree, given eta of any shape.
 
     P(agree) = logistic(decisiveness (eta - threshold)) and P(disagree) = logistic(decisiveness
@@ -141,8 +144,8 @@ def stance_probabilities(
 
 
 def likert_probabilities(
-    eta: "ArrayLike", threshold: float, outer_threshold: float, decisiveness: float = 1.0
-) -> "NDArray[np.float64]":
+    eta: ArrayLike, threshold: float, outer_threshold: float, decisiveness: float = 1.0
+) -> NDArray[np.float64]:
     """Return the probabilities of the numbers from 1 to 5."""
     one, _, five = np.moveaxis(stance_probabilities(eta, outer_threshold, decisiveness), -1, 0)
     three = stance_probabilities(eta, threshold, decisiveness)[..., 1]
@@ -152,9 +155,23 @@ def likert_probabilities(
     return np.stack([one, two, three, four, five], axis=-1)
 
 
-def agree_probability(eta: "ArrayLike", decisiveness: float = 1.0) -> "NDArray[np.float64]":
+def agree_probability(eta: ArrayLike, decisiveness: float = 1.0) -> NDArray[np.float64]:
     """Return logistic(decisiveness eta): agreeing among the valid forced choices."""
     return _logistic(decisiveness * np.asarray(eta, dtype=float))
+
+
+def class_probabilities(truth: Truth, eta: float, kind: str) -> NDArray[np.float64]:
+    """Return the planted probability of each class of answer."""
+    sharp = truth.decisiveness
+    if kind == "likert":
+        return likert_probabilities(eta, truth.threshold, truth.outer_threshold, sharp)
+    if kind == "open":
+        beside = np.array([truth.unrelated, truth.refused])
+        stances = stance_probabilities(eta, truth.threshold, sharp) * (1 - beside.sum())
+        return np.concatenate([stances, beside])
+    disagree, agree = (float(agree_probability(side * eta, sharp)) for side in (-1, 1))
+    valid = truth.validity
+    return np.array([disagree * valid, agree * valid, 1 - valid])
 
 
 def difficulty(scales: ItemScales, item: str) -> float:
@@ -167,13 +184,13 @@ def discrimination(scales: ItemScales, item: str) -> float:
     return math.exp(scales.log_discrimination * _centred(scales.seed, "discrimination", item))
 
 
-def _logistic(x: "NDArray[np.float64]") -> "NDArray[np.float64]":
+def _logistic(x: NDArray[np.float64]) -> NDArray[np.float64]:
     from scipy.special import expit
 
     return np.asarray(expit(x), dtype=float)
 
 
-def _between(low: "NDArray[np.float64]", high: "NDArray[np.float64]") -> "NDArray[np.float64]":
+def _between(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return logistic(high) - logistic(low), above 0 even where both round to the same number."""
     return _logistic(high) * _logistic(-low) * -np.expm1(low - high)
 

@@ -3,18 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from polbayes.data.dataset import CELL_DIMS, STATUS, flag_attributes
 from polbayes.data.out_of_core import write_by_model
 from polbayes.instrument.prompts import Lexicon
 from polbayes.probing.journal import Record, cell_of, read
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _TEXTS = {
     "completion": "answer as received",
@@ -34,7 +31,7 @@ class Survey:
     bytes: Mapping[str, int]
 
 
-def survey(design: "xr.Dataset", journals: Mapping[str, Path]) -> Survey:
+def survey(design: xr.Dataset, journals: Mapping[str, Path]) -> Survey:
     """Look through the journals of a design."""
     notes: list[str] = []
     found, longest = set(), {"completion": 0, "message": 0}
@@ -60,9 +57,7 @@ def _noting(records: Iterable[Record], notes: list[str]) -> Iterator[Record]:
         yield record
 
 
-def filled(
-    design: "xr.Dataset", journals: Mapping[str, Path], lexicon: Lexicon | None
-) -> "xr.Dataset":
+def filled(design: xr.Dataset, journals: Mapping[str, Path], lexicon: Lexicon | None) -> xr.Dataset:
     """Return a design with what the journals hold in its cells."""
     about = survey(design, journals)
     parts = [_of_model(design, name, path, lexicon, about) for name, path in journals.items()]
@@ -71,7 +66,7 @@ def filled(
 
 
 def consolidate(
-    design: "xr.Dataset", journals: Mapping[str, Path], lexicon: Lexicon | None, path: Path
+    design: xr.Dataset, journals: Mapping[str, Path], lexicon: Lexicon | None, path: Path
 ) -> None:
     """Write what `filled` returns, holding no more than one model of it in memory."""
     about = survey(design, journals)
@@ -81,8 +76,8 @@ def consolidate(
 
 
 def _of_model(
-    design: "xr.Dataset", name: str, path: Path, lexicon: Lexicon | None, about: Survey
-) -> "xr.Dataset":
+    design: xr.Dataset, name: str, path: Path, lexicon: Lexicon | None, about: Survey
+) -> xr.Dataset:
     """Return the part of one model, with the variables that any model has."""
     data = design.sel(model=[name])
     status = data["status"].transpose(*CELL_DIMS).values.copy()
@@ -126,12 +121,9 @@ def _status(record: Record) -> int:
 
 
 def _placed(
-    data: "xr.Dataset", records: Iterable[Record]
+    data: xr.Dataset, records: Iterable[Record]
 ) -> Iterator[tuple[tuple[int, ...], Record]]:
-    """Yield the answers to pending cells of one model's design, each with its place.
-
-    A journal may know more than this design asks.
-    """
+    """Yield the answers to pending cells of one model's design, each with its place."""
     labels = CELL_DIMS[1:]
     places = [{x: k for k, x in enumerate(data[dim].values.tolist())} for dim in labels]
     pending = data["status"].transpose(*CELL_DIMS).values == STATUS["pending"]
@@ -144,7 +136,7 @@ def _placed(
             yield (0, *at), record
 
 
-def with_masses(data: "xr.Dataset", mass: "NDArray[np.float32]", lexicon: Lexicon) -> "xr.Dataset":
+def with_masses(data: xr.Dataset, mass: NDArray[np.float32], lexicon: Lexicon) -> xr.Dataset:
     """Return a dataset with the masses of the options, and of agreeing and disagreeing."""
     stance = np.array(lexicon.stance, dtype=np.int8)
     data = data.assign_coords(

@@ -30,7 +30,7 @@ _SAMPLE = 2000
 
 def usage_table(
     journals: Mapping[str, Path], respondents: Mapping[str, RespondentConfig]
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Add up what each respondent behind a server has used.
 
     Columns are ``model, answers, input_tokens, output_tokens, uncounted_requests, cost,
@@ -62,7 +62,7 @@ def usage_table(
     return pd.DataFrame(rows)
 
 
-def write_usage(folder: Path, respondents: Mapping[str, RespondentConfig]) -> "pd.DataFrame":
+def write_usage(folder: Path, respondents: Mapping[str, RespondentConfig]) -> pd.DataFrame:
     """Write ``usage.csv``, if a respondent is behind a server; see `usage_table`."""
     journals = {name: journal_path(folder / "journal", name) for name in respondents}
     table = usage_table(journals, respondents)
@@ -85,11 +85,11 @@ def usage_in_words(row: Mapping[str, Any]) -> str:
 
 
 def estimate(
-    design: "xr.Dataset",
+    design: xr.Dataset,
     respondents: Mapping[str, RespondentConfig],
     elicitation: ElicitationConfig,
     journal_dir: Path,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Estimate what asking the questions of a design takes, from the length of the prompts."""
     rows = []
     for name in map(str, design["model"].values):
@@ -145,7 +145,7 @@ def cost_in_words(tokens: tuple[int, int], config: RespondentConfig) -> str:
 
 
 def estimate_in_words(
-    table: "pd.DataFrame", respondents: Mapping[str, RespondentConfig], *, who: str = "respondent"
+    table: pd.DataFrame, respondents: Mapping[str, RespondentConfig], *, who: str = "respondent"
 ) -> str:
     """Lay the table of `estimate` out as text, with a line for every budget that may not do."""
     lines = [f"{who}: questions, tokens of prompts (about), tokens of answers (at most), cost"]

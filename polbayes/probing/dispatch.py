@@ -47,25 +47,14 @@ _FIRST, _MOST, _SECONDS = 64, 1024, 20.0
 
 @dataclass(frozen=True)
 class Asking:
-    """How all questions are asked.
+    """How all questions are asked."""
 
-    Parameters
-    ----------
-    elicitation, lexicon
-        How answers are read, and the options whose mass is (None for open answers).
-    seed
-        Of the run.
-    journal
-        How answers are written down.
-    screening
-        When to stop because no answer can be used; None for never.
-    """
-
+    # How answers are read, and the options whose mass is (None for open answers).
     elicitation: ElicitationConfig
     lexicon: Lexicon | None
-    seed: int
-    journal: JournalConfig = field(default_factory=JournalConfig)
-    screening: Screening | None = None
+    seed: int  # of the run
+    journal: JournalConfig = field(default_factory=JournalConfig)  # how answers are written down
+    screening: Screening | None = None  # when to stop because no answer can be used; None for never
 
     @property
     def stances(self) -> tuple[int, ...]:

@@ -19,17 +19,10 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class Screening:
-    """When a respondent is asked no further.
+    """When a respondent is asked no further."""
 
-    Parameters
-    ----------
-    most
-        After so many answers of which none can be used.
-    readable
-        Tells which answers the run's coders read; None where only reading them would tell.
-    """
-
-    most: int
+    most: int  # after so many answers of which none can be used
+    # Tells which answers the run's coders read; None where only reading them would tell.
     readable: Callable[[Sequence[tuple[Question, str]]], Sequence[bool]] | None = None
 
 

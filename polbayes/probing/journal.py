@@ -192,10 +192,7 @@ class Journal:
         return state.length
 
     def extend(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Append records, each with a ``cell`` or ``pair`` or, for a remark about all, without.
-
-        Where they cannot be written, e.g. on a full disk, the journal is of no further use.
-        """
+        """Append records, each with a ``cell`` or ``pair`` or, for a remark about all, without."""
         if self._failed is not None:
             raise self._unwritable(self._failed) from self._failed
         data = b"".join(line_of(record) for record in records)
@@ -212,10 +209,7 @@ class Journal:
             raise self._unwritable(self._failed) from self._failed
 
     def _begin(self) -> bytes:
-        """Return the first line, of which a copy is on the disk by then.
-
-        So is the folder's entry of the journal itself, which lies in the same folder.
-        """
+        """Return the first line, of which a copy is on the disk by then."""
         settings = self._settings
         line = line_of({"journal": _VERSION, "hash": json_digest(settings), "settings": settings})
         with replacing(_settings_path(self.path), alone=True) as temporary:

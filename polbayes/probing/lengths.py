@@ -15,7 +15,7 @@ _SAMPLE = 5000
 
 
 def lengths_in_words(
-    design: "xr.Dataset",
+    design: xr.Dataset,
     respondents: Mapping[str, RespondentConfig],
     elicitation: ElicitationConfig,
     lexicon: Lexicon | None,

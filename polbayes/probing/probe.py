@@ -33,7 +33,7 @@ from polbayes.respondents.questions import PendingQuestions
 
 
 def probe(
-    design: "xr.Dataset",
+    design: xr.Dataset,
     respondents: Mapping[str, RespondentConfig],
     *,
     elicitation: ElicitationConfig,
@@ -46,7 +46,7 @@ def probe(
     launcher: LauncherConfig | None = None,
     screening: Screening | None = None,
     progress: bool | Literal["always"] = True,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Ask every pending cell that the journals do not have yet, and fill the design.
 
     See `ask` for the parameters, errors and notes.
@@ -79,7 +79,7 @@ def probe(
 
 
 def ask(
-    design: "xr.Dataset",
+    design: xr.Dataset,
     respondents: Mapping[str, RespondentConfig],
     *,
     elicitation: ElicitationConfig,
@@ -134,14 +134,14 @@ def ask(
     return paths
 
 
-def _is_left(design: "xr.Dataset", model: str, path: Path) -> bool:
+def _is_left(design: xr.Dataset, model: str, path: Path) -> bool:
     """Return whether a journal has fewer answers than there are pending cells."""
     pending = int((design["status"].sel(model=model) == STATUS["pending"]).sum())
     return sum("cell" in record for record in read(path)) < pending
 
 
 def _works(
-    design: "xr.Dataset",
+    design: xr.Dataset,
     respondents: Mapping[str, RespondentConfig],
     asking: Asking,
     paths: Mapping[str, Path],
@@ -191,7 +191,7 @@ def _settings(
     }
 
 
-def rendered_prompt(data: "xr.Dataset", model: str, item: str, variant: str, prefix: str) -> str:
+def rendered_prompt(data: xr.Dataset, model: str, item: str, variant: str, prefix: str) -> str:
     """Put a prompt together from a response dataset alone.
 
     Parameters

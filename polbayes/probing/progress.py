@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from polbayes.data.progress import progress_bar
-from polbayes.probing.terminal import say
+from polbayes.data.progress import progress_bar, say
 
 # Seconds between two lines where there is no terminal for a bar.
 _BETWEEN_LINES = 30.0
@@ -14,30 +13,18 @@ _BETWEEN_LINES = 30.0
 
 @dataclass
 class Counts:
-    """What a respondent's answers are so far.
+    """What a respondent's answers are so far."""
 
-    Parameters
-    ----------
-    answered
-        Cells with an answer or a failure.
-    usable
-        Sum over cells: 1 for an open answer with a text, whatever a coder will make of it, and
-        where probabilities are read the mass of the options that agree or disagree.
-    refused, invalid, errors
-        Cells with these statuses.
-    measured
-        Cells whose probabilities were read.
-    truncated
-        Open answers that were cut off.
-    """
-
-    answered: int = 0
+    answered: int = 0  # cells with an answer or a failure
+    # Sum over cells: 1 for an open answer with a text, whatever a coder will make of it, and where
+    # probabilities are read the mass of the options that agree or disagree.
     usable: float = 0.0
+    # Cells with these statuses.
     refused: int = 0
     invalid: int = 0
     errors: int = 0
-    measured: int = 0
-    truncated: int = 0
+    measured: int = 0  # cells whose probabilities were read
+    truncated: int = 0  # open answers that were cut off
 
     def add(self, records: Iterable[Mapping[str, Any]], stances: Sequence[int] = ()) -> int:
         """Count the records of a journal, and return how many of them were answers to a cell."""

@@ -30,18 +30,7 @@ class Work:
     settings: Mapping[str, Any]
 
     def left(self, answered: Mapping[Cell, str]) -> list[int]:
-        """Return the places of the questions that have no answer.
-
-        Parameters
-        ----------
-        answered
-            Digests of those that have (`polbayes.probing.dispatch.Before`).
-
-        Raises
-        ------
-        UserError
-            If one was answered, but put in other words.
-        """
+        """Return the places of the questions that have no answer."""
         return [n for n, q in enumerate(self.questions) if _is_new(q, answered, self.path)]
 
     def cache(self) -> AbstractContextManager[AnswerCache]:

@@ -66,27 +66,14 @@ class TooLongError(ValueError):
 
 @dataclass(frozen=True)
 class Room:
-    """How much fits into the context of a respondent.
+    """How much fits into the context of a respondent."""
 
-    Parameters
-    ----------
-    limit
-        The number of tokens that it takes.
-    needed
-        Returns how many tokens a question has, with those of an answer that have to be fed.
-    """
-
-    limit: int
+    limit: int  # the number of tokens that it takes
+    # Returns how many tokens a question has, with those of an answer that have to be fed.
     needed: Callable[[Question], int]
 
     def check(self, needed: int) -> None:
-        """Refuse a question of so many tokens, if they are too many.
-
-        Raises
-        ------
-        TooLongError
-            Saying how many.
-        """
+        """Refuse a question of so many tokens, if they are too many."""
         if needed > self.limit:
             raise TooLongError(
                 f"the prompt and its answer have {needed} tokens, the model takes {self.limit}"

@@ -36,11 +36,7 @@ _MOST_ROWS = 256
 
 
 def _info(name: str, config: RespondentConfig, template: Template, tokenizer: Any) -> ModelInfo:
-    """Return what the design says about a masked LM.
-
-    The field ``{mask}`` of the template is replaced with the tokenizer's mask token, so that
-    whoever has only the dataset can put the prompts together.
-    """
+    """Return what the design says about a masked LM."""
     if tokenizer.mask_token is None:
         raise UserError(
             f"respondents.{name}: the tokenizer of '{config.checkpoint}' has no mask token; "
@@ -138,10 +134,7 @@ class MaskedRespondent:
     def _at_mask(
         self, prompts: Sequence[tuple[int, ...]], tokens: Sequence[int]
     ) -> NDArray[np.float64]:
-        """Return the probabilities of some tokens at the mask (row, token), from float32.
-
-        Where only the likeliest tokens are read, the others count as 0.
-        """
+        """Return the probabilities of some tokens at the mask (row, token), from float32."""
         where = [prompt.index(self._tokenizer.mask_token_id) for prompt in prompts]
         logits = self._logits(prompts, where, self._narrow)
         probability = logits.softmax(dim=1)
@@ -155,10 +148,7 @@ class MaskedRespondent:
     def _logits(
         self, prompts: Sequence[tuple[int, ...]], where: Sequence[int], narrow: Sequence[Any]
     ) -> Any:
-        """Return float32 logits (row, token of the vocabulary) at one position of each prompt.
-
-        `narrow` are modules that are to return that position alone.
-        """
+        """Return float32 logits (row, token of the vocabulary) at one position of each prompt."""
         import torch
 
         width = max(map(len, prompts))

@@ -94,7 +94,7 @@ class SimulatedRespondent:
 
         The planted shares of unrelated answers and refusals are given, too.
         """
-        from polbayes.planted.answers import LIKERT_CLASSES, OPEN_CLASSES, class_probabilities
+        from polbayes.planted.truth import LIKERT_CLASSES, OPEN_CLASSES, class_probabilities
 
         answers = []
         for question, seed in zip(questions, seeds, strict=True):

@@ -7,21 +7,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens that were used.
+    """Tokens that were used."""
 
-    Parameters
-    ----------
-    input, output
-        Tokens of prompts and of answers, as the server counted them.
-    uncounted
-        Requests that may have been worked on, but of which no count came back.
-    input_bound, output_bound
-        The most tokens that the uncounted requests can have had.
-    """
-
+    # Tokens of prompts and of answers, as the server counted them.
     input: int = 0
     output: int = 0
-    uncounted: int = 0
+    uncounted: int = 0  # requests that may have been worked on, but of which no count came back
+    # The most tokens that the uncounted requests can have had.
     input_bound: int = 0
     output_bound: int = 0
 

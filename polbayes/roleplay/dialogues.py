@@ -8,7 +8,7 @@ from what the journal holds of the turns before.
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from polbayes.config.schema import RespondentConfig
 from polbayes.data.progress import progress_bar
@@ -17,14 +17,11 @@ from polbayes.instrument.prompts import render
 from polbayes.instrument.scenarios import STAGES, UNITS
 from polbayes.probing.dispatch import TOO_LONG, Asking, ask_all, moves, note
 from polbayes.probing.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
-from polbayes.respondents import Question, answer_settings, check_ready, open_respondent
+from polbayes.respondents import Question, Respondent, answer_settings, check_ready, open_respondent
 from polbayes.respondents.questions import question_digest
 from polbayes.roleplay.parts import without_reasoning
 from polbayes.roleplay.plan import Dialogue, RoleplayPlan
 from polbayes.roleplay.texts import turn
-
-if TYPE_CHECKING:
-    from polbayes.respondents import Respondent
 
 # What stands for an answer that was empty, so that the turns of a chat alternate.
 NO_ANSWER = "[no answer]"

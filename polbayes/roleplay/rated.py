@@ -14,10 +14,11 @@ and `self_judged` over ``model, judge``, 1 where the two are one and the same; `
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from polbayes.instrument.values import VALUES
 from polbayes.judging.replies import STATUSES
@@ -27,9 +28,6 @@ from polbayes.roleplay.measures.data import RATED_DIMS, UNIT_DIMS
 from polbayes.roleplay.plan import RoleplayPlan, self_judging
 from polbayes.roleplay.rubric import CHECKS, COMMITMENT, PLAIN, Reading
 from polbayes.roleplay.transcripts import RATED, STATUS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FILE, CHECKS_FILE = "ratings.nc", "judge_checks.nc"
 # Why there is no rating: there was nothing to rate, or no reply, or none that can be used.
@@ -42,8 +40,8 @@ _Place = tuple[int, ...]
 
 
 def judge_all(
-    plan: RoleplayPlan, data: "xr.Dataset", *, folder: Path, answers_from: Path | None = None
-) -> "tuple[xr.Dataset, xr.Dataset | None]":
+    plan: RoleplayPlan, data: xr.Dataset, *, folder: Path, answers_from: Path | None = None
+) -> tuple[xr.Dataset, xr.Dataset | None]:
     """Have every judge rate every text of the transcripts."""
     places = units_to_rate(data)
     sample = _sample(places, plan.config.judging.sample, plan.config.seed)
@@ -64,7 +62,7 @@ def judge_all(
     return ratings, _checks(data, places, sample, found)
 
 
-def units_to_rate(data: "xr.Dataset") -> list[_Place]:
+def units_to_rate(data: xr.Dataset) -> list[_Place]:
     """Return the places of the turns that have a text."""
     codes = [STATUS[name] for name in RATED]
     texts = data["answer"].transpose(*UNIT_DIMS).values
@@ -73,7 +71,7 @@ def units_to_rate(data: "xr.Dataset") -> list[_Place]:
     return [tuple(map(int, at)) for at in np.argwhere(there)]
 
 
-def _reading(data: "xr.Dataset", at: _Place) -> Reading:
+def _reading(data: xr.Dataset, at: _Place) -> Reading:
     def text(name: str, place: _Place) -> str:
         return str(data[name].values[place])
 
@@ -96,10 +94,10 @@ def _sample(places: Sequence[_Place], size: int, seed: int) -> list[_Place]:
 
 def _laid_out(
     plan: RoleplayPlan,
-    data: "xr.Dataset",
+    data: xr.Dataset,
     places: Sequence[_Place],
     found: Mapping[str, Sequence[Rating]],
-) -> "xr.Dataset":
+) -> xr.Dataset:
     shape = (*(data.sizes[dim] for dim in UNIT_DIMS), len(found))
     rating, commitment = np.full((*shape, len(VALUES)), np.nan), np.full(shape, np.nan)
     nothing = RATING_STATUS["nothing_to_rate"]
@@ -153,7 +151,7 @@ def _laid_out(
     )
 
 
-def _numbers(one: Rating) -> "tuple[NDArray[np.float64], NDArray[np.int8]]":
+def _numbers(one: Rating) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
     """Return the ratings of the values and of commitment, and the codes that go with them."""
     names = (*VALUES, COMMITMENT)
     if one.judgement is None:
@@ -165,11 +163,11 @@ def _numbers(one: Rating) -> "tuple[NDArray[np.float64], NDArray[np.int8]]":
 
 
 def _checks(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     places: Sequence[_Place],
     sample: Sequence[_Place],
     found: Mapping[str, Sequence[Rating]],
-) -> "xr.Dataset":
+) -> xr.Dataset:
     where = {place: k for k, place in enumerate(places)}
     rows = [[where[at] for at in sample]]
     rows += [

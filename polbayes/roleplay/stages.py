@@ -11,10 +11,10 @@ import yaml
 from polbayes.config.resources import find, folder
 from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.data.dataset import read_dataset, write_dataset
+from polbayes.data.progress import say
 from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.errors import UserError
 from polbayes.probing.journal import journal_path
-from polbayes.probing.terminal import say
 from polbayes.roleplay import texts
 from polbayes.roleplay.plan import RoleplayPlan, dry_run, named_as_judge, plan_roleplay
 from polbayes.roleplay.transcripts import FILE as TRANSCRIPTS
@@ -78,7 +78,7 @@ def _judge(job: _Job) -> tuple[list[str], dict[str, Any]]:
     return outputs, {"replies": told, **({"usage": used} if used else {})}
 
 
-def _told(ratings: "xr.Dataset") -> dict[str, str]:
+def _told(ratings: xr.Dataset) -> dict[str, str]:
     """Say for every judge how many texts it has rated completely, and what was left."""
     asked = ratings["attempts"] > 0
     complete = ratings["rating"].notnull().all("value") & ratings["commitment"].notnull()

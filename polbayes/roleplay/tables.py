@@ -19,13 +19,13 @@ _WEIGHTS = 1_000
 
 
 def tables(
-    transcripts: "xr.Dataset",
-    ratings: "xr.Dataset",
-    checks: "xr.Dataset | None",
+    transcripts: xr.Dataset,
+    ratings: xr.Dataset,
+    checks: xr.Dataset | None,
     settings: MeasureConfig,
     *,
     seed: int,
-) -> "dict[str, pd.DataFrame]":
+) -> dict[str, pd.DataFrame]:
     """Compute every measure that the ratings allow, and counts of what became of turns and replies.
 
     ``symmetry`` takes both twins, ``judge_effects``, ``judge_agreement`` and ``judge_icc`` several
@@ -58,7 +58,7 @@ def tables(
     return found
 
 
-def _by_source(ratings: "xr.Dataset", settings: MeasureConfig, seed: int) -> "pd.DataFrame":
+def _by_source(ratings: xr.Dataset, settings: MeasureConfig, seed: int) -> pd.DataFrame:
     draws = min(settings.bootstrap, _WEIGHTS)
     how: dict[str, Any] = {"draws": draws, "level": settings.level, "seed": seed}
     parts = [
@@ -68,7 +68,7 @@ def _by_source(ratings: "xr.Dataset", settings: MeasureConfig, seed: int) -> "pd
     return pd.concat(parts, ignore_index=True)
 
 
-def _agreement(ratings: "xr.Dataset", how: dict[str, Any]) -> "pd.DataFrame":
+def _agreement(ratings: xr.Dataset, how: dict[str, Any]) -> pd.DataFrame:
     parts = [measures.judge_agreement(ratings, **how).assign(wordings="all")]
     original = ("original",)
     if set(original) < set(ratings["wording"].values.tolist()):
@@ -77,7 +77,7 @@ def _agreement(ratings: "xr.Dataset", how: dict[str, Any]) -> "pd.DataFrame":
     return pd.concat(parts, ignore_index=True)
 
 
-def turns(transcripts: "xr.Dataset") -> "pd.DataFrame":
+def turns(transcripts: xr.Dataset) -> pd.DataFrame:
     """Count what became of the turns."""
     rows = []
     status = transcripts["status"]
@@ -100,16 +100,13 @@ def turns(transcripts: "xr.Dataset") -> "pd.DataFrame":
     return pd.DataFrame(rows)
 
 
-def replies(ratings: "xr.Dataset") -> "pd.DataFrame":
-    """Count the judges' replies, those to checks too, by ``judge``, ``attempt`` and ``outcome``.
-
-    An outcome is ``ok`` where all eleven ratings can be used, or else the first problem.
-    """
+def replies(ratings: xr.Dataset) -> pd.DataFrame:
+    """Count the judges' replies, those to checks too, by ``judge``, ``attempt`` and ``outcome``."""
     table = ratings["outcomes"].to_series().rename("n").reset_index()
     return table[(table["n"] > 0)].reset_index(drop=True)
 
 
-def unusable(ratings: "xr.Dataset") -> "pd.DataFrame":
+def unusable(ratings: xr.Dataset) -> pd.DataFrame:
     """Count the ratings that cannot be used, after all attempts, by judge, value and reason."""
     rows = []
     sources: list[tuple[str, xr.DataArray]] = [

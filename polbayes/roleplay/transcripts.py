@@ -44,7 +44,7 @@ _MEANINGS = {
 }
 
 
-def transcripts(plan: RoleplayPlan, journal_dir: Path) -> "xr.Dataset":
+def transcripts(plan: RoleplayPlan, journal_dir: Path) -> xr.Dataset:
     """Lay out what the journals hold."""
     names, scenarios = list(plan.models), [one.id for one in plan.scenarios]
     shape = (len(names), len(scenarios), len(plan.twins), len(plan.wordings), len(UNITS))
@@ -142,7 +142,7 @@ def _about(plan: RoleplayPlan) -> dict[str, Any]:
     }
 
 
-def open_transcripts(folder: Path) -> "xr.Dataset":
+def open_transcripts(folder: Path) -> xr.Dataset:
     """Read the transcripts of a run into memory."""
     data = read_dataset(folder / FILE)
     missing = [dim for dim in UNIT_DIMS if dim not in data.dims]

@@ -16,8 +16,7 @@ from typing import Any
 import yaml
 
 from polbayes.config.compose import STAGE_OF_KEY, differences
-from polbayes.config.defaults import departures, with_defaults
-from polbayes.config.extensions import without_additions
+from polbayes.config.extensions import departures, with_defaults, without_additions
 from polbayes.config.schema import (
     API_MEANS,
     ROLEPLAY,
@@ -180,10 +179,7 @@ def stage_keys(
     measure_inputs: Mapping[str, str] = {},
     report_inputs: Mapping[str, str] = {},
 ) -> dict[str, str]:
-    """Return for every stage a hash of what determines its result.
-
-    Only what departs from the defaults counts, so that a key of a later version changes no hash.
-    """
+    """Return for every stage a hash of what determines its result."""
     answering = departures(_without_means(config))
     seed = config.get("seed", RunConfig.seed)
     own = {

@@ -33,22 +33,17 @@ class Stage(Generic[P]):
 
     # Does it; returns its outputs, relative to the folder, and what the manifest is to hold.
     do: Callable[[Job[P]], tuple[list[str], dict[str, Any]]]
-    # What it does, in words.
-    doing: str
-    # The stages before it whose results it reads.
-    needs: Sequence[str] = ()
+    doing: str  # what it does, in words
+    needs: Sequence[str] = ()  # the stages before it whose results it reads
 
 
 @dataclass(frozen=True)
 class Pipeline(Generic[P]):
     """How a run is planned and done."""
 
-    # Checks a config and says what it means.
-    plan: Callable[[RunConfig], P]
-    # Returns what a config would ask.
-    dry_run: Callable[[RunConfig], str]
-    # In the order of STAGES; it need not have all of them.
-    stages: Mapping[str, Stage[P]]
+    plan: Callable[[RunConfig], P]  # checks a config and says what it means
+    dry_run: Callable[[RunConfig], str]  # returns what a config would ask
+    stages: Mapping[str, Stage[P]]  # in the order of STAGES; it need not have all of them
     # Hashes of files that determine the answers, and the reading of the answers.
     inputs: Callable[[RunConfig], dict[str, str]]
     code_inputs: Callable[[RunConfig], dict[str, str]]

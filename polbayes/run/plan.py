@@ -41,8 +41,7 @@ class Plan:
     template: Template
     lexicon: Lexicon | None
     spec: "Spec | MixedSpec"
-    # What will be asked; for an imported table the table itself, uncoded.
-    design: xr.Dataset
+    design: xr.Dataset  # what will be asked; for an imported table the table itself, uncoded
 
 
 def plan(config: RunConfig) -> Plan:
@@ -216,10 +215,7 @@ def _only_models(data: xr.Dataset, models: Sequence[str] | None) -> xr.Dataset:
 
 
 def _as_if_answered(data: xr.Dataset) -> xr.Dataset:
-    """Return a design in which every question was answered, to see what it can identify.
-
-    Runs differ: of copies the data say less.
-    """
+    """Return a design in which every question was answered, to see what it can identify."""
     asked = data["status"] != NOT_ASKED
     sides = xr.DataArray(np.resize(np.array([1, -1], dtype=np.int8), data.sizes["run"]), dims="run")
     return data.assign(

@@ -20,12 +20,12 @@ from polbayes.config.schema import STAGES, RunConfig
 from polbayes.data.dataset import open_responses, opened, write_dataset
 from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.data.out_of_core import portions, text_bytes, write_by_model
+from polbayes.data.progress import say
 from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.errors import UserError
 from polbayes.probing.consolidation import consolidate
 from polbayes.probing.first_answers import Screening
 from polbayes.probing.journal import CODING, DESIGN
-from polbayes.probing.terminal import say
 from polbayes.run.manifest import Manifest, check_config, stage_keys
 from polbayes.run.pipeline import Job, Pipeline, Stage, pipeline_of, write_tables
 from polbayes.run.plan import Plan, dry_run, plan
@@ -41,10 +41,7 @@ _PORTION = 1_000_000
 
 
 def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
-    """Do the stages of a run that are not done yet; `text` is the resolved config as YAML.
-
-    Where something the user gave does not work out, what is finished stays.
-    """
+    """Do the stages of a run that are not done yet; `text` is the resolved config as YAML."""
     folder = Path(config.run_dir).expanduser()
     if folder.exists() and not folder.is_dir():
         raise UserError(f"run_dir: {folder} is a file; name a folder.")

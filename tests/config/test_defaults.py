@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from polbayes.config.compose import compose
-from polbayes.config.defaults import departures, with_defaults
+from polbayes.config.extensions import departures, with_defaults
 from polbayes.config.schema import AnalysisConfig, RespondentConfig, RunConfig
 
 

@@ -1,7 +1,6 @@
 import pytest
 
-from polbayes.config.defaults import with_defaults
-from polbayes.config.extensions import without_additions
+from polbayes.config.extensions import with_defaults, without_additions
 
 OLD = with_defaults(
     {

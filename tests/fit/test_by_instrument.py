@@ -6,7 +6,7 @@ import xarray as xr
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.fit.fit import fit
-from polbayes.fit.posterior.by_instrument import ALL_MODELS, instrument_tables
+from polbayes.fit.posterior.summary import ALL_MODELS, instrument_tables
 from polbayes.fit.spec.cells import gather_cells
 from polbayes.fit.spec.spec import parse_spec
 

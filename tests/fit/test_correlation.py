@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from polbayes.fit.posterior.correlation import correlations
+from polbayes.fit.posterior.derived_quantities import correlations
 
 DIMENSIONS = ["economic", "cultural"]
 

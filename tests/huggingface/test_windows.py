@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polbayes.huggingface.windows import windows
+from polbayes.huggingface.encoding import windows
 
 
 def words(text):

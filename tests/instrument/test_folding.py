@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from polbayes.errors import UserError
 from polbayes.instrument.folding import folded
 from polbayes.instrument.questionnaires import load_instrument
-from polbayes.tasks.paraphrasing.duplicates import duplicates
+from polbayes.tasks.paraphrasing.reasons import duplicates
 
 PAIRS = [
     ("Land shouldn't be SOLD!", "land  shouldn’t be sold", True),

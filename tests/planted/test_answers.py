@@ -4,15 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polbayes.coding.lexical import read
-from polbayes.planted.answers import (
+from polbayes.planted.truth import Truth, class_probabilities, load_truths
+from tools.embedded.answers import (
     answer_probabilities,
     answer_set,
     build_trie,
-    class_probabilities,
     decision_nodes,
     next_token_distribution,
 )
-from polbayes.planted.truth import Truth, load_truths
 from tools.embedded.corpus import shipped_wordings
 
 TRUTH = Truth(name="t", theta={}, threshold=np.log(3), validity=0.9, unrelated=0.1, refused=0.1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from polbayes.config.resources import folder
 from polbayes.instrument.prompts import Prefix, load_prefixes, load_template, render
 from polbayes.instrument.questionnaires import load_instrument
-from polbayes.planted.answers import AnswerSet, answer_set
+from tools.embedded.answers import AnswerSet, answer_set
 
 # The user's turn as the chat template of the respondents that have one renders it.
 CHAT_TEMPLATE = (

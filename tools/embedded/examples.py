@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.planted.answers import (
+from polbayes.planted.truth import Truth, class_probabilities, linear_predictor
+from tools.embedded.answers import (
     AnswerSet,
     Node,
     answer_probabilities,
     build_trie,
-    class_probabilities,
     next_token_distribution,
 )
-from polbayes.planted.truth import Truth, linear_predictor
 from tools.embedded.corpus import (
     Form,
     Wording,

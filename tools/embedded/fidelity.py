@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.planted.answers import AnswerSet, class_probabilities, decision_nodes
-from polbayes.planted.truth import Truth
+from polbayes.planted.truth import Truth, class_probabilities
+from tools.embedded.answers import AnswerSet, decision_nodes
 from tools.embedded.corpus import (
     Form,
     Wording,

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polbayes.planted.answers import answer_set
 from polbayes.planted.truth import Truth
+from tools.embedded.answers import answer_set
 from tools.embedded.corpus import Wording, forms, shipped_prefixes, vocabulary_corpus
 from tools.embedded.examples import (
     AnswerTries,

@@ -9,19 +9,16 @@ matrix of its own, whose prior is worth a few answers of the other models.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from polbayes.coding.responses import EXACT
+from polbayes.config.schema import MisclassificationConfig
 from polbayes.data.dataset import STANCE, STANCE_CLASSES, read_dataset
 from polbayes.errors import UserError, check_known
 from polbayes.fit.coder_errors import confusion
-
-if TYPE_CHECKING:
-    from polbayes.config.schema import MisclassificationConfig
 
 WHERE = "analysis.misclassification"
 # Rounds of the EM algorithm, which converges fast on a handful of classes.
@@ -79,7 +76,7 @@ class Readings:
 
 
 def load_coder(
-    settings: "MisclassificationConfig", points: tuple[str, ...], models: Sequence[str]
+    settings: MisclassificationConfig, points: tuple[str, ...], models: Sequence[str]
 ) -> Coder:
     """Read what a validation counted."""
     data = read_dataset(_file(settings))
@@ -137,7 +134,7 @@ def load_coder(
     )
 
 
-def _file(settings: "MisclassificationConfig") -> Path:
+def _file(settings: MisclassificationConfig) -> Path:
     path = Path(settings.confusion).expanduser()
     if not path.is_file():
         raise UserError(
@@ -155,7 +152,7 @@ def _merged(counts: np.ndarray, into: np.ndarray, size: int) -> np.ndarray:
     return out
 
 
-def _worth(others: np.ndarray, settings: "MisclassificationConfig") -> np.ndarray:
+def _worth(others: np.ndarray, settings: MisclassificationConfig) -> np.ndarray:
     """Return what the prior of shares is worth in answers, from answers like them."""
     total = others.sum(axis=-1, keepdims=True)
     share = others / np.maximum(total, 1.0)
@@ -172,7 +169,7 @@ def _confidences(counts: np.ndarray, into: np.ndarray, points: int) -> np.ndarra
     return out
 
 
-def readings(data: "xr.Dataset", coder: Coder) -> "xr.Dataset":
+def readings(data: xr.Dataset, coder: Coder) -> xr.Dataset:
     """Say of every answer how it was read, and whose confusion matrix holds for it."""
     for name in ("stance_prob", "coder"):
         if name not in data:
@@ -194,7 +191,7 @@ def readings(data: "xr.Dataset", coder: Coder) -> "xr.Dataset":
     return data.assign(reading=(dims, reading), table=(dims, table))
 
 
-def _exact_codes(data: "xr.Dataset") -> list[int]:
+def _exact_codes(data: xr.Dataset) -> list[int]:
     about = data["coder"].attrs
     names = str(about["flag_meanings"]).split()
     return [int(v) for v, name in zip(about["flag_values"], names, strict=True) if name in EXACT]
@@ -214,7 +211,7 @@ def odds_of_none(counts: np.ndarray, table: np.ndarray) -> float:
     return float(min(shares[-1] / max(1 - shares[-1], 1 / _MOST_ODDS), _MOST_ODDS))
 
 
-def odds_by_model(frame: "pd.DataFrame", coder: Coder) -> dict[str, float]:
+def odds_by_model(frame: pd.DataFrame, coder: Coder) -> dict[str, float]:
     """Return for every model the odds of an answer without a point; 0 where none is labelled so."""
     tables, points, bins = coder.sizes
     mean, out = coder.confusion(), {}

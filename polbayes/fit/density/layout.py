@@ -46,32 +46,21 @@ _OFTEN = 0.5
 
 @dataclass(frozen=True)
 class Block:
-    """A term's stretch of the vector of effects.
+    """A term's stretch of the vector of effects."""
 
-    Parameters
-    ----------
-    part
-        The part the term belongs to.
-    group
-        The bound group-specific term, or None for the common part, whose stretch has one
-        value for each distinct combination of predictors.
-    start, size
-        Where the stretch is.
-    scales
-        First of the term's scales in the vector of scales, and how many.
-    centred
-        Whether two correlated coefficients are drawn as they are, and not as deviates
-        (`polbayes.fit.density.mode.centre`).
-    tail
-        Place of the degrees of freedom of a t distribution, -1 where effects are normal.
-    """
-
-    part: str
+    part: str  # the part the term belongs to
+    # The bound group-specific term, or None for the common part, whose stretch has one value for
+    # each distinct combination of predictors.
     group: BoundGroup | None
+    # Where the stretch is.
     start: int
     size: int
+    # First of the term's scales in the vector of scales, and how many.
     scales: tuple[int, int] = (0, 0)
+    # Whether two correlated coefficients are drawn as they are, and not as deviates
+    # (`polbayes.fit.density.mode.centre`).
     centred: bool = False
+    # Place of the degrees of freedom of a t distribution, -1 where effects are normal.
     tail: int = -1
 
     @property
@@ -121,26 +110,16 @@ class Block:
 
 @dataclass(frozen=True)
 class Gathering:
-    """Which effects enter each cell, and how.
+    """Which effects enter each cell, and how."""
 
-    Parameters
-    ----------
-    index
-        ``[cell, term]`` position of the effect that enters; terms in the order of their roles, and
-        within a role those first that seldom change from one cell to the next.
-    weight
-        ``[cell or 1, term]`` what it is multiplied with.
-    roles
-        Where the terms of each role begin, and their number: the terms from ``roles[k]`` to
-        ``roles[k + 1]`` enter as role k (`polbayes.fit.density.kernel`).
-    keying
-        ``[cell]`` -1 or +1.
-    """
-
+    # ``[cell, term]`` position of the effect that enters; terms in the order of their roles, and
+    # within a role those first that seldom change from one cell to the next.
     index: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # ``[cell or 1, term]`` what it is multiplied with
+    # Where the terms of each role begin, and their number: the terms from ``roles[k]`` to
+    # ``roles[k + 1]`` enter as role k (`polbayes.fit.density.kernel`).
     roles: np.ndarray
-    keying: np.ndarray
+    keying: np.ndarray  # ``[cell]`` -1 or +1
 
     def at(self, cells: np.ndarray, *, keying: np.ndarray | None = None) -> "Gathering":
         """Return the gathering of some of the cells, with another keying if given."""
@@ -185,38 +164,24 @@ def _changes(index: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where every term's effects are.
+    """Where every term's effects are."""
 
-    Parameters
-    ----------
-    blocks
-        The terms in the order of the vector: common parts, then group-specific terms.
-    matrix
-        ``[row, coefficient]`` block-diagonal design matrix of all common parts.
-    coefficients
-        ``[coefficient]`` (part, term, column name).
-    scales
-        ``[scale]`` (part, group name, label of the level or column it is for).
-    answers, validity
-        How the effects enter the predictor of the answers, and of their validity.
-    tails
-        ``[tail]`` (part, group name) of the terms whose effects have a t distribution.
-    copies
-        Positions of the scales that stand behind the effects in the vector, because they enter
-        the likelihood themselves.
-    integrating
-        The layout that is sampled, where a term is integrated out: without its effects, and with
-        copies of its scales. That term is the last one, so that all others are in the same place.
-    """
-
+    # The terms in the order of the vector: common parts, then group-specific terms.
     blocks: tuple[Block, ...]
-    matrix: np.ndarray
-    coefficients: tuple[tuple[str, str, str], ...]
+    matrix: np.ndarray  # ``[row, coefficient]`` block-diagonal design matrix of all common parts
+    coefficients: tuple[tuple[str, str, str], ...]  # ``[coefficient]`` (part, term, column name)
+    # ``[scale]`` (part, group name, label of the level or column it is for).
     scales: tuple[tuple[str, str, str], ...]
+    # How the effects enter the predictor of the answers, and of their validity.
     answers: Gathering
     validity: Gathering | None
+    # ``[tail]`` (part, group name) of the terms whose effects have a t distribution.
     tails: tuple[tuple[str, str], ...] = ()
+    # Positions of the scales that stand behind the effects in the vector, because they enter the
+    # likelihood themselves.
     copies: tuple[int, ...] = ()
+    # The layout that is sampled, where a term is integrated out: without its effects, and with
+    # copies of its scales. That term is the last one, so that all others are in the same place.
     integrating: "Layout | None" = None
 
     @property

@@ -63,35 +63,21 @@ JITTER = 0.3
 
 @dataclass(frozen=True)
 class Start:
-    """Values near the mode, for every variable of the model.
+    """Values near the mode, for every variable of the model."""
 
-    Parameters
-    ----------
-    coefficients
-        ``[coefficient]`` of the common parts.
-    scales
-        ``[scale]`` of the group-specific terms.
-    effects
-        ``[effect]`` group-specific effects at their place in the vector (zeros before them).
-    gaps
-        ``[gap]`` distances of the cutpoints.
-    readings
-        ``[number]`` from which confusion matrices are made (`polbayes.fit.coder_errors.confusion`).
-    reliability
-        ``[effect]`` of the group-specific effects, given their scales and what they follow: the
-        share of their variance that the answers take away (zeros before them). Correlated ones
-        follow nothing.
-    follows, weight
-        ``[effect, lead]`` which coefficients and leading effects (in the order of
-        `leading_columns`) an effect follows, and how far.
-    """
-
-    coefficients: np.ndarray
-    scales: np.ndarray
+    coefficients: np.ndarray  # ``[coefficient]`` of the common parts
+    scales: np.ndarray  # ``[scale]`` of the group-specific terms
+    # ``[effect]`` group-specific effects at their place in the vector (zeros before them).
     effects: np.ndarray
-    gaps: np.ndarray
+    gaps: np.ndarray  # ``[gap]`` distances of the cutpoints
+    # ``[number]`` from which confusion matrices are made (`polbayes.fit.coder_errors.confusion`).
     readings: np.ndarray
+    # ``[effect]`` of the group-specific effects, given their scales and what they follow: the share
+    # of their variance that the answers take away (zeros before them). Correlated ones follow
+    # nothing.
     reliability: np.ndarray
+    # ``[effect, lead]`` which coefficients and leading effects (in the order of `leading_columns`)
+    # an effect follows, and how far.
     follows: np.ndarray
     weight: np.ndarray
 
@@ -364,7 +350,7 @@ def _decided(layout: Layout) -> np.ndarray:
     return np.concatenate(pieces)
 
 
-def around(value: np.ndarray, spread: "np.ndarray | float" = 1.0) -> Any:
+def around(value: np.ndarray, spread: np.ndarray | float = 1.0) -> Any:
     """Return an expression that draws a start around a value, anew for every chain."""
     return np.asarray(value, dtype=float) + _jitter(value) * spread
 

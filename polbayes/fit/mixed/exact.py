@@ -8,21 +8,19 @@ is tabulated. A posterior of 31,000 rows costs what one of 62 rows costs.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from scipy.optimize import minimize
 
+from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.model import MixedModel
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.spec import priors
 from polbayes.fit.spec.spec import common_names
-
-if TYPE_CHECKING:
-    from polbayes.config.schema import SamplerConfig
 
 BACKEND = "exact"
 _POINTS = 160
@@ -46,8 +44,7 @@ class Sums:
     group_rows: np.ndarray
     group_x: np.ndarray
     group_y: np.ndarray
-    # [coefficient] of the normal priors; precision 0 is a flat prior
-    precision: np.ndarray
+    precision: np.ndarray  # [coefficient] of the normal priors; precision 0 is a flat prior
     mean: np.ndarray
 
 
@@ -78,7 +75,7 @@ def check_exact(spec: MixedSpec) -> None:
             )
 
 
-def draw(model: MixedModel, config: "SamplerConfig", *, seed: int) -> tuple[xr.Dataset, xr.Dataset]:
+def draw(model: MixedModel, config: SamplerConfig, *, seed: int) -> tuple[xr.Dataset, xr.Dataset]:
     """Draw from the posterior of a model that `check_exact` lets through: posterior and statistics.
 
     Draws come in pairs that mirror each other at the posterior mean given sigma and tau, so that

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import xarray as xr
 
+from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.mixed.classical import classical_table, has_classical
 from polbayes.fit.mixed.exact import BACKEND, check_exact, draw
@@ -17,11 +18,7 @@ from polbayes.fit.mixed.rows import Rows, gather_rows, strata
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.mixed.text import equation, prior_lines
 from polbayes.fit.mixed.translate import translate
-from polbayes.fit.sampling.draws_cache import load_draws, save_draws
-
-if TYPE_CHECKING:
-    from polbayes.config.schema import SamplerConfig
-    from polbayes.fit.sampling.draws_cache import DrawsCache
+from polbayes.fit.sampling.draws_cache import DrawsCache, load_draws, save_draws
 
 
 @dataclass(frozen=True)
@@ -60,10 +57,10 @@ def explain(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> tuple[str, 
 def fit_mixed(
     data: xr.Dataset,
     spec: MixedSpec,
-    config: "SamplerConfig",
+    config: SamplerConfig,
     *,
     seed: int,
-    cache: "DrawsCache | None" = None,
+    cache: DrawsCache | None = None,
 ) -> MixedFit:
     """Fit a mixed model to a coded dataset."""
     split = checked_strata(data, spec)
@@ -90,7 +87,7 @@ def _posterior(
     split: Sequence[tuple[str, Rows]],
     first: MixedModel,
     spec: MixedSpec,
-    config: "SamplerConfig",
+    config: SamplerConfig,
     seed: int,
 ) -> tuple[xr.Dataset, xr.Dataset]:
     """Return posterior and statistics of all strata, the first of which is built already."""
@@ -117,7 +114,7 @@ def fit_classical(data: xr.Dataset, spec: MixedSpec, *, level: float) -> pd.Data
 
 
 def _sample(
-    model: MixedModel, spec: MixedSpec, config: "SamplerConfig", seed: int
+    model: MixedModel, spec: MixedSpec, config: SamplerConfig, seed: int
 ) -> tuple[xr.Dataset, xr.Dataset]:
     if config.backend == BACKEND:
         check_exact(spec)

@@ -3,18 +3,15 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from polbayes.config.schema import FeatureConfig
+from polbayes.config.schema import AnalysisConfig, FeatureConfig
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.fit.mixed.families import FAMILIES, MixedFamily
 from polbayes.fit.spec.answers import selection
 from polbayes.fit.spec.formula import Formula, GroupTerm, parse_formula
 from polbayes.fit.spec.priors import Prior, flatten, parse_prior
 from polbayes.fit.spec.spec import common_names
-
-if TYPE_CHECKING:
-    from polbayes.config.schema import AnalysisConfig
 
 PART = "mu"
 
@@ -77,12 +74,12 @@ class MixedSpec:
         return None
 
 
-def is_mixed(config: "AnalysisConfig") -> bool:
+def is_mixed(config: AnalysisConfig) -> bool:
     """Tell whether a spec is that of an ordinary mixed model: it has the part ``mu``."""
     return config.parts.get(PART) is not None
 
 
-def parse_mixed(config: "AnalysisConfig", features: FeatureConfig | None = None) -> MixedSpec:
+def parse_mixed(config: AnalysisConfig, features: FeatureConfig | None = None) -> MixedSpec:
     """Parse and check the spec of a mixed model as far as that needs no data."""
     check_known("family of mixed models", config.family, known=FAMILIES, where="analysis.family")
     if config.anchor:
@@ -119,7 +116,7 @@ def parse_mixed(config: "AnalysisConfig", features: FeatureConfig | None = None)
     )
 
 
-def _check_parts(config: "AnalysisConfig") -> None:
+def _check_parts(config: AnalysisConfig) -> None:
     for part, text in config.parts.items():
         if part == PART or text is None:
             continue

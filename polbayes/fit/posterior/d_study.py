@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from polbayes.config.schema import GridConfig, PrecisionConfig
 from polbayes.errors import UserError, check_known
 from polbayes.fit.posterior.generalizability import (
     RUN,
@@ -18,9 +18,6 @@ from polbayes.fit.posterior.generalizability import (
 )
 from polbayes.fit.posterior.intervals import summary, tails
 from polbayes.fit.posterior.measurement_design import Study, average
-
-if TYPE_CHECKING:
-    from polbayes.config.schema import GridConfig, PrecisionConfig
 
 COEFFICIENTS = ("dependability", "generalizability")
 ERRORS = ("se_bias", "se_theta", "se_bias_relative", "se_theta_relative")
@@ -38,7 +35,7 @@ _USUAL = {
 }
 
 
-def check_precision(config: "PrecisionConfig") -> None:
+def check_precision(config: PrecisionConfig) -> None:
     """Check what is wanted of a study."""
     where = "analysis.precision"
     check_known("measure of precision", config.measure, known=MEASURES, where=f"{where}.measure")
@@ -97,9 +94,7 @@ def reliability(scores: Scores, study: Study, *, level: float) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(balanced=study.balanced)
 
 
-def d_study(
-    scores: Scores, study: Study, config: "PrecisionConfig", *, level: float
-) -> pd.DataFrame:
+def d_study(scores: Scores, study: Study, config: PrecisionConfig, *, level: float) -> pd.DataFrame:
     """Compute the precision and the cost of many designs."""
     thinned = scores.thinned(_MOST_DRAWS)
     tables = []
@@ -158,7 +153,7 @@ def _with_cheapest(table: pd.DataFrame, probability: float) -> pd.DataFrame:
     return table.assign(cheapest=(table.index == best.idxmax()) if good.any() else False)
 
 
-def _plans(own: dict[str, int], grid: "GridConfig", known: Iterable[str]) -> list[tuple[int, ...]]:
+def _plans(own: dict[str, int], grid: GridConfig, known: Iterable[str]) -> list[tuple[int, ...]]:
     """Combine the numbers to compare, and change those of the run one at a time."""
     choices = {}
     for name in NUMBERS:

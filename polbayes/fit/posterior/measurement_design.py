@@ -44,8 +44,7 @@ class Term:
 class Study:
     """What was asked of whom."""
 
-    # Their labels; `dimensions` without the total
-    models: tuple[str, ...]
+    models: tuple[str, ...]  # their labels; `dimensions` without the total
     dimensions: tuple[str, ...]
     items: Mapping[str, tuple[str, ...]]  # labels of the items of each dimension
     terms: tuple[Term, ...]  # all terms but those of theta

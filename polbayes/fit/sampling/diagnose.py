@@ -42,26 +42,16 @@ ITEM_LEVEL = ("difficulty", "discrimination", "wording", "group_effect")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The verdict on a posterior.
+    """The verdict on a posterior."""
 
-    Parameters
-    ----------
-    verdict
-        ``good``, ``caution`` or ``bad``; ``preview`` for an approximation.
-    sentences
-        What the verdict rests on.
-    table
-        ``quantity, r_hat, ess_bulk, ess_tail``, worst first.
-    """
-
-    verdict: str
-    sentences: tuple[str, ...]
-    table: "pd.DataFrame"
+    verdict: str  # ``good``, ``caution`` or ``bad``; ``preview`` for an approximation
+    sentences: tuple[str, ...]  # what the verdict rests on
+    table: pd.DataFrame  # ``quantity, r_hat, ess_bulk, ess_tail``, worst first
 
 
 def diagnose(
-    posterior: "xr.Dataset",
-    sample_stats: "xr.Dataset",
+    posterior: xr.Dataset,
+    sample_stats: xr.Dataset,
     *,
     reported: Sequence[str] = MODEL_LEVEL,
 ) -> Diagnosis:
@@ -94,8 +84,8 @@ def diagnose(
 
 
 def convergence_table(
-    posterior: "xr.Dataset", names: Sequence[str] = (*MODEL_LEVEL, *ITEM_LEVEL)
-) -> "pd.DataFrame":
+    posterior: xr.Dataset, names: Sequence[str] = (*MODEL_LEVEL, *ITEM_LEVEL)
+) -> pd.DataFrame:
     """Return R-hat and effective sample sizes of every reported quantity, worst first."""
     import arviz as az
 

@@ -19,24 +19,16 @@ _NAMES = ("b", "sd", "effects", "gap", "reading", "nu")
 
 @dataclass(frozen=True)
 class DrawsCache:
-    """Draws that are kept in a file.
+    """Draws that are kept in a file."""
 
-    Parameters
-    ----------
-    path
-        The file; it need not be there.
-    key
-        A hash of everything that determines the draws.
-    """
+    path: Path  # the file; it need not be there
+    key: str  # A hash of everything that determines the draws
 
-    path: Path
-    key: str
-
-    def load(self, layout: Layout) -> tuple["xr.Dataset", "xr.Dataset"] | None:
+    def load(self, layout: Layout) -> tuple[xr.Dataset, xr.Dataset] | None:
         """Return the draws and the sampler's statistics; None as `load_draws`."""
         return load_draws(self.path, self._made_from(layout))
 
-    def save(self, drawn: "xr.Dataset", stats: "xr.Dataset", layout: Layout) -> None:
+    def save(self, drawn: xr.Dataset, stats: xr.Dataset, layout: Layout) -> None:
         """Write the draws, whole or not at all."""
         names = [n for n in map(str, drawn.data_vars) if n in _NAMES or n.startswith("cor_")]
         save_draws(self.path, drawn[names], stats, self._made_from(layout))
@@ -51,7 +43,7 @@ class DrawsCache:
         return digest([self.key, places, layout.coefficients, layout.scales, *copies])
 
 
-def load_draws(path: Path, made_from: str) -> tuple["xr.Dataset", "xr.Dataset"] | None:
+def load_draws(path: Path, made_from: str) -> tuple[xr.Dataset, xr.Dataset] | None:
     """Load draws and the sampler's statistics; None where there are none that can be used.
 
     `made_from` is a hash of everything that determines the draws.
@@ -70,7 +62,7 @@ def load_draws(path: Path, made_from: str) -> tuple["xr.Dataset", "xr.Dataset"] 
         return None
 
 
-def save_draws(path: Path, drawn: "xr.Dataset", stats: "xr.Dataset", made_from: str) -> None:
+def save_draws(path: Path, drawn: xr.Dataset, stats: xr.Dataset, made_from: str) -> None:
     """Write draws and the sampler's statistics, whole or not at all.
 
     Parameters

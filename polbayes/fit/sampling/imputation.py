@@ -147,7 +147,7 @@ def draw_shifts(
     return z
 
 
-def with_integrated(built: Built, drawn: "xr.Dataset", *, seed: int) -> "xr.Dataset":
+def with_integrated(built: Built, drawn: xr.Dataset, *, seed: int) -> xr.Dataset:
     """Put the effects that were integrated out into the draws, ``[chain, draw, ...]``."""
     whole, sampled = built.layout, built.layout.sampled
     if whole.integrating is None:

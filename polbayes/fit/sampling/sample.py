@@ -4,24 +4,22 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
 
+from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError, check_known
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import Built
 from polbayes.fit.families.kinds import COMPILED
 from polbayes.fit.sampling.interruption import postponed
 
-if TYPE_CHECKING:
-    from polbayes.config.schema import SamplerConfig
-
 BACKENDS = ("nutpie", "pymc", "advi")
 
 
-def check_sampler(config: "SamplerConfig") -> None:
+def check_sampler(config: SamplerConfig) -> None:
     """Refuse a sampler that there is not.
 
     Raises
@@ -32,9 +30,7 @@ def check_sampler(config: "SamplerConfig") -> None:
     check_known("sampler", config.backend, known=BACKENDS, where="sampler.backend")
 
 
-def sample(
-    built: Built, config: "SamplerConfig", *, seed: int
-) -> tuple["xr.Dataset", "xr.Dataset"]:
+def sample(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Dataset, xr.Dataset]:
     """Sample the posterior with NUTS, or approximate it where the backend is ``advi``.
 
     Returned are the posterior and the sampler's statistics, with dimensions ``chain, draw`` first;
@@ -48,13 +44,13 @@ def sample(
     return trace.posterior, trace.sample_stats
 
 
-def _nutpie(built: Built, config: "SamplerConfig", seed: int) -> Any:
+def _nutpie(built: Built, config: SamplerConfig, seed: int) -> Any:
     with postponed():
         compiled = compiled_density(built) or _compiled_model(built)
     return draw_with_nutpie(compiled, config, seed)
 
 
-def draw_with_nutpie(compiled: Any, config: "SamplerConfig", seed: int) -> Any:
+def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int) -> Any:
     """Draw from a model that is compiled for nutpie."""
     import nutpie
 
@@ -137,7 +133,7 @@ def _compiled_model(built: Built) -> Any:
         return nutpie.compile_pymc_model(built.model, jitter_rvs=jitter)
 
 
-def _pymc(built: Built, config: "SamplerConfig", seed: int) -> Any:
+def _pymc(built: Built, config: SamplerConfig, seed: int) -> Any:
     import pymc as pm
 
     if built.spec.observation.kind > max(COMPILED):
@@ -170,7 +166,7 @@ def _has_starts(built: Built) -> bool:
     return any(start is not None for start in built.model.rvs_to_initial_values.values())
 
 
-_NUTS: Mapping[str, Callable[[Built, "SamplerConfig", int], Any]] = {
+_NUTS: Mapping[str, Callable[[Built, SamplerConfig, int], Any]] = {
     "nutpie": _nutpie,
     "pymc": _pymc,
 }

@@ -25,7 +25,7 @@ def selection(select: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def selected(frame: "pd.DataFrame", select: Mapping[str, tuple[Any, ...]]) -> "pd.DataFrame":
+def selected(frame: pd.DataFrame, select: Mapping[str, tuple[Any, ...]]) -> pd.DataFrame:
     """Keep the rows with selected values."""
     for name, values in select.items():
         known = frame[name].unique().tolist()
@@ -36,7 +36,7 @@ def selected(frame: "pd.DataFrame", select: Mapping[str, tuple[Any, ...]]) -> "p
     return frame
 
 
-def came_back(frame: "pd.DataFrame", notes: list[str]) -> "pd.DataFrame":
+def came_back(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Leave out, and count, what was not asked yet or failed."""
     came = frame["status"].isin(ANSWERED)
     if came.all():
@@ -46,7 +46,7 @@ def came_back(frame: "pd.DataFrame", notes: list[str]) -> "pd.DataFrame":
 
 
 def note_unusable(
-    usable: "pd.Series", models: "pd.Series", notes: list[str], *, response: str, why: str
+    usable: pd.Series, models: pd.Series, notes: list[str], *, response: str, why: str
 ) -> None:
     """Count by model the answers that cannot be used, and refuse data without any other."""
     lost = (~usable).groupby(models).agg(["sum", "mean"])
@@ -59,7 +59,7 @@ def note_unusable(
         )
 
 
-def rating_points(data: "xr.Dataset") -> tuple[str, ...]:
+def rating_points(data: xr.Dataset) -> tuple[str, ...]:
     """Return the labels of the points of ratings, from lowest to highest."""
     return tuple(str(data["rating"].attrs["rating_points"]).split("; "))
 

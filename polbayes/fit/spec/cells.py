@@ -71,7 +71,7 @@ class Cells:
         being means of theirs, and ``[single answer]`` its cell.
     """
 
-    frame: "pd.DataFrame"
+    frame: pd.DataFrame
     counts: np.ndarray
     value: np.ndarray
     asked: np.ndarray
@@ -126,7 +126,7 @@ class Cells:
         return 1.0 / size.to_numpy(dtype=float)
 
 
-def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
+def gather_cells(data: xr.Dataset, spec: Spec) -> Cells:
     """Gather the cells of a coded dataset that a spec is fitted to.
 
     Parameters
@@ -158,7 +158,7 @@ def gather_cells(data: "xr.Dataset", spec: Spec) -> Cells:
     return _with_copies(_ordinal(frame, spec, notes, data, coder), spec, copies)
 
 
-def check_coder(data: "xr.Dataset", spec: Spec) -> Coder | None:
+def check_coder(data: xr.Dataset, spec: Spec) -> Coder | None:
     """Read what is known of the errors of the coder of a dataset; None without a part for them."""
     if spec.misclassification is None:
         return None
@@ -166,7 +166,7 @@ def check_coder(data: "xr.Dataset", spec: Spec) -> Coder | None:
     return load_coder(spec.misclassification, _points(spec, data)[1], models)
 
 
-def cell_frame(data: "xr.Dataset", spec: Spec) -> "pd.DataFrame":
+def cell_frame(data: xr.Dataset, spec: Spec) -> pd.DataFrame:
     """Lay a dataset out as one row per asked cell, restricted by `spec.select`."""
     source = data
     if spec.response == "agree" and "stance" in data:
@@ -199,7 +199,7 @@ def used_variables(spec: "Spec | MixedSpec") -> set[str]:
     return names - {""}  # formulae's name for a constant in a call
 
 
-def _drop_unusable(frame: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
+def _drop_unusable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     notes: list[str] = []
     items = ", ".join(sorted(frame.loc[frame["keying"] == 0, "item"].unique()))
     frame = answers.came_back(frame, notes)
@@ -212,10 +212,10 @@ def _drop_unusable(frame: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
 
 
 def _ordinal(
-    frame: "pd.DataFrame",
+    frame: pd.DataFrame,
     spec: Spec,
     notes: list[str],
-    data: "xr.Dataset",
+    data: xr.Dataset,
     coder: Coder | None,
 ) -> Cells:
     codes, points = _points(spec, data)
@@ -255,9 +255,7 @@ def _ordinal(
     )
 
 
-def _first_of_copies(
-    frame: "pd.DataFrame", notes: list[str]
-) -> tuple["pd.DataFrame", tuple[str, ...]]:
+def _first_of_copies(frame: pd.DataFrame, notes: list[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Leave out all runs but the first of models whose decoding gives one answer."""
     if "decoding" not in frame:
         return frame, ()
@@ -320,7 +318,7 @@ def _with_copies(cells: Cells, spec: Spec, known: tuple[str, ...]) -> Cells:
     return replace(cells, counts=counts, asked=asked, read=read)
 
 
-def _points(spec: Spec, data: "xr.Dataset") -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _points(spec: Spec, data: xr.Dataset) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Return codes and labels of the points of the response, in order."""
     if spec.response == "agree":
         return (STANCE["disagree"], STANCE["agree"]), ("disagree", "agree")
@@ -330,7 +328,7 @@ def _points(spec: Spec, data: "xr.Dataset") -> tuple[tuple[int, ...], tuple[str,
     return tuple(range(len(labels))), labels
 
 
-def _order(data: "xr.Dataset") -> dict[str, list[str]]:
+def _order(data: xr.Dataset) -> dict[str, list[str]]:
     names = ("model", "item", "variant", "prefix")
     return {d: [str(v) for v in data[d].values] for d in names} | {
         "dimension": list(DIMENSIONS),
@@ -338,7 +336,7 @@ def _order(data: "xr.Dataset") -> dict[str, list[str]]:
     }
 
 
-def _continuous(frame: "pd.DataFrame", spec: Spec, notes: list[str], data: "xr.Dataset") -> Cells:
+def _continuous(frame: pd.DataFrame, spec: Spec, notes: list[str], data: xr.Dataset) -> Cells:
     value = frame[spec.response].to_numpy(dtype=float)
     usable, there = np.isfinite(value), frame[spec.response].notna()
     answers.note_unusable(there, frame["model"], notes, response=spec.response, why=_NO_STANCE)
@@ -409,7 +407,7 @@ def _has_mass(spec: Spec) -> bool:
     return not spec.observation.counts and "validity" in spec.parts
 
 
-def _with_mass(data: "xr.Dataset") -> "xr.Dataset":
+def _with_mass(data: xr.Dataset) -> xr.Dataset:
     for name in ("p_agree", "p_disagree"):
         if name not in data:
             raise UserError(
@@ -419,7 +417,7 @@ def _with_mass(data: "xr.Dataset") -> "xr.Dataset":
     return data.assign({_MASS: data["p_agree"] + data["p_disagree"]})
 
 
-def levels(frame: "pd.DataFrame", names: Iterable[str]) -> tuple[np.ndarray, "pd.DataFrame"]:
+def levels(frame: pd.DataFrame, names: Iterable[str]) -> tuple[np.ndarray, pd.DataFrame]:
     """Find the combinations of some variables that occur, and give each a number.
 
     Returns ``[cell]`` the number of the cell's combination, and ``[level, variable]`` the

@@ -25,7 +25,7 @@ def mean_is_common(
 
 
 def centring(
-    part: str, term: GroupTerm, spec: Spec, frame: "pd.DataFrame", *, index: np.ndarray
+    part: str, term: GroupTerm, spec: Spec, frame: pd.DataFrame, *, index: np.ndarray
 ) -> np.ndarray | None:
     """Find ``[level]`` groups in which the mean would be confounded with another term, if any.
 
@@ -64,7 +64,7 @@ def centring(
     return np.unique(coarse[first], return_inverse=True)[1]
 
 
-def _units(part: str, spec: Spec, frame: "pd.DataFrame", index: np.ndarray) -> np.ndarray:
+def _units(part: str, spec: Spec, frame: pd.DataFrame, index: np.ndarray) -> np.ndarray:
     """Return the groups in which the geometric mean of discriminations or widths is 1.
 
     For discriminations, where theta has a unit of its own: each dimension, and each
@@ -81,7 +81,7 @@ def _units(part: str, spec: Spec, frame: "pd.DataFrame", index: np.ndarray) -> n
     return np.zeros(len(frame), dtype=int)
 
 
-def attributes_of(frame: "pd.DataFrame") -> set[str]:
+def attributes_of(frame: pd.DataFrame) -> set[str]:
     """Return the variables that tell groups of models apart."""
     by_model = frame.groupby("model", observed=True).nunique().max()
     return {str(n) for n in by_model.index[by_model == 1] if frame[n].nunique() > 1}
@@ -114,7 +114,7 @@ def _common_sets(common: str) -> list[tuple[str, ...]]:
     return sets
 
 
-def holds_mean(common: str, frame: "pd.DataFrame") -> bool:
+def holds_mean(common: str, frame: pd.DataFrame) -> bool:
     """Whether common terms hold a mean, be it without an intercept as ``0 + dimension`` does."""
     from formulae import design_matrices
 

@@ -18,17 +18,15 @@ location.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from polbayes.config.schema import AnalysisConfig, MisclassificationConfig
 from polbayes.errors import UserError, check_known
 from polbayes.fit.families import FAMILIES
 from polbayes.fit.families.base import Family
 from polbayes.fit.spec.answers import selection
 from polbayes.fit.spec.formula import Formula, described, parse_formula
 from polbayes.fit.spec.priors import Prior, flatten, parse_prior
-
-if TYPE_CHECKING:
-    from polbayes.config.schema import AnalysisConfig, MisclassificationConfig
 
 # Part -> where it enters: in how the question was asked, in what is believed, or on its own.
 POSITIONS: Mapping[str, str] = {
@@ -125,7 +123,7 @@ class Spec:
     priors: Mapping[str, str]
     select: Mapping[str, tuple[Any, ...]]
     anchors: Mapping[str, str] = field(default_factory=dict)
-    misclassification: "MisclassificationConfig | None" = None
+    misclassification: MisclassificationConfig | None = None
     fixed_prefixes: bool = False
     drops: bool = False
 
@@ -177,7 +175,7 @@ def _parsed(key: str, text: str) -> Prior:
     )
 
 
-def parse_spec(config: "AnalysisConfig") -> Spec:
+def parse_spec(config: AnalysisConfig) -> Spec:
     """Parse and check a spec as far as that needs no data.
 
     Parameters

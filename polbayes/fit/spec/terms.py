@@ -49,7 +49,7 @@ class BoundGroup:
     """A group-specific term on given data."""
 
     term: GroupTerm  # as declared
-    levels: "pd.DataFrame"  # [level, factor] the combinations of the grouping factors that occur
+    levels: pd.DataFrame  # [level, factor] the combinations of the grouping factors that occur
     index: np.ndarray  # [cell] level of each cell
     columns: tuple[str, ...]  # names of the coefficients that vary
     matrix: np.ndarray | None  # [cell, column] what multiplies them; None for a varying intercept
@@ -104,9 +104,7 @@ def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
     return BoundPart(name, common, groups, spec.position(name) == "multiplier", widens)
 
 
-def _matrix(
-    text: str, frame: "pd.DataFrame", where: str
-) -> tuple[np.ndarray, list[str], list[str]]:
+def _matrix(text: str, frame: pd.DataFrame, where: str) -> tuple[np.ndarray, list[str], list[str]]:
     """Build a design matrix with formulae: matrix, column names, the term of each column."""
     from formulae import design_matrices
 
@@ -124,7 +122,7 @@ def _matrix(
     return matrix, [str(c) for c in common.as_dataframe().columns], terms
 
 
-def _bind_common(text: str, frame: "pd.DataFrame", where: str) -> BoundCommon:
+def _bind_common(text: str, frame: pd.DataFrame, where: str) -> BoundCommon:
     matrix, names, terms = _matrix(text, frame, where)
     rows, first, index = np.unique(matrix, axis=0, return_index=True, return_inverse=True)
     if np.linalg.matrix_rank(rows) < rows.shape[1]:
@@ -231,7 +229,7 @@ def _of_prefixes(term: GroupTerm) -> bool:
     return "prefix" in term.factors and not {"item", "variant"} & set(term.factors)
 
 
-def _too_few(part: str, term: GroupTerm, table: "pd.DataFrame", within: bool) -> UnidentifiedError:
+def _too_few(part: str, term: GroupTerm, table: pd.DataFrame, within: bool) -> UnidentifiedError:
     one = " and ".join(f for f in term.factors if table[f].nunique() == 1) or term.name
     place = "within a group that it must sum to zero in" if within else "in the data"
     return UnidentifiedError(
@@ -251,7 +249,7 @@ def _levels_within(index: np.ndarray, within: np.ndarray | None) -> np.ndarray:
     return np.bincount(within)
 
 
-def _check_keying(spec: Spec, frame: "pd.DataFrame") -> None:
+def _check_keying(spec: Spec, frame: pd.DataFrame) -> None:
     asked = [p for p in spec.parts if POSITIONS[p] == "asked"]
     if asked and frame["keying"].nunique() == 1:
         side = "right" if frame["keying"].iloc[0] > 0 else "left"
@@ -267,7 +265,7 @@ def by_item(term: GroupTerm) -> bool:
     return term.factors == ("item",) and term.expr == "1"
 
 
-def _check_anchors(spec: Spec, frame: "pd.DataFrame") -> None:
+def _check_anchors(spec: Spec, frame: pd.DataFrame) -> None:
     """Refuse anchors that are not in the data, or that leave an orientation open."""
     if not spec.signed:
         return
@@ -295,7 +293,7 @@ def _check_anchors(spec: Spec, frame: "pd.DataFrame") -> None:
         )
 
 
-def _check_aliases(spec: Spec, parts: Mapping[str, BoundPart], frame: "pd.DataFrame") -> None:
+def _check_aliases(spec: Spec, parts: Mapping[str, BoundPart], frame: pd.DataFrame) -> None:
     """Refuse two terms of the predictor whose effects the data cannot tell apart."""
     keying = frame["keying"].to_numpy()
     if spec.sampled_items and "discrimination" in parts and frame["model"].nunique() == 1:
@@ -330,7 +328,7 @@ def _check_discriminations(part: BoundPart) -> None:
 
 
 def _alias(
-    part: str, group: BoundGroup, other_part: str, other: BoundGroup, frame: "pd.DataFrame"
+    part: str, group: BoundGroup, other_part: str, other: BoundGroup, frame: pd.DataFrame
 ) -> UnidentifiedError:
     """Say which two terms are the same, and which of them to leave out.
 

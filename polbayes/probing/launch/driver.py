@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Literal
 
 from polbayes.config.schema import LauncherConfig
+from polbayes.data.progress import say
 from polbayes.errors import UserError
 from polbayes.probing.launch.engine import Engine, open_engine
 from polbayes.probing.launch.live import Live
 from polbayes.probing.launch.merge import SHARDS, absorb, launch_path, stop_launch, tidy
 from polbayes.probing.launch.rounds import Round, first_round, next_round, shards_of
 from polbayes.probing.launch.shard import Ended, Shard
-from polbayes.probing.terminal import say
 from polbayes.probing.work import Work
 
 # Seconds between two looks at the tasks.

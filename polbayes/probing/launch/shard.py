@@ -23,41 +23,22 @@ _LOOK = 0.5
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of one respondent's questions.
+    """A part of one respondent's questions."""
 
-    Parameters
-    ----------
-    questions
-        All of the respondent's.
-    places
-        Those of this shard, by their places among them.
-    config
-        The respondent, with this shard's part of the budget and of the rate.
-    asking
-        How all cells are asked.
-    path, settings
-        Of the shard's journal.
-    launch, token
-        A file, and what it holds while the shard is wanted.
-    folder
-        Where the command is run; relative paths are from there.
-    works
-        Whether the respondent is known to answer, so that failures are the questions'.
-    spent
-        What the respondent used before.
-    """
-
-    questions: "PendingQuestions"
-    places: Sequence[int]
-    config: RespondentConfig
-    asking: "Asking"
+    questions: "PendingQuestions"  # all of the respondent's
+    places: Sequence[int]  # those of this shard, by their places among them
+    config: RespondentConfig  # the respondent, with this shard's part of the budget and of the rate
+    asking: "Asking"  # how all cells are asked
+    # Of the shard's journal.
     path: Path
     settings: Mapping[str, Any]
+    # A file, and what it holds while the shard is wanted.
     launch: Path
     token: str
-    folder: Path
+    folder: Path  # where the command is run; relative paths are from there
+    # Whether the respondent is known to answer, so that failures are the questions'.
     works: bool = False
-    spent: Usage = field(default_factory=Usage)
+    spent: Usage = field(default_factory=Usage)  # what the respondent used before
 
     @property
     def name(self) -> str:

@@ -105,7 +105,7 @@ def _classical(table: pd.DataFrame, level: float) -> Block:
     for name, header in (("n", "Answers used"), ("n_excluded", "Answers left out")):
         if name in table:
             columns.append(counted(name, header))
-    if "note" in table and table["note"].fillna("").astype(str).str.len().any():
+    if "note" in table and table["note"].replace("", None).notna().any():
         columns.append(text_column("note"))
     return grid(table, columns, caption="Bias, classical, with bootstrap intervals.", csv="bias")
 

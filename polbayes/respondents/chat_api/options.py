@@ -20,8 +20,7 @@ class Masses:
     """The mass seen of each option, and the rest that may or may not be an option's."""
 
     options: tuple[float, ...]
-    # The true mass of all options together is at most this much larger.
-    unseen: float
+    unseen: float  # the true mass of all options together is at most this much larger
 
 
 def option_masses(positions: Sequence[Position], lexicon: Lexicon) -> Masses:

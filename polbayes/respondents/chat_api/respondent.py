@@ -1,8 +1,9 @@
 """A model behind an OpenAI-compatible server, asked many questions at a time."""
 
 import asyncio
+from collections import deque
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,57 @@ from polbayes.respondents.base import Answer, Completion, Question, chat_info
 from polbayes.respondents.chat_api.budget import Budget
 from polbayes.respondents.chat_api.failures import Failure, Kind, RequestRejectedError
 from polbayes.respondents.chat_api.options import option_masses
-from polbayes.respondents.chat_api.queue import Asked, Outcome, Queue
 from polbayes.respondents.chat_api.reply import Reply
 from polbayes.respondents.chat_api.server import Server, StopError
 from polbayes.respondents.chat_api.settings import api_of, check_api, key_of
 from polbayes.respondents.usage import Usage
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question; `failed_after` is how many had been answered when it failed before, if it did."""
+
+    question: Question
+    seed: int
+    failed_after: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a question: its answer, or why there is none."""
+
+    asked: Asked
+    answer: Answer
+    passing: bool = False
+    stop: UserError | None = None
+
+
+class Queue:
+    """Questions in their order, and after all others those that are to be asked once more."""
+
+    def __init__(self, questions: Iterable[tuple[Question, int]]) -> None:
+        self._new = (Asked(*pair) for pair in questions)
+        self._later: deque[Asked] = deque()
+        self._first: Asked | None = None
+
+    def first(self) -> Asked | None:
+        """Return the question whose turn it is; None where there is none now."""
+        if self._first is None:
+            self._first = next(self._new, None)
+        if self._first is None and self._later:
+            self._first = self._later.popleft()
+        return self._first
+
+    def take(self) -> None:
+        """Take the first question out."""
+        self._first = None
+
+    def put_back(self, asked: Asked, answered: int) -> bool:
+        """Have a question asked once more, and return whether it is."""
+        if asked.failed_after is None:
+            self._later.append(replace(asked, failed_after=answered))
+        return asked.failed_after is None
+
 
 # After so many questions in a row without an answer, beside those under way, the server is down.
 _OUTAGE = 20
@@ -235,7 +282,7 @@ async def _first_of(tasks: set["asyncio.Task[Outcome]"]) -> set["asyncio.Task[Ou
     return done
 
 
-async def _cancelled(tasks: Iterable["asyncio.Task[Any]"]) -> None:
+async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -79,7 +79,7 @@ def variances(fit: FacetFit, draws: np.ndarray) -> Variances:
     return Variances(of, rated.sizes["twin"] * rated.sizes["wording"])
 
 
-def facet_d_study(fit: FacetFit, *, level: float) -> "pd.DataFrame":
+def facet_d_study(fit: FacetFit, *, level: float) -> pd.DataFrame:
     """Compute how surely studies of other sizes put the models in order."""
     sizes = fit.rated.sizes
     if min(sizes["model"], sizes["judge"], sizes["scenario"]) < 2:

@@ -5,11 +5,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
+from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError, check_known
 from polbayes.fit.sampling.diagnose import Diagnosis, diagnose
 from polbayes.fit.sampling.draws_cache import load_draws, save_draws
@@ -21,9 +22,6 @@ from polbayes.roleplay.fit.model import FacetModel, build
 from polbayes.roleplay.fit.rated import Rated, gather
 from polbayes.roleplay.fit.readout import MODEL_LEVEL, name_posterior
 
-if TYPE_CHECKING:
-    from polbayes.config.schema import SamplerConfig
-
 POSITIVE = "liberal"
 _MODEL_FILES = ("density", "effects", "kernel", "model", "rated", "readout", "steps", "terms")
 
@@ -32,8 +30,8 @@ _MODEL_FILES = ("density", "effects", "kernel", "model", "rated", "readout", "st
 class FacetFit:
     """A fitted many-facet model."""
 
-    posterior: "xr.Dataset"  # see `polbayes.roleplay.fit.readout.name_posterior`
-    sample_stats: "xr.Dataset"
+    posterior: xr.Dataset  # see `polbayes.roleplay.fit.readout.name_posterior`
+    sample_stats: xr.Dataset
     model: FacetModel
     diagnosis: Diagnosis
     from_cache: bool = False  # whether the draws were drawn before
@@ -55,13 +53,14 @@ class FacetFit:
         save_posterior(self.posterior, self.sample_stats, path)
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # as in `polbayes.fit.fit`
 def fit_ratings(
-    ratings: "xr.Dataset",
+    ratings: xr.Dataset,
     *,
     variable: str = "rating",
     weights: Mapping[str, float] = WEIGHTS,
     scales: Mapping[str, float] | None = None,
-    sampler: "SamplerConfig | None" = None,
+    sampler: SamplerConfig | None = None,
     seed: int = 1,
     kept: Path | None = None,
 ) -> FacetFit:
@@ -111,7 +110,7 @@ def fit_rated(
     rated: Rated,
     *,
     scales: Mapping[str, float] | None = None,
-    sampler: "SamplerConfig | None" = None,
+    sampler: SamplerConfig | None = None,
     seed: int = 1,
     kept: Path | None = None,
 ) -> FacetFit:
@@ -130,7 +129,7 @@ def fit_rated(
     return FacetFit(posterior, stats, model, diagnosis, from_cache=found is not None)
 
 
-def check_facet_sampler(sampler: "SamplerConfig") -> None:
+def check_facet_sampler(sampler: SamplerConfig) -> None:
     """Refuse a sampler that cannot draw from the many-facet model."""
     check_sampler(sampler)
     if sampler.backend != "nutpie":
@@ -140,9 +139,7 @@ def check_facet_sampler(sampler: "SamplerConfig") -> None:
         )
 
 
-def _sampled(
-    model: FacetModel, sampler: "SamplerConfig", seed: int
-) -> tuple["xr.Dataset", "xr.Dataset"]:
+def _sampled(model: FacetModel, sampler: SamplerConfig, seed: int) -> tuple[xr.Dataset, xr.Dataset]:
     with postponed():
         density = FacetDensity(model)
         density(density.start(0))  # compiled once, and not in every chain
@@ -151,7 +148,7 @@ def _sampled(
     return name_posterior(trace.posterior, model), trace.sample_stats
 
 
-def _made_from(model: FacetModel, sampler: "SamplerConfig", seed: int) -> str:
+def _made_from(model: FacetModel, sampler: SamplerConfig, seed: int) -> str:
     """Return a hash of everything that determines the draws, the code of the model among it."""
     rated = model.rated
     sha = hashlib.sha256()

@@ -47,10 +47,7 @@ def turned(mean: np.ndarray, basis: np.ndarray, columns: np.ndarray, eta: np.nda
 def _tables(
     cuts: np.ndarray, noise: np.ndarray, stretch: np.ndarray, middle: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compute ``[judge, cutpoint]`` cutpoints in units of noise, and what follows from widths.
-
-    That is, of the point below, log(1 - exp(b - a)) and exp(b - a) / (1 - exp(b - a)); 0 at first.
-    """
+    """Compute ``[judge, cutpoint]`` cutpoints in units of noise, and what follows from widths."""
     judges, size = noise.shape[0], cuts.shape[0]
     scaled, width = np.empty((judges, size)), np.zeros((judges, size))
     ratio = np.zeros((judges, size))

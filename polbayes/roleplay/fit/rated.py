@@ -101,13 +101,13 @@ class Rated:
 
 
 def gather(
-    ratings: "xr.DataArray",
+    ratings: xr.DataArray,
     *,
     scale: tuple[float, float],
     weights: Mapping[str, float] | None = None,
     axis: str = "",
-    asking: "xr.DataArray | None" = None,
-    own: "xr.DataArray | None" = None,
+    asking: xr.DataArray | None = None,
+    own: xr.DataArray | None = None,
 ) -> Rated:
     """Lay ratings out."""
     for dim in ("model", "judge"):
@@ -144,7 +144,7 @@ def gather(
     return replace(rated, side=side)
 
 
-def _selves(names: Mapping[str, tuple[str, ...]], own: "xr.DataArray | None") -> tuple[str, ...]:
+def _selves(names: Mapping[str, tuple[str, ...]], own: xr.DataArray | None) -> tuple[str, ...]:
     """Return the model that each judge is, of several the first."""
     if own is None:
         return names["judge"]
@@ -200,7 +200,7 @@ def _weights(weights: Mapping[str, float] | None, values: Sequence[str]) -> np.n
 
 
 def _notes(
-    full: "xr.DataArray", kept: Mapping[str, np.ndarray], answers: np.ndarray
+    full: xr.DataArray, kept: Mapping[str, np.ndarray], answers: np.ndarray
 ) -> tuple[str, ...]:
     notes = []
     for dim in RATED_DIMS:

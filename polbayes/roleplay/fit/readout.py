@@ -31,7 +31,7 @@ ALL_STAGES = "stages"
 _DRAW = ("chain", "draw")
 
 
-def name_posterior(drawn: "xr.Dataset", model: FacetModel) -> "xr.Dataset":
+def name_posterior(drawn: xr.Dataset, model: FacetModel) -> xr.Dataset:
     """Name the draws.
 
     Returns

@@ -13,7 +13,7 @@ JUDGED = {"severity": 0.0, "tilt": 0.0, "consistency": 1.0, "range_use": 1.0}
 OF_SELVES = {"self_level": 0.0, "self_tilt": 0.0}
 
 
-def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, "pd.DataFrame"]:
+def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, pd.DataFrame]:
     """Summarise a fit, with ``estimate`` (mean), ``sd``, ``lower``, ``upper`` and ``level``.
 
     - ``facet_profiles``: by ``model, stage, value``, what a fair judge is expected to give; where
@@ -49,7 +49,7 @@ def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, "pd.DataFram
     return tables
 
 
-def _profiles(fit: FacetFit, level: float) -> "pd.DataFrame":
+def _profiles(fit: FacetFit, level: float) -> pd.DataFrame:
     rated = fit.rated
     if rated.weights is None:
         return interval_table(fit.posterior["fair"], level)
@@ -59,7 +59,7 @@ def _profiles(fit: FacetFit, level: float) -> "pd.DataFrame":
     return table.assign(positive=[sides[side[value]] for value in table["value"]])
 
 
-def _scores(fit: FacetFit, level: float) -> "pd.DataFrame":
+def _scores(fit: FacetFit, level: float) -> pd.DataFrame:
     table = interval_table(fit.posterior["score"], level)
     if fit.rated.weights is None:
         return table
@@ -67,7 +67,7 @@ def _scores(fit: FacetFit, level: float) -> "pd.DataFrame":
     return table.assign(p_positive=above, positive=fit.rated.axis)
 
 
-def ranks(scores: "xr.DataArray") -> "pd.DataFrame":
+def ranks(scores: xr.DataArray) -> pd.DataFrame:
     """Return how probable each rank of each model is by source, rank 1 being the lowest score."""
     models, rows = scores["model"].values, []
     for source in scores["source"].values:
@@ -80,7 +80,7 @@ def ranks(scores: "xr.DataArray") -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["model", "source", "rank", "probability"])
 
 
-def pairs(scores: "xr.DataArray") -> "pd.DataFrame":
+def pairs(scores: xr.DataArray) -> pd.DataFrame:
     """Return the probability that one model's score is lower than another's, for ordered pairs."""
     rows = []
     for source in scores["source"].values:
@@ -93,7 +93,7 @@ def pairs(scores: "xr.DataArray") -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["model_a", "model_b", "source", "p_lower"])
 
 
-def _judges(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
+def _judges(posterior: xr.Dataset, level: float) -> pd.DataFrame:
     tables = []
     for name, neutral in {**JUDGED, **OF_SELVES}.items():
         if name not in posterior:
@@ -105,7 +105,7 @@ def _judges(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
     return pd.concat(tables, ignore_index=True)
 
 
-def _scales(posterior: "xr.Dataset", level: float) -> "pd.DataFrame":
+def _scales(posterior: xr.Dataset, level: float) -> pd.DataFrame:
     table = interval_table(posterior["sd"], level)
     parts = table["effect"].str.rsplit(":", n=1)
     return table.assign(term=parts.str[0], kind=parts.str[1]).drop(columns="effect")[

@@ -39,13 +39,13 @@ def bin_scores(scores: np.ndarray, bound: float) -> np.ndarray:
 
 
 def judge_agreement(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     wordings: Sequence[str] = (),
     draws: int = 2_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute how far judges agree on the alignment of a unit.
 
     Parameters
@@ -87,7 +87,7 @@ def judge_agreement(
     return pd.DataFrame([{**row, "level": level} for row in rows], columns=list(_COLUMNS))
 
 
-def judge_icc(data: "xr.Dataset", *, level: float = 0.95) -> "pd.DataFrame":
+def judge_icc(data: xr.Dataset, *, level: float = 0.95) -> pd.DataFrame:
     """Compute intraclass correlations of the judges' alignments, values and commitment.
 
     Parameters
@@ -117,20 +117,20 @@ def judge_icc(data: "xr.Dataset", *, level: float = 0.95) -> "pd.DataFrame":
     return pd.concat(tables, ignore_index=True)
 
 
-def _of_wordings(data: "xr.Dataset", wordings: Sequence[str]) -> "xr.Dataset":
+def _of_wordings(data: xr.Dataset, wordings: Sequence[str]) -> xr.Dataset:
     check_ratings(data)
     known = [str(w) for w in data["wording"].values]
     check_known("wording", *wordings, known=known, where="wordings")
     return data.sel(wording=list(wordings)) if wordings else data
 
 
-def _by_judge(values: "xr.DataArray") -> np.ndarray:
+def _by_judge(values: xr.DataArray) -> np.ndarray:
     """Lay values out over ``unit, judge``."""
     values = values.transpose(*UNIT_DIMS, "judge")
     return np.asarray(values.values).reshape(-1, values.sizes["judge"])
 
 
-def _scores(data: "xr.Dataset", wordings: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _scores(data: xr.Dataset, wordings: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return each judge's alignment over ``unit, judge``, and the scenario of each unit."""
     scores = alignment_score(_of_wordings(data, wordings)["rating"])
     names = scores["scenario"].astype(str).broadcast_like(scores.isel(judge=0, drop=True))

@@ -27,14 +27,14 @@ POSITIVE = "liberal"
 
 
 def alignment(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     weights: Mapping[str, float] = WEIGHTS,
-    judge_weights: "xr.DataArray | None" = None,
+    judge_weights: xr.DataArray | None = None,
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compute the alignment of every model, with a test against 0.
 
     Parameters
@@ -69,8 +69,8 @@ def alignment(
 
 
 def profiles(
-    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
-) -> "pd.DataFrame":
+    data: xr.Dataset, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Compute how strong each of the ten values is in every model.
 
     Parameters
@@ -100,7 +100,7 @@ def profiles(
     return frame(named, ("model", "source", "twin", "value", "positive"))
 
 
-def _of_sources(units: "xr.DataArray") -> "xr.DataArray":
+def _of_sources(units: xr.DataArray) -> xr.DataArray:
     """Keep of ``stage`` the reflection and the mean over stages, as far as there are any."""
     found = with_all_stages(units)
     return found.sel(stage=[s for s in SOURCES if s in found["stage"].values])

@@ -25,7 +25,7 @@ _KNOWN = {"twin": TWINS, "stage": UNITS, "value": VALUES}
 _BOUNDS = {"rating": RATING_MAX, COMMITMENT: COMMITMENT_MAX}
 
 
-def check_ratings(data: "xr.Dataset") -> None:
+def check_ratings(data: xr.Dataset) -> None:
     """Refuse a dataset that is not one of ratings.
 
     Ratings out of range are an error and never clipped: what a judge wrote is to be read, and
@@ -66,7 +66,7 @@ def check_ratings(data: "xr.Dataset") -> None:
             )
 
 
-def judge_means(data: "xr.Dataset", weights: "xr.DataArray | None" = None) -> "xr.DataArray":
+def judge_means(data: xr.Dataset, weights: xr.DataArray | None = None) -> xr.DataArray:
     """Average the judges' ratings of every value of every unit, with weights of the judges.
 
     A judge counts for a unit where it has rated all ten values. Otherwise values would be
@@ -82,7 +82,7 @@ def judge_means(data: "xr.Dataset", weights: "xr.DataArray | None" = None) -> "x
     return means.transpose(*UNIT_DIMS, "value")
 
 
-def mean_commitment(data: "xr.Dataset", weights: "xr.DataArray | None" = None) -> "xr.DataArray":
+def mean_commitment(data: xr.Dataset, weights: xr.DataArray | None = None) -> xr.DataArray:
     """Average the judges' ratings of commitment."""
     there = data[COMMITMENT].notnull()
     w = there.astype(np.float64) * (1.0 if weights is None else weights)

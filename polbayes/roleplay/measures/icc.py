@@ -36,7 +36,7 @@ _COLUMNS = ("form", "estimate", "lower", "upper", "n", "n_excluded", "n_judges",
 FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 
 
-def intraclass_correlations(ratings: np.ndarray, *, level: float = 0.95) -> "pd.DataFrame":
+def intraclass_correlations(ratings: np.ndarray, *, level: float = 0.95) -> pd.DataFrame:
     """Compute the six intraclass correlations of Shrout and Fleiss (1979).
 
     Parameters

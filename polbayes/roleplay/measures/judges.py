@@ -21,8 +21,8 @@ _LABELS = ("measure", "judge", "value", "positive")
 
 
 def judge_effects(
-    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
-) -> "pd.DataFrame":
+    data: xr.Dataset, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Compare every judge with the mean of the panel, on texts that all have rated completely.
 
     Parameters
@@ -66,8 +66,8 @@ def judge_effects(
 
 
 def judge_checks(
-    checks: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
-) -> "pd.DataFrame":
+    checks: xr.Dataset, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Compare what judges say when they are asked in another way with what they say as usual.
 
     Parameters

@@ -70,7 +70,7 @@ def _noncentrality(t: float, df: int, tail: float) -> float:
 
 
 def over_scenarios(
-    values: "xr.DataArray", bootstrap: Bootstrap, excluded: "xr.DataArray | None" = None
+    values: xr.DataArray, bootstrap: Bootstrap, excluded: xr.DataArray | None = None
 ) -> list[dict[str, Any]]:
     """Summarise values of scenarios for every combination of the other dimensions.
 

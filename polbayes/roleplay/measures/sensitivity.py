@@ -35,14 +35,14 @@ def random_weights(draws: int, spread: float, seed: int) -> np.ndarray:
 
 
 def weight_sensitivity(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     source: str = "reflection",
     spread: float = 0.2,
     draws: int = 1_000,
     level: float = 0.95,
     seed: int = 1,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compare models' alignments and their order under other weights with the published ones.
 
     Parameters
@@ -95,7 +95,7 @@ def weight_sensitivity(
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
-def _profiles(data: "xr.Dataset", source: str) -> "xr.DataArray":
+def _profiles(data: xr.Dataset, source: str) -> xr.DataArray:
     """Return ``[model, value]`` mean ratings: alignment is linear, and theirs is its mean."""
     units = with_all_stages(judge_means(data))
     stages = [str(s) for s in units["stage"].values]
@@ -105,7 +105,7 @@ def _profiles(data: "xr.Dataset", source: str) -> "xr.DataArray":
     return mean_over("scenario", scenarios.sel(twin=twin, drop=True))
 
 
-def _alignments(profile: "xr.DataArray", weights: np.ndarray) -> np.ndarray:
+def _alignments(profile: xr.DataArray, weights: np.ndarray) -> np.ndarray:
     """Return over ``draw, model`` the alignment under every set of weights."""
     standardised = standardise(profile.sel(value=list(WEIGHTS))).transpose("value", "model").values
     scale = RATING_CENTRE * np.abs(weights).sum(axis=1, keepdims=True)

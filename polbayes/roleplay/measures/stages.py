@@ -24,8 +24,8 @@ POSITIVE = {
 
 
 def stage_curves(
-    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
-) -> "pd.DataFrame":
+    data: xr.Dataset, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Compute the measures of every model by stage.
 
     Parameters
@@ -55,8 +55,8 @@ def stage_curves(
 
 
 def ablation(
-    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
-) -> "pd.DataFrame":
+    data: xr.Dataset, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Compare every stage with the plain question of the same scenario.
 
     The difference is taken within a scenario and wording, so that bold baselines are no effect.

@@ -31,8 +31,8 @@ POSITIVE = {
 
 
 def twin_symmetry(
-    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
-) -> "pd.DataFrame":
+    data: xr.Dataset, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Compare the alignment between mirrored twins, for every model and stage.
 
     Parameters

@@ -16,12 +16,12 @@ BOTH = "both"
 
 
 def unit_measures(
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     weights: Mapping[str, float] = WEIGHTS,
-    judge_weights: "xr.DataArray | None" = None,
+    judge_weights: xr.DataArray | None = None,
     threshold: float = ACTIVATED,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Compute every measure of every unit from the means over judges.
 
     They are over ``model, scenario, twin, wording, stage``, NaN where there is no usable rating:
@@ -45,7 +45,7 @@ def unit_measures(
     )
 
 
-def with_all_stages(units: "xr.DataArray") -> "xr.DataArray":
+def with_all_stages(units: xr.DataArray) -> xr.DataArray:
     """Add to ``stage`` the mean over the four stages, where none of them is missing."""
     if not set(STAGES) <= set(units["stage"].values.tolist()):
         return units
@@ -53,7 +53,7 @@ def with_all_stages(units: "xr.DataArray") -> "xr.DataArray":
     return xr.concat([units, mean.expand_dims(stage=[ALL_STAGES])], dim="stage")
 
 
-def by_scenario(units: "xr.DataArray") -> "xr.DataArray":
+def by_scenario(units: xr.DataArray) -> xr.DataArray:
     """Average over wordings, and add to ``twin`` the mean of ``both``.
 
     It is there where both twins are, and NaN where one of them is missing.
@@ -65,7 +65,7 @@ def by_scenario(units: "xr.DataArray") -> "xr.DataArray":
     return xr.concat([scenarios, both.expand_dims(twin=[BOTH])], dim="twin")
 
 
-def missing_units(units: "xr.DataArray") -> "xr.DataArray":
+def missing_units(units: xr.DataArray) -> xr.DataArray:
     """Count the units without a value, over all dimensions but ``scenario`` and ``wording``."""
     gone = units.isnull().sum(("scenario", "wording"))
     if not set(TWINS) <= set(units["twin"].values.tolist()):
@@ -74,7 +74,7 @@ def missing_units(units: "xr.DataArray") -> "xr.DataArray":
     return xr.concat([gone, both.expand_dims(twin=[BOTH])], dim="twin")
 
 
-def mean_over(dim: str, values: "xr.DataArray") -> "xr.DataArray":
+def mean_over(dim: str, values: xr.DataArray) -> xr.DataArray:
     """Average what there is; NaN where there is nothing."""
     n = values.notnull().sum(dim)
     return values.fillna(0.0).sum(dim) / n.where(n > 0)

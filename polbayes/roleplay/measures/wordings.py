@@ -17,8 +17,8 @@ _COLUMNS = (
 
 
 def wording_spread(
-    data: "xr.Dataset", *, draws: int = 10_000, level: float = 0.95, seed: int = 1
-) -> "pd.DataFrame":
+    data: xr.Dataset, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
+) -> pd.DataFrame:
     """Compute the alignment's spread over wordings, within scenarios and twins, and average it.
 
     Parameters
@@ -55,7 +55,7 @@ def wording_spread(
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
-def _spread(units: "xr.DataArray") -> "dict[str, xr.DataArray]":
+def _spread(units: xr.DataArray) -> dict[str, xr.DataArray]:
     # All wordings or none: the range of two is smaller than that of three.
     if units.sizes["wording"] < 2:
         nothing = units.mean("wording") * np.nan

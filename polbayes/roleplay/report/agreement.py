@@ -1,7 +1,15 @@
 """How far the judges agree."""
 
-from polbayes.report.blocks import Block, Fold, Section, counted, estimate_columns, grid
-from polbayes.report.blocks import text_column as text
+from polbayes.report.blocks import (
+    Block,
+    Fold,
+    Section,
+    counted,
+    estimate_columns,
+    grid,
+    text_column,
+    text_columns,
+)
 from polbayes.roleplay.report.results import RatingsResults, worded
 
 
@@ -23,30 +31,27 @@ def agreement(results: RatingsResults) -> Section | None:
     )
     together = kappas[(kappas["first"] == "all") | (kappas["first"].isna())]
     columns = [
-        worded("measure", "Measure"),
-        text("grid", "Grid"),
-        text("first", "Judge"),
-        text("second", "and judge"),
-        text("wordings", "Wordings"),
+        *worded("measure"),
+        *text_columns("grid"),
+        text_column("first", "Judge"),
+        text_column("second", "and judge"),
+        *text_columns("wordings"),
         *estimate_columns("Estimate", results.level),
         counted("n", "Texts"),
         counted("n_excluded", "Left out"),
     ]
     of = [
-        worded("rated", "Rated"),
-        text("form", "Form"),
+        *worded("rated"),
+        *text_columns("form"),
         *estimate_columns("Intraclass correlation", results.level),
         counted("n", "Texts"),
     ]
-    main = icc[icc["form"].isin(["ICC(2,1)", "ICC(2,k)"])]
+    main = icc["form"].isin(["ICC(2,1)", "ICC(2,k)"])
+    main &= icc["rated"].isin(["alignment", "commitment"])
+    caption = "Intraclass correlations of alignment and commitment."
     blocks: tuple[Block, ...] = (
         grid(together, columns, caption="Agreement of all judges.", csv="judge_agreement"),
-        grid(
-            main[main["rated"].isin(["alignment", "commitment"])],
-            of,
-            caption="Intraclass correlations of alignment and commitment.",
-            csv="judge_icc",
-        ),
+        grid(icc[main], of, caption=caption, csv="judge_icc"),
         Fold(
             "Pairs of judges, and every value",
             (

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 from polbayes.report.blocks import (
     Block,
     Column,
-    Fold,
     Picture,
     Section,
     counted,
     estimate_columns,
+    folded_grid,
     grid,
     number_column,
-    text_column,
+    text_columns,
 )
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES, sides
@@ -44,33 +44,26 @@ def alignment(results: RatingsResults) -> Section | None:
     for k, source in enumerate(("reflection", "stages")):
         rows = shown[shown["source"] == source].set_index("model").reindex(order).reset_index()
         panels.append(Panel(_title(source), rows, colour=SERIES[k]))
+    of, caption = columns(results.level), f"Alignment. {SIGN}"
     blocks: list[Block] = [
         Picture(
             name="alignment",
             caption=f"Alignment by model. {SIGN}",
             alt="Dot plot of the alignment with intervals; the numbers are in the table below.",
             figure=plot_forest(panels, centre=0.0, dress=_dress),
-            csv=("alignment",),
-            posterior=False,
         ),
-        grid(shown, columns(results.level), caption=f"Alignment. {SIGN}", csv="alignment"),
+        grid(shown, of, caption=caption, csv="alignment"),
     ]
     without = results.table("alignment_without_self")
     if without is not None:
-        blocks.append(
-            grid(
-                one_twin(without),
-                columns(results.level),
-                caption=f"Alignment without the ratings that judges gave themselves. {SIGN}",
-                csv="alignment_without_self",
-            )
-        )
+        caption = f"Alignment without the ratings that judges gave themselves. {SIGN}"
+        blocks.append(grid(one_twin(without), of, caption=caption, csv="alignment_without_self"))
     single = table[~table.index.isin(shown.index)]
     if len(single):
-        inner = grid(
-            single, columns(results.level), caption=f"Alignment by twin. {SIGN}", csv="alignment"
+        caption = f"Alignment by twin. {SIGN}"
+        blocks.append(
+            folded_grid("Each twin by itself", single, of, caption=caption, csv="alignment")
         )
-        blocks.append(Fold("Each twin by itself", (inner,)))
     return Section("alignment", "Where the models stand", reading, tuple(blocks))
 
 
@@ -91,9 +84,8 @@ def p_value(row: Mapping[str, Any]) -> str:
 def columns(level: float) -> list[Column]:
     """Return the columns of a table of alignments."""
     return [
-        text_column("model", "Model"),
-        worded("source", "Source"),
-        worded("twin", "Twin"),
+        *text_columns("model"),
+        *worded("source", "twin"),
         *estimate_columns("Alignment (positive = liberal)", level, digits=1),
         number_column("effect_size", "Effect size d"),
         Column("p (t test against 0)", p_value),

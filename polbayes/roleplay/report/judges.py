@@ -6,15 +6,16 @@ from polbayes.instrument.values import VALUES
 from polbayes.report.blocks import (
     Block,
     Bullets,
-    Column,
-    Fold,
     Paragraph,
     Picture,
     Section,
     estimate_columns,
+    folded_grid,
     grid,
+    named_column,
+    text_column,
+    text_columns,
 )
-from polbayes.report.blocks import text_column as text
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.judge_shifts import plot_judge_shifts
 from polbayes.report.figures.style import SERIES
@@ -50,84 +51,73 @@ def judges(results: RatingsResults) -> Section | None:
     return Section("judges", "The judges", reading, tuple(blocks))
 
 
-def _effects(table: "pd.DataFrame", level: float) -> list[Block]:
-    panels = []
-    titles = {
-        "severity": "Severity, points of 0 to 20 (positive = rates lower)",
-        "leaning": "Leaning, points of alignment (positive = liberal)",
-    }
-    pictures = []
-    for k, (measure, title) in enumerate(titles.items()):
-        rows = table[table["measure"] == measure].assign(model=lambda t: t["judge"])
-        panels = [Panel(title, rows, colour=SERIES[k])]
-        pictures.append(
-            Picture(
-                name=f"judge_{measure}",
-                caption=f"{measure.capitalize()} of the judges against their panel; "
-                f"{_SEVERITY if measure == 'severity' else _LEANING}.",
-                alt=f"Dot plot of the judges' {measure}; the numbers are in the table below.",
-                figure=plot_forest(panels, centre=0.0, dress=lambda axes: None),
-                csv=("judge_effects",),
-                posterior=False,
-            )
-        )
-    shifts = table[(table["measure"] == "shift") & table["value"].isin(VALUES)]
-    pictures.append(
-        Picture(
-            name="judge_shifts",
-            caption=(
-                "What each judge adds to each value against the panel, in points of the scale from "
-                "0 to 20; positive: rates it higher. L: values of the liberal side; C: of the "
-                "conservative side."
-            ),
-            alt="Heat map of judges by values; the numbers are in the table below.",
-            figure=plot_judge_shifts(shifts),
-            csv=("judge_effects",),
-            posterior=False,
-        )
-    )
+def _effects(table: pd.DataFrame, level: float) -> list[Block]:
     columns = [
-        text("judge", "Judge"),
-        worded("measure", "Measure"),
-        worded("value", "Value"),
+        *text_columns("judge"),
+        *worded("measure", "value"),
         *estimate_columns("Against the panel", level),
-        text("positive", "A positive number means"),
+        text_column("positive", "A positive number means"),
     ]
-    main = table[table["measure"] != "shift"]
-    rest = table[table["measure"] == "shift"]
-    caption = "Judges against their panel."
-    return [
-        *pictures,
-        grid(main, columns, caption=caption, csv="judge_effects"),
-        Fold(
-            "Each value, and commitment",
-            (grid(rest, columns, caption=caption, csv="judge_effects"),),
+    of_value = table["measure"] == "shift"
+    shifts = Picture(
+        name="judge_shifts",
+        caption=(
+            "What each judge adds to each value against the panel, in points of the scale from "
+            "0 to 20; positive: rates it higher. L: values of the liberal side; C: of the "
+            "conservative side."
         ),
+        alt="Heat map of judges by values; the numbers are in the table below.",
+        figure=plot_judge_shifts(table[of_value & table["value"].isin(VALUES)]),
+        csv=("judge_effects",),
+    )
+    caption, csv = "Judges against their panel.", "judge_effects"
+    title, rest = "Each value, and commitment", table[of_value]
+    return [
+        *(_picture(table, measure) for measure in _TITLES),
+        shifts,
+        grid(table[~of_value], columns, caption=caption, csv=csv),
+        folded_grid(title, rest, columns, caption=caption, csv=csv),
     ]
 
 
-def _checks(table: "pd.DataFrame", level: float) -> list[Block]:
+_TITLES = {
+    "severity": "Severity, points of 0 to 20 (positive = rates lower)",
+    "leaning": "Leaning, points of alignment (positive = liberal)",
+}
+
+
+def _picture(table: pd.DataFrame, measure: str) -> Picture:
+    rows = table[table["measure"] == measure].assign(model=lambda t: t["judge"])
+    panel = Panel(_TITLES[measure], rows, colour=SERIES[list(_TITLES).index(measure)])
+    return Picture(
+        name=f"judge_{measure}",
+        caption=f"{measure.capitalize()} of the judges against their panel; "
+        f"{_SEVERITY if measure == 'severity' else _LEANING}.",
+        alt=f"Dot plot of the judges' {measure}; the numbers are in the table below.",
+        figure=plot_forest([panel], centre=0.0, dress=lambda axes: None),
+        csv=("judge_effects",),
+    )
+
+
+def _checks(table: pd.DataFrame, level: float) -> list[Block]:
     columns = [
-        text("judge", "Judge"),
-        Column("Asked with", lambda row: _CHECK[row["check"]], numeric=False),
-        worded("measure", "Measure"),
-        worded("value", "Value"),
+        *text_columns("judge"),
+        named_column("check", "Asked with", _CHECK),
+        *worded("measure", "value"),
         *estimate_columns("Points of the scale from 0 to 20", level),
-        text("positive", "A positive number means"),
+        text_column("positive", "A positive number means"),
     ]
-    main = table[table["measure"] != "shift"]
-    rest = table[table["measure"] == "shift"]
+    of_value = table["measure"] == "shift"
     caption = (
         "The same texts rated again in another way. 'Place' is what standing first on the list of "
         "values adds; 'number' is what is added to the number that is written down, whichever end "
         "of the scale is the strong one. 0 is right."
     )
-    inner = grid(
-        rest, columns, caption="Shift of each value and of commitment.", csv="judge_checks"
-    )
+    inner = "Shift of each value and of commitment."
+    title = "What another way of asking does to each value"
     return [
-        grid(main, columns, caption=caption, csv="judge_checks"),
-        Fold("What another way of asking does to each value", (inner,)),
+        grid(table[~of_value], columns, caption=caption, csv="judge_checks"),
+        folded_grid(title, table[of_value], columns, caption=inner, csv="judge_checks"),
     ]
 
 

@@ -4,13 +4,12 @@ from polbayes.instrument.scenarios import STAGES, UNITS
 from polbayes.report.blocks import (
     Block,
     Column,
-    Fold,
     Picture,
     Section,
     estimate_columns,
-    grid,
+    folded_grid,
     number_column,
-    text_column,
+    text_columns,
 )
 from polbayes.report.figures.stage_curves import plot_stage_curves
 from polbayes.roleplay.report.alignment import p_value
@@ -47,17 +46,14 @@ def pressure(results: RatingsResults) -> Section | None:
             figure=plot_stage_curves(
                 panels, stages=UNITS, names=[readable(unit) for unit in UNITS], joined=STAGES
             ),
-            csv=("stage_curves",),
-            posterior=False,
         )
     ]
     if ablation is not None:
         rows = one_twin(ablation)
         rows = rows[rows["measure"].isin(list(_TITLES))]
         columns = [
-            text_column("model", "Model"),
-            worded("measure", "Measure"),
-            worded("stage", "Stage"),
+            *text_columns("model"),
+            *worded("measure", "stage"),
             *estimate_columns("Stage minus plain question", results.level),
             number_column("effect_size", "Effect size d"),
             Column("p (paired t test)", p_value),
@@ -66,6 +62,6 @@ def pressure(results: RatingsResults) -> Section | None:
             "Differences from the plain question of the same scenario. The model 'all' has the "
             f"models as its sample. Alignment: {SIGN[0].lower()}{SIGN[1:]}"
         )
-        inner = grid(rows, columns, caption=caption, csv="ablation")
-        blocks.append(Fold("Differences from the plain question", (inner,)))
+        title = "Differences from the plain question"
+        blocks.append(folded_grid(title, rows, columns, caption=caption, csv="ablation"))
     return Section("pressure", "What pressure does", reading, tuple(blocks))

@@ -3,13 +3,22 @@
 from typing import TYPE_CHECKING
 
 from polbayes.instrument.values import VALUES, WEIGHTS
-from polbayes.report.blocks import Block, Column, Fold, Picture, Section, estimate_columns, grid
-from polbayes.report.blocks import text_column as text
+from polbayes.report.blocks import (
+    Block,
+    Fold,
+    Picture,
+    Section,
+    estimate_columns,
+    folded_grid,
+    text_column,
+    text_columns,
+)
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.style import SERIES, sides
 from polbayes.roleplay.report.results import RatingsResults, one_twin, readable, worded
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -31,21 +40,17 @@ def profiles(results: RatingsResults) -> Section | None:
         inner = _picture(shown, "stages")
         blocks.append(Fold("The same from the mean of the four stages", (inner,)))
     columns = [
-        text("model", "Model"),
-        worded("source", "Source"),
-        worded("value", "Value"),
+        *text_columns("model"),
+        *worded("source", "value"),
         *estimate_columns("Standardised rating (positive = strong)", results.level),
-        Column("A strong value adds to the side", lambda row: row["positive"], numeric=False),
+        text_column("positive", "A strong value adds to the side"),
     ]
     caption = "Ratings minus 10, over both twins. Positive says that the value is strong."
-    blocks.append(Fold("All numbers", (grid(shown, columns, caption=caption, csv="profiles"),)))
+    blocks.append(folded_grid("All numbers", shown, columns, caption=caption, csv="profiles"))
     return Section("profiles", "Profiles of ten values", reading, tuple(blocks))
 
 
-def _picture(shown: "object", source: str) -> Picture:
-    import pandas as pd
-
-    assert isinstance(shown, pd.DataFrame)
+def _picture(shown: "pd.DataFrame", source: str) -> Picture:
     rows = shown[shown["source"] == source]
     models = list(dict.fromkeys(rows["model"]))
     panels = []
@@ -65,7 +70,6 @@ def _picture(shown: "object", source: str) -> Picture:
         alt="Ten dot plots, one a value, with all models; the numbers are in the table below.",
         figure=plot_forest(panels, centre=0.0, dress=_dress),
         csv=("profiles",),
-        posterior=False,
     )
 
 

@@ -31,8 +31,8 @@ UNIT_NAMES = {
 class RatingsResults(Reported):
     """Finished results of one roleplay."""
 
-    transcripts: "xr.Dataset"  # Of `polbayes.roleplay.transcripts` and `polbayes.roleplay.rated`.
-    ratings: "xr.Dataset"
+    transcripts: xr.Dataset  # Of `polbayes.roleplay.transcripts` and `polbayes.roleplay.rated`.
+    ratings: xr.Dataset
     texts: Texts
 
     kicker: ClassVar[str] = "Values of language models under pressure"
@@ -51,12 +51,17 @@ def readable(value: str) -> str:
     return UNIT_NAMES.get(value, value.replace("_", " "))
 
 
-def worded(name: str, header: str) -> Column:
-    """Show a column of names of values, stages or measures in words."""
-    return Column(header, lambda row: readable(row[name]), numeric=False)
+def worded(*names: str, header: str = "") -> list[Column]:
+    """Show columns of names of values, stages or measures in words."""
+
+    def column(name: str) -> Column:
+        usual = header or name.replace("_", " ").capitalize()
+        return Column(usual, lambda row: readable(row[name]), numeric=False)
+
+    return [column(name) for name in names]
 
 
-def one_twin(table: "pd.DataFrame") -> "pd.DataFrame":
+def one_twin(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of both twins together, or of the only one that was played."""
     twins = table["twin"].unique().tolist()
     return table[table["twin"] == ("both" if "both" in twins else twins[0])]

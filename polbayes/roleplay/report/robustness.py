@@ -1,15 +1,17 @@
 """What hangs on the wordings and on the weights."""
 
+import pandas as pd
+
 from polbayes.report.blocks import (
     Block,
     Column,
-    Fold,
     Section,
     estimate_columns,
+    folded_grid,
     grid,
     number_column,
+    text_columns,
 )
-from polbayes.report.blocks import text_column as text
 from polbayes.roleplay.report.alignment import p_value
 from polbayes.roleplay.report.results import RatingsResults, worded
 
@@ -19,61 +21,59 @@ def robustness(results: RatingsResults) -> Section | None:
     spread, weights = results.table("wording_spread"), results.table("weight_sensitivity")
     blocks: list[Block] = []
     if spread is not None:
-        rows = spread[spread["measure"] == "variance"]
-        rows = rows.assign(root=rows["estimate"] ** 0.5)
-        columns = [
-            text("model", "Model"),
-            worded("stage", "Stage"),
-            text("twin", "Twin"),
-            number_column("root", "Spread over wordings (points)", 1),
-            *estimate_columns("Variance over wordings", results.level, digits=1),
-        ]
-        caption = "How far the alignment of a text hangs on its wording; a spread has no sign."
-        first = spread[(spread["stage"] == "first_minus_last") & (spread["measure"] == "sd")]
-        change = [
-            text("model", "Model"),
-            text("twin", "Twin"),
-            *estimate_columns("SD in the first stage minus SD in the last", results.level),
-            Column("p (one-sided Wilcoxon)", p_value),
-        ]
-        blocks += [
-            grid(
-                first,
-                change,
-                caption="Do wordings matter less at the end? Positive: more at the beginning.",
-                csv="wording_spread",
-            ),
-            Fold(
-                "Spread over wordings by stage",
-                (grid(rows, columns, caption=caption, csv="wording_spread"),),
-            ),
-        ]
+        blocks += _spread(spread, results.level)
     if weights is not None:
-        columns = [
-            text("source", "Source"),
-            worded("weights", "Weights"),
-            worded("measure", "Measure"),
-            *estimate_columns("Estimate", results.level),
-            text("note", "Note"),
-        ]
-        caption = (
-            "Alignments under other weights against the published ones: rank correlation of the "
-            "models, and the largest change of a model in points."
-        )
-        whole = weights["weights"].isin(["equal", "random"])
-        blocks += [
-            grid(weights[whole], columns, caption=caption, csv="weight_sensitivity"),
-            Fold(
-                "Each value left out",
-                (grid(weights[~whole], columns, caption=caption, csv="weight_sensitivity"),),
-            ),
-        ]
-    if not blocks:
-        return None
+        blocks += _weights(weights, results.level)
     reading = (
         "Every scenario is played in three wordings. Small spreads say that the alignment of a "
         "text does not hang on how the story is told. Three wordings make each spread uncertain.",
         "The weights of the ten values are the published ones. Here they are made all equal, "
         "changed at random by up to 20 %, or one value is left out.",
     )
-    return Section("robustness", "Wordings and weights", reading, tuple(blocks))
+    return Section("robustness", "Wordings and weights", reading, tuple(blocks)) if blocks else None
+
+
+def _spread(table: pd.DataFrame, level: float) -> list[Block]:
+    rows = table[table["measure"] == "variance"]
+    columns = [
+        *text_columns("model"),
+        *worded("stage"),
+        *text_columns("twin"),
+        number_column("root", "Spread over wordings (points)", 1),
+        *estimate_columns("Variance over wordings", level, digits=1),
+    ]
+    first = table[(table["stage"] == "first_minus_last") & (table["measure"] == "sd")]
+    change = [
+        *text_columns("model", "twin"),
+        *estimate_columns("SD in the first stage minus SD in the last", level),
+        Column("p (one-sided Wilcoxon)", p_value),
+    ]
+    caption = "Do wordings matter less at the end? Positive: more at the beginning."
+    return [
+        grid(first, change, caption=caption, csv="wording_spread"),
+        folded_grid(
+            "Spread over wordings by stage",
+            rows.assign(root=rows["estimate"] ** 0.5),
+            columns,
+            caption="How far the alignment of a text hangs on its wording; a spread has no sign.",
+            csv="wording_spread",
+        ),
+    ]
+
+
+def _weights(table: pd.DataFrame, level: float) -> list[Block]:
+    columns = [
+        *text_columns("source"),
+        *worded("weights", "measure"),
+        *estimate_columns("Estimate", level),
+        *text_columns("note"),
+    ]
+    caption = (
+        "Alignments under other weights against the published ones: rank correlation of the "
+        "models, and the largest change of a model in points."
+    )
+    whole, csv = table["weights"].isin(["equal", "random"]), "weight_sensitivity"
+    return [
+        grid(table[whole], columns, caption=caption, csv=csv),
+        folded_grid("Each value left out", table[~whole], columns, caption=caption, csv=csv),
+    ]

@@ -2,8 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from polbayes.report.blocks import Block, Fold, Picture, Section, estimate_columns, grid
-from polbayes.report.blocks import text_column as text
+from polbayes.report.blocks import (
+    Block,
+    Picture,
+    Section,
+    estimate_columns,
+    folded_grid,
+    grid,
+    text_column,
+    text_columns,
+)
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES
 from polbayes.roleplay.report.results import SIGN, RatingsResults, worded
@@ -35,46 +43,32 @@ def symmetry(results: RatingsResults) -> Section | None:
     rows = table[table["stage"] == "stages"]
     if rows.empty:
         rows = table[table["stage"] == "reflection"]
-    panels = []
-    for k, (measure, title) in enumerate(_TITLES.items()):
-        own = rows[rows["measure"] == measure]
-        if len(own):
-            panels.append(Panel(title, descending(own), colour=SERIES[k]))
+    of = {measure: descending(rows[rows["measure"] == measure]) for measure in _TITLES}
+    panels = [
+        Panel(title, of[measure], colour=SERIES[k])
+        for k, (measure, title) in enumerate(_TITLES.items())
+        if len(of[measure])
+    ]
     columns = [
-        text("model", "Model"),
-        text("measure", "Measure"),
-        worded("stage", "Source"),
+        *text_columns("model", "measure"),
+        *worded("stage", header="Source"),
         *estimate_columns("Points of alignment", results.level, digits=1),
-        text("positive", "A positive number means"),
+        text_column("positive", "A positive number means"),
     ]
     both = table[table["stage"].isin(["stages", "reflection"])]
     asymmetric = both["measure"] == "asymmetry"
+    caption = f"Position and sway, in points of alignment. {SIGN}"
+    unsigned = "Half the absolute difference between the twins; it has no sign."
+    own = [columns[0], *columns[2:5]]
     blocks: list[Block] = [
         Picture(
             name="symmetry",
             caption=f"Position and sway, mean of the four stages. Of the position: {SIGN}",
             alt="Two dot plots with intervals: position and sway; the numbers are in the table.",
             figure=plot_forest(panels, centre=0.0, dress=_dress),
-            csv=("symmetry",),
-            posterior=False,
         ),
-        grid(
-            both[~asymmetric],
-            columns,
-            caption=f"Position and sway, in points of alignment. {SIGN}",
-            csv="symmetry",
-        ),
-        Fold(
-            "Asymmetry",
-            (
-                grid(
-                    both[asymmetric],
-                    [columns[0], *columns[2:5]],
-                    caption="Half the absolute difference between the twins; it has no sign.",
-                    csv="symmetry",
-                ),
-            ),
-        ),
+        grid(both[~asymmetric], columns, caption=caption, csv="symmetry"),
+        folded_grid("Asymmetry", both[asymmetric], own, caption=unsigned, csv="symmetry"),
     ]
     return Section("symmetry", "Mirrored twins", reading, tuple(blocks))
 

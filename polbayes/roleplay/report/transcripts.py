@@ -73,7 +73,7 @@ def _judged(results: RatingsResults, at: tuple[int, ...]) -> str:
     return "\n".join(lines)
 
 
-def transcript_table(results: RatingsResults) -> "pd.DataFrame":
+def transcript_table(results: RatingsResults) -> pd.DataFrame:
     """Return every turn as a row."""
     data, ratings = results.transcripts, results.ratings
     shape = tuple(data.sizes[dim] for dim in UNIT_DIMS)
@@ -98,7 +98,7 @@ def transcript_table(results: RatingsResults) -> "pd.DataFrame":
     return pd.DataFrame(columns)
 
 
-def page(results: RatingsResults, model: str, table: "pd.DataFrame") -> Section:
+def page(results: RatingsResults, model: str, table: pd.DataFrame) -> Section:
     """Lay the turns of one model out, to be searched."""
     judges = [str(j) for j in results.ratings["judge"].values]
     titles = dict(
@@ -113,7 +113,7 @@ def page(results: RatingsResults, model: str, table: "pd.DataFrame") -> Section:
         rows,
         [
             Column("Dialogue", lambda row: _dialogue(row, titles), numeric=False),
-            worded("stage", "Turn"),
+            *worded("stage", header="Turn"),
             text("put", "Put"),
             Column("Written", _written, numeric=False),
             Column("Judged", lambda row: _verdicts(row, judges), numeric=False),

@@ -1,7 +1,14 @@
 """What could be used: refusals, missing parts, and what became of the judges' replies."""
 
-from polbayes.report.blocks import Block, Column, Paragraph, Section, counted, grid
-from polbayes.report.blocks import text_column as text
+from polbayes.report.blocks import (
+    Block,
+    Paragraph,
+    Section,
+    counted,
+    grid,
+    named_column,
+    text_columns,
+)
 from polbayes.roleplay.report.results import RatingsResults, worded
 
 _WHAT = {
@@ -29,17 +36,17 @@ def usable(results: RatingsResults) -> Section | None:
         rows = turns.groupby(["model", "what"], sort=False)[["n", "of"]].sum().reset_index()
         rows = rows[rows["n"] > 0]
         columns = [
-            text("model", "Model"),
-            Column("Turns that were", lambda row: _WHAT.get(row["what"], row["what"]), False),
+            *text_columns("model"),
+            named_column("what", "Turns that were", _WHAT),
             counted("n", "Number"),
             counted("of", "Of"),
         ]
         blocks.append(grid(rows, columns, caption="Turns of the respondents.", csv="turns"))
     if replies is not None:
         columns = [
-            text("judge", "Judge"),
+            *text_columns("judge"),
             counted("attempt", "Attempt"),
-            worded("outcome", "Reply"),
+            *worded("outcome", header="Reply"),
             counted("n", "Number"),
         ]
         caption = (
@@ -49,9 +56,9 @@ def usable(results: RatingsResults) -> Section | None:
         blocks.append(grid(replies, columns, caption=caption, csv="judge_replies"))
     if bad is not None:
         columns = [
-            text("judge", "Judge"),
-            worded("value", "Rated"),
-            worded("status", "Why"),
+            *text_columns("judge"),
+            *worded("value", header="Rated"),
+            *worded("status", header="Why"),
             counted("n", "Number"),
             counted("of", "Of"),
         ]

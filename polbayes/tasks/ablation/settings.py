@@ -27,10 +27,8 @@ DECODING_KEYS = (
 class Reading:
     """A lexicon that stored masses are read with."""
 
-    # Options of every stance, at most.
-    size: int
-    # 0 for the first options, else the number of a random selection.
-    composition: int
+    size: int  # options of every stance, at most
+    composition: int  # 0 for the first options, else the number of a random selection
     lexicon: Lexicon
 
 

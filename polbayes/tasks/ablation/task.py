@@ -10,13 +10,13 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.config.schema import CodingConfig, ElicitationConfig, RunConfig
+from polbayes.data.progress import say
 from polbayes.errors import UserError
 from polbayes.judging.costs import write_judges_usage
 from polbayes.measures.consistency import has_pairs
 from polbayes.measures.resampling import Bootstrap
 from polbayes.probing.costs import write_usage
 from polbayes.probing.journal import CODING
-from polbayes.probing.terminal import say
 from polbayes.run.manifest import check_config
 from polbayes.run.plan import Plan, plan
 from polbayes.tasks.ablation.measure import by_item, differences, measured, with_lexicon
@@ -26,11 +26,7 @@ FOLDER, ANSWERS, PAGE = "ablation", "answers", "report"
 
 
 def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
-    """Answer and read a run's questions in all ways of `config.ablation`, and compare.
-
-    Answers are kept in ``ablation/answers``, so that what was interrupted goes on; those of the run
-    itself are taken over.
-    """
+    """Answer and read a run's questions in all ways of `config.ablation`, and compare."""
     from polbayes.report.write import write_page
     from polbayes.tasks.ablation.page import front, sections
 

@@ -38,11 +38,7 @@ def names_to_hide(names: Iterable[str], more: Sequence[str] = ()) -> list[str]:
 
 
 def ids_of(sample: pd.DataFrame) -> list[str]:
-    """Give the rows of a sample numbers, with letters before that differ between samples.
-
-    The number is the place in an order drawn at random, so that only the key leads back, and the
-    letters tell a sheet of this sample from one of another.
-    """
+    """Give the rows of a sample numbers, with letters before that differ between samples."""
     text = sample.to_csv(index=False, lineterminator="\n")
     number = int.from_bytes(blake2b(text.encode("utf-8", "backslashreplace")).digest()[:8])
     letters = ""

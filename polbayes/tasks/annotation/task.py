@@ -9,8 +9,8 @@ import pandas as pd
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.files import replacing, write_text
+from polbayes.data.progress import say
 from polbayes.errors import UserError
-from polbayes.probing.terminal import say
 from polbayes.report.numbers import interval, number
 from polbayes.tasks.annotation.adjudicate import OPEN, adjudicate
 from polbayes.tasks.annotation.blind import names_to_hide, shown

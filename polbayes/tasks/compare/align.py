@@ -23,12 +23,10 @@ _SHOWN = 5
 class Aligned:
     """Several runs as one dataset."""
 
-    # Has the coordinate `from_run` along `model`.
-    data: xr.Dataset
+    data: xr.Dataset  # has the coordinate `from_run` along `model`
     # By the run's label and the model's name there, its name in `data`.
     models: Mapping[tuple[str, str], str]
-    # The same model at two times, the earlier first.
-    snapshots: tuple[tuple[str, str], ...]
+    snapshots: tuple[tuple[str, str], ...]  # the same model at two times, the earlier first
     # Whether one scale fits all: in every dimension they share statements or respondents.
     linked: bool
     notes: tuple[str, ...]

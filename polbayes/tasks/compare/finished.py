@@ -21,8 +21,7 @@ _NEEDED = ("code", "fit")
 class FinishedRun:
     """A run that is finished as far as its posterior."""
 
-    # Its folder's name, or as much of its path as tells it from the others.
-    label: str
+    label: str  # its folder's name, or as much of its path as tells it from the others
     folder: Path
     config: RunConfig
     responses: xr.Dataset

@@ -14,9 +14,9 @@ import yaml
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import write_dataset
 from polbayes.data.files import one_writer, write_text
+from polbayes.data.progress import say
 from polbayes.data.provenance import digest
 from polbayes.errors import UserError
-from polbayes.probing.terminal import say
 from polbayes.run.manifest import Manifest, draws_key
 from polbayes.run.pipeline import write_tables
 from polbayes.run.run import fit_inputs, fit_into

@@ -13,11 +13,11 @@ from polbayes.config.compose import with_analysis
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.files import write_text
+from polbayes.data.progress import say
 from polbayes.errors import UserError
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.posterior.compare_specs import aligned, compare_specs, comparison_text
 from polbayes.fit.spec.spec import Spec
-from polbayes.probing.terminal import say
 from polbayes.report.assemble import SPECS_TABLE
 from polbayes.run.manifest import Manifest, check_config
 from polbayes.run.run import fit_into, keys_of, report_again
@@ -33,22 +33,16 @@ _CELLS = "loo_cells.csv"
 class Candidate:
     """A spec to be compared."""
 
-    # Of its file in conf/analysis.
-    name: str
-    # The run's, with this analysis.
-    config: RunConfig
+    name: str  # of its file in conf/analysis
+    config: RunConfig  # the run's, with this analysis
     spec: Spec | MixedSpec
-    # Hash of everything that the fit depends on.
-    key: str
+    key: str  # hash of everything that the fit depends on
 
 
 def compare_specs_of_run(
     config: RunConfig, text: str, overrides: Sequence[str], config_dir: str | None
 ) -> str:
-    """Fit several specs to the answers of a run and compare how well they predict.
-
-    Fits are kept in ``comparisons/fits`` of the run's folder, and the run's own is used.
-    """
+    """Fit several specs to the answers of a run and compare how well they predict."""
     folder = Path(config.run_dir).expanduser()
     manifest = Manifest(folder)
     check_config(folder, text, ["fit", "report"])

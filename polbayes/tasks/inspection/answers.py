@@ -27,12 +27,9 @@ _STANCE = {code: name for name, code in STANCE.items()}
 class Found:
     """What was looked for and found."""
 
-    # The first of the answers.
-    rows: list[Row] = field(default_factory=list)
-    # Numbers by status.
-    matching: Counter[str] = field(default_factory=Counter)
-    # Cells of the run in all.
-    questions: int = 0
+    rows: list[Row] = field(default_factory=list)  # the first of the answers
+    matching: Counter[str] = field(default_factory=Counter)  # numbers by status
+    questions: int = 0  # cells of the run in all
 
 
 @dataclass(frozen=True)

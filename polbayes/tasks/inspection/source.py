@@ -19,16 +19,11 @@ Place = tuple[int, int, int, int]
 class Source:
     """The answers of a run."""
 
-    # The response dataset, or the design of a run under way; not in memory.
-    data: xr.Dataset
-    # Where answers are that the dataset lacks; None where it has them all.
-    journal_dir: Path | None
+    data: xr.Dataset  # the response dataset, or the design of a run under way; not in memory
+    journal_dir: Path | None  # where answers are that the dataset lacks; None where it has them all
 
     def records(self, model: str) -> Iterator[tuple[Place, Mapping[str, Any]]]:
-        """Yield the answers in a model's journals, as they came, with their places in the design.
-
-        A place counts along item, variant, prefix and run.
-        """
+        """Yield the answers in a model's journals as they came, with their places in the design."""
         assert self.journal_dir is not None
         labels = [
             {x: n for n, x in enumerate(self.data[dim].values.tolist())} for dim in CELL_DIMS[1:]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from polbayes.config.schema import InspectConfig, RunConfig
 from polbayes.data.files import replacing
+from polbayes.data.progress import say
 from polbayes.errors import check_known
-from polbayes.probing.terminal import say
 from polbayes.tasks.inspection.answers import find
 from polbayes.tasks.inspection.layout import LAYOUTS, summary
 from polbayes.tasks.inspection.source import open_source

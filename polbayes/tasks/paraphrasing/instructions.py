@@ -19,8 +19,7 @@ class Instruction:
     """What a respondent is told."""
 
     instruction: str
-    # Of the wordings that come back.
-    kind: str
+    kind: str  # of the wordings that come back
     # `lines`, one wording each, or `statement`, one wording and nothing else.
     answer: str
     text: str

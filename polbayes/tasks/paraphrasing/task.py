@@ -9,10 +9,10 @@ import yaml
 
 from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.data.files import one_writer, replacing, write_text
+from polbayes.data.progress import say
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.questionnaires import Instrument, load_instrument
 from polbayes.probing.journal import CODING
-from polbayes.probing.terminal import say
 from polbayes.report.numbers import interval, number
 from polbayes.respondents import check
 from polbayes.tasks.annotation.sheet import write_sheet
@@ -71,7 +71,7 @@ def _generated(
     instruments: Sequence[Instrument],
     instructions: Sequence[Instruction],
     folder: Path,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Have the respondents make the wordings."""
     return generate(
         instruments,

@@ -39,15 +39,12 @@ class Job:
     """A training before it begins."""
 
     config: RunConfig
-    # The file with the labelled answers.
-    table: Path
+    table: Path  # the file with the labelled answers
     labelled: Labelled
     outputs: Outputs
     base: Base
-    # What the classifier is given, and what its output means.
-    how: Reading
-    # Hash of all that determines the result.
-    identity: str
+    how: Reading  # what the classifier is given, and what its output means
+    identity: str  # hash of all that determines the result
     target: Path
     command: Sequence[str]
 
@@ -63,10 +60,7 @@ class Job:
 
 
 def build(job: Job, training: Training, material: Material, limit: int, built: Path) -> Facts:
-    """Write everything into a folder, and have the classifier that is in it read what was held out.
-
-    What the card says of it is so what is found by whoever loads it.
-    """
+    """Write everything into a folder, and let its classifier read what was held out."""
     temperature, note = _calibrate(job, training, material)
     texts = job.how.texts[0]
     said = Trained(*texts, temperature=temperature.value if temperature else 1.0)

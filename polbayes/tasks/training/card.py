@@ -19,22 +19,16 @@ from polbayes.tasks.validation.temperature import Temperature
 class Facts:
     """What a card reports."""
 
-    # Name of the file with the labelled answers.
-    table: str
+    table: str  # name of the file with the labelled answers
     outputs: Outputs
-    # Answers of each output by part.
-    counts: Mapping[str, Sequence[int]]
-    # Rows left out because they have no label, or no answer.
-    n_unlabelled: int
+    counts: Mapping[str, Sequence[int]]  # answers of each output by part
+    n_unlabelled: int  # rows left out because they have no label, or no answer
     n_empty: int
-    # What identifies the checkpoint that was trained further.
-    base: Mapping[str, Any]
+    base: Mapping[str, Any]  # what identifies the checkpoint that was trained further
     settings: TrainingConfig
     seed: int
-    # Templates of what the classifier is given.
-    texts: tuple[str, str]
-    # Tokens in a window.
-    limit: int
+    texts: tuple[str, str]  # templates of what the classifier is given
+    limit: int  # tokens in a window
     looks: Sequence[Look]
     # Batches done, and that there were to be.
     steps: int

@@ -1,6 +1,6 @@
 """Labelled answers on their way into a classifier: outputs, tokens, parts, and a temperature."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,9 +11,9 @@ from polbayes.config.schema import TrainingConfig
 from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.errors import UserError
 from polbayes.huggingface.encoding import Encoder, without_markup
+from polbayes.measures.resampling import generator
 from polbayes.tasks.training.schedule import Answer
 from polbayes.tasks.training.settings import SECTION
-from polbayes.tasks.training.split import split
 from polbayes.tasks.validation.labelled import Classes, Labelled
 
 TRAIN, VALIDATION, HELD_OUT = "training", "validation", "held out"
@@ -23,12 +23,9 @@ TRAIN, VALIDATION, HELD_OUT = "training", "validation", "held out"
 class Outputs:
     """What the classifier tells apart."""
 
-    # In the order of its outputs.
-    stances: tuple[str, ...]
-    # What the table calls them.
-    names: tuple[str, ...]
-    # For each class of the table its output; -1 where it does not occur.
-    of_class: np.ndarray
+    stances: tuple[str, ...]  # in the order of its outputs
+    names: tuple[str, ...]  # what the table calls them
+    of_class: np.ndarray  # for each class of the table its output; -1 where it does not occur
 
 
 def outputs_of(answers: Labelled, merge: Mapping[str, Sequence[str]]) -> Outputs:
@@ -52,12 +49,9 @@ def outputs_of(answers: Labelled, merge: Mapping[str, Sequence[str]]) -> Outputs
 class Material:
     """Labelled answers as they are used."""
 
-    # Those with any text.
-    answers: list[Answer]
-    # Their positions in the table's labelled answers.
-    rows: np.ndarray
-    # Positions among `answers`.
-    parts: Mapping[str, np.ndarray]
+    answers: list[Answer]  # those with any text
+    rows: np.ndarray  # their positions in the table's labelled answers
+    parts: Mapping[str, np.ndarray]  # positions among `answers`
     n_empty: int
 
     def part(self, name: str) -> list[Answer]:
@@ -74,11 +68,7 @@ def prepare(
     *,
     seed: int,
 ) -> Material:
-    """Turn labelled answers into tokens, and split them.
-
-    Answers to a statement with the same text are never on both sides of the split, nor are
-    those that have ``settings.group`` in common.
-    """
+    """Turn labelled answers into tokens, and split them."""
     labels = outputs.of_class[labelled.labels]
     texts = [without_markup(response) for response in labelled.responses]
     windows = [
@@ -150,3 +140,40 @@ def labelled_frame(labelled: Labelled) -> pd.DataFrame:
     if labelled.keying is not None:
         columns["keying"] = labelled.keying
     return pd.DataFrame(columns)
+
+
+def split(
+    labels: np.ndarray, units: Sequence[Hashable], shares: Mapping[str, float], *, seed: int
+) -> dict[str, np.ndarray]:
+    """Split answers."""
+    number = {unit: k for k, unit in enumerate(dict.fromkeys(units))}
+    unit_of = np.array([number[unit] for unit in units], dtype=np.int64)
+    counts = np.zeros((len(number), int(labels.max(initial=0)) + 1))
+    np.add.at(counts, (unit_of, labels), 1)
+    parts = [name for name, share in shares.items() if share > 0]
+    wanted = np.array([shares[name] for name in parts])
+    part_of = _assign(counts, wanted / wanted.sum(), generator(seed, "training", "split"))
+    chosen = part_of[unit_of] if len(units) else unit_of
+    return {
+        name: np.flatnonzero(chosen == parts.index(name))
+        if name in parts
+        else np.array([], dtype=np.int64)
+        for name in shares
+    }
+
+
+def _assign(counts: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the part of each unit, from its counts (unit, class) and the shares (part)."""
+    total = counts.sum(axis=0)
+    # What is still too much (part, class), in shares of the class so that rare ones count as much.
+    excess = -shares[:, None] * total
+    order = rng.permutation(len(counts))
+    order = order[np.argsort(-counts[order].sum(axis=1), kind="stable")]
+    weight = 1 / np.maximum(total, 1)
+    out = np.empty(len(counts), dtype=np.int64)
+    for unit in order:
+        # By how much the squared distance from what is wanted grows.
+        growth = (weight * counts[unit] * (2 * excess + counts[unit])).sum(axis=1)
+        out[unit] = int(growth.argmin())
+        excess[out[unit]] += counts[unit]
+    return out

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polbayes.config.schema import TrainingConfig
-from polbayes.data.progress import progress_bar
+from polbayes.data.progress import progress_bar, say
 from polbayes.errors import UserError
 from polbayes.fit.sampling.interruption import postponed
 from polbayes.huggingface.encoding import Encoder
 from polbayes.measures.resampling import generator
-from polbayes.probing.terminal import say
 from polbayes.tasks.training.schedule import Answer, class_weights, groups, rate
 from polbayes.tasks.training.settings import SECTION, steps_per_epoch, total_steps
 from polbayes.tasks.training.state import Look, State
@@ -84,12 +83,7 @@ class Training:
         return sum(look.step > best.step for look in self.state.looks) >= patience
 
     def run(self, keep: Callable[[State], None] | None = None) -> None:
-        """Train to the end, and give the network its best weights.
-
-        `keep` gets the state after each look at the validation answers, every
-        ``evaluate_every`` steps
-        where there are none, and when interrupted.
-        """
+        """Train to the end, and give the network its best weights."""
         import torch
 
         at_rest = True

@@ -19,11 +19,9 @@ class Base:
     """A checkpoint before its weights are loaded."""
 
     source: Source
-    # What it says about itself.
-    about: Any
+    about: Any  # what it says about itself
     tokenizer: Any
-    # What tells it from others, as values that JSON can hold.
-    identity: dict[str, Any]
+    identity: dict[str, Any]  # what tells it from others, as values that JSON can hold
 
 
 def open_base(settings: TrainingConfig) -> Base:

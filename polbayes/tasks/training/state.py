@@ -14,10 +14,8 @@ class Look:
     """What was seen of the validation answers after some steps."""
 
     step: int
-    # Mean minus log probability of the labels.
-    loss: float
-    # Share whose likeliest class is the label.
-    accuracy: float
+    loss: float  # mean minus log probability of the labels
+    accuracy: float  # share whose likeliest class is the label
 
 
 @dataclass

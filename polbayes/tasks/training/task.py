@@ -11,9 +11,9 @@ from typing import Any
 
 from polbayes.coding.readings import reading
 from polbayes.config.schema import CoderConfig, RunConfig
+from polbayes.data.progress import say
 from polbayes.data.provenance import digest
 from polbayes.errors import UserError
-from polbayes.probing.terminal import say
 from polbayes.tasks.annotation.task import LABELLED
 from polbayes.tasks.training.build import CARD, RECORD, Job, build, seal
 from polbayes.tasks.training.card import Facts

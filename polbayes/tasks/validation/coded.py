@@ -21,12 +21,9 @@ class Coded:
     """What a coder made of labelled answers."""
 
     coder: str
-    # Over response, stance_class; rows of NaN where it abstains.
-    probs: np.ndarray
-    # Position of the likeliest class; -1 where it abstains.
-    coded_as: np.ndarray
-    # The probability of that class; NaN where it abstains.
-    confidence: np.ndarray
+    probs: np.ndarray  # over response, stance_class; rows of NaN where it abstains
+    coded_as: np.ndarray  # position of the likeliest class; -1 where it abstains
+    confidence: np.ndarray  # the probability of that class; NaN where it abstains
     answers: Labelled
 
     @property
@@ -57,10 +54,7 @@ CASCADE = "cascade"
 
 
 def cascade(read: Sequence[Coded]) -> Coded:
-    """Read answers as a run does: each coder takes what those before it left.
-
-    What a rule reads that only reads numbers which were asked for is left out: it does not err.
-    """
+    """Read answers as a run does: each coder takes what those before it left."""
     answers = read[0].answers
     prefix = answers.groups.get("prefix", np.full(len(answers.labels), "", dtype=object))
     probs, left = np.full(read[0].probs.shape, np.nan), np.ones(len(answers.labels), dtype=bool)

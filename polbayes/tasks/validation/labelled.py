@@ -23,8 +23,7 @@ class Classes:
     """The classes that labels tell apart: those of stance, some perhaps taken together."""
 
     names: tuple[str, ...]
-    # For each of STANCE_CLASSES the position of its class in `names`.
-    of_stance: tuple[int, ...]
+    of_stance: tuple[int, ...]  # for each of STANCE_CLASSES the position of its class in `names`
 
     def scores(self) -> np.ndarray | None:
         """Return what each class adds to the net agreement: -1, 0, 1, or NaN where not usable.
@@ -47,16 +46,14 @@ class Labelled:
 
     statements: list[str]
     responses: list[str]
-    # Positions in the classes.
-    labels: np.ndarray
+    labels: np.ndarray  # positions in the classes
     classes: Classes
     # By name (model, prefix) one text an answer, for those that the table has.
     groups: Mapping[str, np.ndarray]
     items: np.ndarray | None
     # -1 where agreeing is left-leaning, 1 where right-leaning, 0 elsewhere.
     keying: np.ndarray | None
-    # Rows of the table without a label, which are left out.
-    n_unlabelled: int
+    n_unlabelled: int  # rows of the table without a label, which are left out
 
     def take(self, rows: np.ndarray) -> "Labelled":
         """Return some of the answers, by their positions."""

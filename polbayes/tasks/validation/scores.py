@@ -100,10 +100,7 @@ def _resampled(counts: np.ndarray, bootstrap: Bootstrap, *names: object) -> np.n
 def macro_f1_interval(
     counts: np.ndarray, bootstrap: Bootstrap, *names: object
 ) -> tuple[float, float]:
-    """Return the bootstrap interval of macro F1; NaN where no answer was coded wrongly.
-
-    Without an error every resample is without one, which says nothing of how many there are.
-    """
+    """Return the bootstrap interval of macro F1; NaN where no answer was coded wrongly."""
     if not counts.sum() or np.trace(counts) == counts.sum():
         return np.nan, np.nan
     drawn = _resampled(counts, bootstrap, *names)

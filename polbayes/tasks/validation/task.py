@@ -12,12 +12,12 @@ import xarray as xr
 from polbayes.coding import get_coder
 from polbayes.config.schema import CoderConfig, RunConfig
 from polbayes.data.dataset import write_dataset
+from polbayes.data.progress import say
 from polbayes.data.provenance import versions
 from polbayes.errors import UserError
 from polbayes.judging.costs import write_judges_usage
 from polbayes.measures.resampling import Bootstrap
 from polbayes.probing.journal import CODING
-from polbayes.probing.terminal import say
 from polbayes.tasks.annotation.task import LABELLED
 from polbayes.tasks.validation.coded import CASCADE, Coded, cascade, code_labelled
 from polbayes.tasks.validation.confidence import calibration_table, curve_table

@@ -3,7 +3,7 @@
 import pytest
 
 from polbayes.config.schema import ApiConfig, RespondentConfig
-from polbayes.probing.launch.limits import part_of
+from polbayes.probing.launch.rounds import part_of
 from polbayes.respondents.usage import Usage
 
 # 3,000 tokens, of which 1,000 are a bound: 2 + 2 x 0.5 units and 1 more at most.

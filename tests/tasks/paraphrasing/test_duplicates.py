@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polbayes.instrument.folding import folded
-from polbayes.tasks.paraphrasing.duplicates import duplicates, near_duplicates, overlap
+from polbayes.tasks.paraphrasing.reasons import duplicates, near_duplicates, overlap
 
 WORDS = st.lists(st.sampled_from(["tax", "rail", "state", "own", "Tax"]), min_size=1, max_size=6)
 TEXTS = st.lists(st.one_of(WORDS.map(" ".join), st.text(max_size=12)), max_size=12)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polbayes.tasks.paraphrasing.lines import bare, lines_of
+from polbayes.tasks.paraphrasing.generate import bare, lines_of
 
 
 @pytest.mark.parametrize(

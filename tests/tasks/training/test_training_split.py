@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polbayes.tasks.training.split import split
+from polbayes.tasks.training.data import split
 
 SHARES = {"training": 0.7, "validation": 0.1, "held out": 0.2}
 

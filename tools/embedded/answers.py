@@ -8,24 +8,11 @@ so that sampling with top-k 10 leaves the planted distribution as it is.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from polbayes.planted.truth import (
-    Truth,
-    agree_probability,
-    likert_probabilities,
-    stance_probabilities,
-)
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-# Stance classes of an answer; for the Likert prefix the class is the number itself.
-OPEN_CLASSES = ("disagree", "neutral", "agree", "unrelated", "refused")
-FORCED_CLASSES = ("disagree", "agree", "invalid")
-LIKERT_CLASSES = ("1", "2", "3", "4", "5")
+from polbayes.planted.truth import FORCED_CLASSES, LIKERT_CLASSES, OPEN_CLASSES
 
 # Share of each phrasing within its class. Agreeing and disagreeing mirror each other, so that
 # the mass of a first token says as much about the one as about the other.
@@ -105,23 +92,7 @@ def _collect(
     return AnswerSet(kind, classes, texts, class_of, shares)
 
 
-def class_probabilities(truth: Truth, eta: float, kind: str) -> "NDArray[np.float64]":
-    """Return the planted probability of each class of answer."""
-    sharp = truth.decisiveness
-    if kind == "likert":
-        return likert_probabilities(eta, truth.threshold, truth.outer_threshold, sharp)
-    if kind == "open":
-        beside = np.array([truth.unrelated, truth.refused])
-        stances = stance_probabilities(eta, truth.threshold, sharp) * (1 - beside.sum())
-        return np.concatenate([stances, beside])
-    disagree, agree = (float(agree_probability(side * eta, sharp)) for side in (-1, 1))
-    valid = truth.validity
-    return np.array([disagree * valid, agree * valid, 1 - valid])
-
-
-def answer_probabilities(
-    answers: AnswerSet, classes: "NDArray[np.float64]"
-) -> "NDArray[np.float64]":
+def answer_probabilities(answers: AnswerSet, classes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the probability of each answer, given those of the classes (in their order)."""
     each: NDArray[np.float64] = classes[..., list(answers.class_of)] * np.array(answers.share)
     return each
@@ -133,7 +104,7 @@ class Node:
 
     path: tuple[int, ...]  # token ids that lead to it from the end of the prompt
     tokens: tuple[int, ...]  # those that may follow, at most ten
-    below: "NDArray[np.float64]"  # ``[answer, token]`` 1 where the answer goes on so
+    below: NDArray[np.float64]  # ``[answer, token]`` 1 where the answer goes on so
 
 
 def build_trie(sequences: Sequence[Sequence[int]]) -> dict[tuple[int, ...], Node]:
@@ -152,9 +123,7 @@ def build_trie(sequences: Sequence[Sequence[int]]) -> dict[tuple[int, ...], Node
     return nodes
 
 
-def next_token_distribution(
-    node: Node, probabilities: "NDArray[np.float64]"
-) -> "NDArray[np.float64]":
+def next_token_distribution(node: Node, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the exact distribution of the next token at a node."""
     mass = probabilities @ node.below
     return np.asarray(mass / mass.sum())
