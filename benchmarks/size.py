@@ -52,7 +52,8 @@ def main() -> None:
     parser.add_argument("--folder", help="where to work; a temporary folder by default")
     parser.add_argument("--keep", help="a folder to work in that is kept")
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS))
-    parser.add_argument("--draws", type=int, default=250, help="of each of four chains")
+    parser.add_argument("--chains", type=int, default=4)
+    parser.add_argument("--draws", type=int, default=250, help="of each chain")
     parser.add_argument("--tune", type=int, default=250)
     parser.add_argument(
         "--direct", action="store_true", help="write responses.nc without asking and journals"
@@ -90,7 +91,7 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
         if (folder / step).exists():
             continue
         command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
-        for name in ("models", "items", "paraphrases", "prefixes", "draws", "tune"):
+        for name in ("models", "items", "paraphrases", "prefixes", "chains", "draws", "tune"):
             command += [f"--{name}", str(getattr(chosen, name))]
         command += ["--direct"] * chosen.direct
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -140,6 +141,7 @@ def _run(chosen: argparse.Namespace, *stages: str) -> None:
         "prefixes.only=null",
         f"stages=[{','.join(stages)}]",
         f"run_dir='{folder / 'run'}'",
+        f"sampler.chains={chosen.chains}",
         f"sampler.draws={chosen.draws}",
         f"sampler.tune={chosen.tune}",
     ]
