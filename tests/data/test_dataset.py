@@ -308,4 +308,14 @@ def test_a_frame_of_some_variables_leaves_options_out():
     assert not {"option", "option_prob", "completion", "status"} & set(frame.columns)
     assert len(to_frame(data)) == len(frame) == 6
     assert "p_agree" in to_frame(data)
+
+
+def test_a_frame_of_some_columns_has_the_same_rows_and_categories_in_order():
+    data = responses(["n", "m"], runs=2)
+    whole = to_frame(data, ["status"])
+    some = to_frame(data, ["status"], columns=["model", "item", "run"])
+    assert set(some) == {"model", "item", "run", "status"}
+    assert some["model"].cat.categories.tolist() == ["m", "n"]
+    for name in some:
+        assert some[name].tolist() == whole[name].tolist()
     assert isinstance(frame, pd.DataFrame)
