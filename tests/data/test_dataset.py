@@ -308,6 +308,7 @@ def test_a_frame_of_some_variables_leaves_options_out():
     assert not {"option", "option_prob", "completion", "status"} & set(frame.columns)
     assert len(to_frame(data)) == len(frame) == 6
     assert "p_agree" in to_frame(data)
+    assert isinstance(frame, pd.DataFrame)
 
 
 def test_a_frame_of_some_columns_has_the_same_rows_and_categories_in_order():
@@ -318,4 +319,3 @@ def test_a_frame_of_some_columns_has_the_same_rows_and_categories_in_order():
     assert some["model"].cat.categories.tolist() == ["m", "n"]
     for name in some:
         assert some[name].tolist() == whole[name].tolist()
-    assert isinstance(frame, pd.DataFrame)
