@@ -46,8 +46,6 @@ class Family(ABC):
         Whether decisiveness multiplies the own parameter as it does the predictor.
     latent
         Whether answers are numbers on the latent scale.
-    summed
-        Whether several numbers with one predictor are as good as a few sums of them (`sums`).
     link, sharp_link
         The equation, with ``{response}``, without and with a decisiveness κ.
     validity
@@ -64,7 +62,6 @@ class Family(ABC):
     counts: ClassVar[bool] = False
     widened: ClassVar[bool] = True
     latent: ClassVar[bool] = False
-    summed: ClassVar[bool] = False
     link: ClassVar[str]
     sharp_link: ClassVar[str]
     validity: ClassVar[str] = "P(usable answer) = logistic(validity)"
@@ -83,6 +80,11 @@ class Family(ABC):
         counts, value
             See `polbayes.fit.spec.cells.Cells`.
         """
+
+    @property
+    def summed(self) -> bool:
+        """Whether several numbers with one predictor are as good as a few sums of them."""
+        return False
 
     def sums(self, answers: np.ndarray, cell: np.ndarray, size: int) -> np.ndarray:
         """Return `answers` to `size` cells as those to single questions, of which `cell` asks."""

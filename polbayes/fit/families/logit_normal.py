@@ -21,7 +21,6 @@ class LogitNormal(Numbers):
     spread = "validity_sigma"
     kind = kinds.LOGIT_NORMAL
     latent = True
-    summed = True
     link = "logit({response}) ~ Normal(η, σ)"
     sharp_link = "logit({response}) ~ Normal(κ · η, κ · σ)"
     validity = "logit(p_agree + p_disagree) ~ Normal(validity, τ)"
@@ -33,8 +32,15 @@ class LogitNormal(Numbers):
     weights = np.exp(-(nodes**2) / 2) / np.exp(-(nodes**2) / 2).sum()
     residual = 1.0
 
+    @property
+    def summed(self) -> bool:
+        """Whether sums say all: of normal distributions, and not of families made from this one."""
+        return self.kind == kinds.LOGIT_NORMAL
+
     def answers(self, counts: np.ndarray, value: np.ndarray) -> np.ndarray:
         """Return ``[cell, 3]`` the number of answers, the mean logit and the squares around it."""
+        if not self.summed:
+            return super().answers(counts, value)
         there, both = np.isfinite(value), logs(value)
         z = np.where(there, both[:, 0] - both[:, 1], 0.0)
         return np.column_stack([there, z, np.zeros(len(z))])
@@ -51,6 +57,8 @@ class LogitNormal(Numbers):
 
         That is -log y - log(1 - y), with both in terms of the logit.
         """
+        if not self.summed:
+            return -answers.sum(axis=1)
         z = answers[:, 1]
         return answers[:, 0] * (np.logaddexp(0.0, z) + np.logaddexp(0.0, -z))
 
