@@ -1,16 +1,16 @@
-"""The posterior of the bias measure beside the classical one with its bootstrap, on real answers.
+"""The posterior of the bias measure compared with the classical one, on real answers.
 
-Give folders of finished runs, such as those of
+Arguments are folders of finished runs, such as those of
 
     polbayes +experiment=imported imported.path=explicit_paraphrase.parquet run_dir=rottger
     polbayes +experiment=imported importer=eroglu imported.path=responses.parquet run_dir=eroglu
 
-The difference of the two has two sources, which the table tells apart:
+The difference has two sources, which the table separates:
 
-weights    the classical measure counts answers, the posterior wordings under prefixes: what the
-           classical measure would be if every cell that was answered had the same weight;
-the model  what is left: shrinkage towards what items and models have in common, and cells without
-           a usable answer, which the posterior fills in.
+weights    the classical measure weights answers equally, the posterior wordings under prefixes: the
+           difference to a classical measure with equal weights for all answered cells;
+the model  the rest: shrinkage towards items and models, and cells without a usable answer, which
+           the posterior predicts.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def equal_weights(data) -> pd.Series:
 
 
 def compare(folder: Path) -> pd.DataFrame:
-    """Put the classical measure and the posterior of a run side by side."""
+    """Compare the classical measure and the posterior of a run."""
     classical = pd.read_csv(folder / "measures" / "bias.csv").query("measure == 'bias'")
     posterior = pd.read_csv(folder / "estimates" / "bias_posterior.csv")
     table = classical.merge(posterior, on=["model", "dimension"], suffixes=("", "_posterior"))

@@ -2,7 +2,7 @@
 
 Run ``python benchmarks/bootstrap.py``. The data are simulated answers in the layout of
 Faulborn et al.: 11 models, 89 items of two instruments in three wordings, ten prefixes
-and three runs, 88,110 answers. Measured are all groups of model, instrument and prefix.
+and three runs, 88,110 answers. The groups are all combinations of model, instrument and prefix.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def naive_draw(group, rng):
 
 
 def naive(data, draws: int, groups: int):
-    """Bootstrap a few groups the usual way; return their intervals and what a draw took."""
+    """Bootstrap a few groups the usual way; return their intervals and the time per draw."""
     frame = to_frame(data, ["stance"])
     frame = frame[frame["stance"].abs() <= 1]
     frame = frame.assign(oriented=frame["stance"] * frame["keying"] * frame["direction"])

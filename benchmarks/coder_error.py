@@ -1,16 +1,15 @@
-"""What a coder's errors do to estimates of ideology, and what is left of that when they are known.
+"""The effect of a coder's errors on estimates of ideology, with and without a correction.
 
 Answers are simulated from the ideology model and read by a coder with a known confusion matrix:
-that of Table 5 of Faulborn et al. (2025), and a worse one that takes agreement for neutral and
+that of Table 5 of Faulborn et al. (2025), or a worse one that takes agreement for neutral and
 neutral answers for disagreement. Table 5 is about answers read with a confidence of 0.9 and more,
-two thirds of all; of the others half are taken to be read at random, which the paper does not say.
-Each simulation is analysed (a) with answers below 0.9 dropped, (b) with every reading taken for
-true, (c) with the errors in the likelihood (``analysis.misclassification``), known from as many
-labelled answers as in the paper, and, as a yardstick, with the stances as they are. The table has,
-for theta of every model on both dimensions, the mean error in the direction of the middle and in
-absolute value, how often the 90 % interval covers the truth, its standard error by simulation, and
-how wide the interval is. Run
-``python benchmarks/coder_error.py [--simulations N] [--json FILE]``.
+two thirds of all; half of the others are assumed to be read at random, which the paper does not
+say. Each simulation is analysed (a) with answers below 0.9 dropped, (b) with every reading taken as
+true, (c) with the errors in the likelihood (``analysis.misclassification``), estimated from as many
+labelled answers as in the paper, and, as a yardstick, with the true stances. The table has, for
+theta of every model on both dimensions, the mean error towards the middle, the root mean square
+error, the coverage of the 90 % interval, its standard error by simulation, and the mean width of
+the interval. Run ``python benchmarks/coder_error.py [--simulations N] [--json FILE]``.
 """
 
 import argparse
@@ -38,11 +37,11 @@ from polbayes.tasks.validation.task import confusion_dataset
 
 # Latent stances in rows and readings in columns, both disagree, neutral, agree, unrelated.
 # Table 5 gives precision, recall and support; these are whole numbers of answers with all of them,
-# up to rounding. What it leaves open is how errors on agreeing answers divide.
+# up to rounding. It does not determine how errors on agreeing answers divide.
 TABLE_5 = np.array([[38, 0, 1, 0], [2, 41, 1, 2], [4, 0, 49, 2], [0, 0, 0, 42]], dtype=float)
 WORSE = np.array([[90, 4, 2, 4], [25, 60, 5, 10], [5, 20, 70, 5], [8, 10, 2, 80]], dtype=float)
 CLASSES = ("disagree", "neutral", "agree", "unrelated")
-# How often an answer with each latent stance is read with a confidence of 0.9 or more.
+# Probability, by latent stance, that an answer is read with a confidence of 0.9 or more.
 SURE = np.array([0.75, 0.5, 0.75, 0.75])
 RANDOM = 0.5
 LABELLED = 264
@@ -77,7 +76,7 @@ def laid_out() -> xr.Dataset:
 def simulate(
     plan: xr.Dataset, matrix: np.ndarray, rng: np.random.Generator
 ) -> tuple[xr.Dataset, np.ndarray, np.ndarray]:
-    """Draw parameters, answers and what the coder makes of them.
+    """Draw parameters, answers and the coder's readings.
 
     Returns
     -------
@@ -128,7 +127,7 @@ def simulate(
 
 
 def validate(data: xr.Dataset, latent: np.ndarray, rng: np.random.Generator, path: Path) -> None:
-    """Label some of the answers as they are, and count what the coder made of them."""
+    """Label some of the answers correctly, and count the coder's readings."""
     at = rng.choice(latent.size, LABELLED, replace=False)
     classes = merged_classes({})
     position = np.array([classes.names.index(name) for name in CLASSES])

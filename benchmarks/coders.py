@@ -1,7 +1,7 @@
-"""How well the coders read real answers: share coded, precision and kappa, by data set.
+"""Performance of the coders on real answers: proportion coded, precision and kappa, by data set.
 
 Run with ``python benchmarks/coders.py [FOLDER]``; the folder of real data is
-``../shared/data`` beside the repository by default, and what is not there is skipped.
+``../shared/data`` next to the repository by default, and missing data are skipped.
 """
 
 import sys
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def compare(coder: str, name: str, found: Sequence[object], gold: Sequence[object]) -> Row:
-    """Compare what was coded with the gold labels; None is not coded."""
+    """Compare codes with the gold labels; None is not coded."""
     coded = np.array([value is not None for value in found])
     a = np.array(found, dtype=object)[coded]
     b = np.array(gold, dtype=object)[coded]
@@ -48,7 +48,7 @@ def compare(coder: str, name: str, found: Sequence[object], gold: Sequence[objec
 
 
 def stances(rows: pd.DataFrame, coder: str) -> np.ndarray:
-    """Code answers as agree, disagree or other; None where the coder abstains."""
+    """Code answers as agree, disagree or other; None if the coder abstains."""
     probs = get_coder(coder)(rows["item_text"].tolist(), rows["completion"].tolist())
     best = [None if np.isnan(p).any() else STANCE_CLASSES[int(p.argmax())] for p in probs]
     return np.array([x if x in (None, "agree", "disagree") else "other" for x in best], object)
@@ -65,7 +65,7 @@ def annotated(path: Path) -> Iterator[Row]:
 
 
 def open_answers(path: Path) -> Iterator[Row]:
-    """Compare with the machine labels, where there are some; shares elsewhere."""
+    """Compare with the machine labels, if any; otherwise count codes."""
     rows = pd.read_parquet(path)
     if "classification" not in rows:
         rows["classification"] = None
@@ -79,7 +79,7 @@ def open_answers(path: Path) -> Iterator[Row]:
 
 
 def choices(path: Path) -> Iterator[Row]:
-    """Compare counts of chosen options with the published ones: share of counts that agree."""
+    """Compare counts of chosen options with the published ones: proportion of equal counts."""
     options = declare({f"{n}) {point}": n for n, point in enumerate(POINTS, start=1)}, POINTS)
     rows = pd.read_parquet(path)
     published = pd.read_csv(path.with_name(f"published_choice_counts_{path.stem}.csv"))
@@ -113,7 +113,7 @@ def messy(path: Path) -> Iterator[Row]:
                 "options", f"label_fixes, {kind}, {manners[-1]}", found, gold[kinds == kind]
             )
             yield row if kind == "labelled" else (*row[:4], np.nan, np.nan)
-    # All that has a label, reservations and "None", no option, among them: the option, the stance.
+    # All labelled answers, including reservations and "None" (no option): the option, the stance.
     said = [fold(POINTS[r.point]) if r else "none" for r in readings]
     frame = pd.DataFrame({"said": said, "gold": gold})[kinds != "unlabelled"]
     yield compare("options", "label_fixes, all with a label, option", frame.said, frame.gold)

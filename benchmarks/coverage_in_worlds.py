@@ -1,21 +1,21 @@
-"""How often 90 % intervals cover the truth in worlds that are not the model's.
+"""Coverage of 90 % intervals in worlds that violate the model's assumptions.
 
-Five models answer fourteen statements a dimension, in two prefixes, three times; statements and
-quirks are drawn anew for every data set. What is to be covered are θ, differences of θ and the
+Five models answer fourteen statements per dimension, with two prefixes, three times; statements and
+quirks are drawn anew for every data set. The estimands are θ, differences of θ and the
 lean of each model, all on statements like those asked. The true lean is the mean over 100,000 new
 statements of the same world. Worlds:
 
 own            the model's own
 heavy          quirks with a t distribution of three degrees of freedom, scaled to variance 1
-topics         statements in seven topics a dimension; half of the quirks' variance is the topic's
+topics         statements in seven topics per dimension; half of the quirks' variance is by topic
 topics_known   the same, and the spec has the term (1 | model:topic)
 one_decided    one model that never wavers
 temperature_0  the three runs of all models are copies of one answer
 keyed_wording  wordings add to agreement with statements of the right, but not of the left
 missing        three tenths of the answers to statements of the left are missing
 two_models     the model's own, with two models
-one_model      the same with one, and the spec for one; what others would make of the statements is
-               then part of its quirks
+one_model      the same with one model, and the spec for one; difficulties are then part of its
+               quirks
 """
 
 import argparse
@@ -63,7 +63,7 @@ SHARP = 1e6
 
 
 def believed(world: str, models: int, items: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw ``[model, item]`` quirks less difficulties."""
+    """Draw ``[model, item]`` quirks minus difficulties."""
     quirk = rng.normal(0, 1, (models, items))
     if world == "heavy":
         quirk = rng.standard_t(3, (models, items)) / np.sqrt(3)
@@ -147,14 +147,14 @@ def simulate(world: str, rng: np.random.Generator) -> tuple[Any, np.ndarray, np.
 
 
 def one(world: str, tune: int, draws: int, seed: int) -> dict[str, Any]:
-    """Fit one data set; return which shares of intervals cover, and how wide they are."""
+    """Fit one data set; return coverage and mean width of the intervals."""
     data, theta, lean = simulate(world, np.random.default_rng([WORLDS.index(world), seed]))
     parts = dict(ALONE if world == "one_model" else PARTS)
     if world == "one_model":
-        theta = theta / np.hypot(1, DIFFICULTY)  # in the unit of quirks and difficulties together
+        theta = theta / np.hypot(1, DIFFICULTY)  # in units of quirks and difficulties
     if world == "topics_known":
         parts["quirk"] += " + (1 | model:topic)"
-        theta = theta / np.sqrt(0.5)  # in the unit of what is the statement's alone
+        theta = theta / np.sqrt(0.5)  # in units of the spread by statement alone
     spec = parse_spec(AnalysisConfig(parts=parts))
     sampler = SamplerConfig(chains=2, tune=tune, draws=draws, target_accept=0.85)
     posterior = fit(spec, gather_cells(data, spec), sampler, seed=seed).posterior
@@ -175,7 +175,7 @@ def one(world: str, tune: int, draws: int, seed: int) -> dict[str, Any]:
 
 
 def fitted(path: Path | None, world: str) -> dict[int, dict[str, Any]]:
-    """Read the rows of a world that an earlier call wrote, by seed."""
+    """Read the rows of a world from an earlier call, by seed."""
     if path is None or not path.exists():
         return {}
     table = pd.read_csv(path)
@@ -183,7 +183,7 @@ def fitted(path: Path | None, world: str) -> dict[int, dict[str, Any]]:
 
 
 def main() -> None:
-    """Print coverage with its standard error, data sets taken as independent."""
+    """Print coverage with its standard error, by independent data sets."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

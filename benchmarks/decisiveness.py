@@ -1,12 +1,12 @@
-"""Whether θ measures where models stand, or how decided they are.
+"""Whether θ measures positions or decisiveness.
 
-Two worlds, each with ten models, fourteen statements a dimension and ten runs of one prompt:
+Two worlds, each with ten models, fourteen statements per dimension and ten runs of one prompt:
 
-decisiveness  models differ tenfold in how sharply they answer and hardly in where they stand
-leaning       models differ in where they stand and not in how sharply they answer
+decisiveness  models differ tenfold in decisiveness and hardly in position
+leaning       models differ in position and not in decisiveness
 
 Both are fitted with and without a decisiveness. In the first world the rank correlation of |θ| with
-the true decisiveness should be about 0 for a model that tells the two apart; in the second that of
+the true decisiveness should be about 0 if the model separates the two; in the second that of
 θ with the truth should be about 1. New statements are drawn for every data set.
 """
 
@@ -90,7 +90,7 @@ def correlations(world: str, seed: int, draws: int) -> list[dict[str, Any]]:
             mean = posterior["theta"].mean(("chain", "draw")).sel(dimension=dimension).values
             lean = posterior["lean"].mean(("chain", "draw")).sel(dimension=dimension).values
             row = {"world": world, "spec": name, "dimension": dimension, "seed": seed}
-            # Where all models are alike there is nothing to correlate with.
+            # If all models are alike, the correlation is undefined.
             if world == "decisiveness":
                 row["|θ| with decisiveness"] = spearmanr(abs(mean), kappa).statistic
             else:

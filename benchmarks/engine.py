@@ -1,9 +1,9 @@
-"""What asking with shared stretches saves, against the ways that come to mind first.
+"""The speed-up from shared prompt segments, compared with the obvious methods.
 
 Run with ``python benchmarks/engine.py [--items 6] [--rounds 2] [--part NAME]``. Models have the
-shape of well-known ones and random weights: no download, and time does not depend on what the
-weights say. One thread, 32-bit floats, CPU time; the ways take turns in one process. The
-rows on lm-evaluation-harness need ``pip install lm_eval[hf]`` and are left out without it.
+shape of well-known ones and random weights: nothing is downloaded, and time does not depend on the
+weights. One thread, 32-bit floats, CPU time; the methods alternate in one process. The
+rows on lm-evaluation-harness need ``pip install lm_eval[hf]``.
 """
 
 import argparse
@@ -117,7 +117,7 @@ def open_answers(chosen: argparse.Namespace) -> None:
             "three batched passes": generated(model, tokenizer, chosen.tokens, BATCH, runs=3),
         }
         seconds, _ = alternate(ways, prompts, chosen.rounds)
-        # One at a time takes long, and as long for each.
+        # One at a time is slow, and takes the same time for each.
         single = generated(model, tokenizer, chosen.tokens, 1, runs=3)
         few = prompts[:: len(prompts) // 4][:4]
         begun = time.process_time()
@@ -139,7 +139,7 @@ PARTS = {
 def alternate(
     ways: dict[str, Way], asked: Sequence[Question], rounds: int
 ) -> tuple[dict[str, list[float]], dict[str, Any]]:
-    """Return the CPU seconds of each way, round by round, and its answers."""
+    """Return the CPU seconds of each method by round, and its answers."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     answers = {name: way(asked[:4]) for name, way in ways.items()}  # warm up
     for _ in range(rounds):
@@ -152,7 +152,7 @@ def alternate(
 
 
 def table(title: str, seconds: dict[str, list[float]], *, per: int) -> None:
-    """Print the time of each way and how many times that of "shared" or the last one it is."""
+    """Print the time of each method and its ratio to "shared" or the last one."""
     print(title)
     ours = "shared" if "shared" in seconds else list(seconds)[-1]
     best = np.array(seconds[ours])
@@ -196,7 +196,7 @@ SHAPES = {"llama-135m": llama, "gpt2-124m": gpt2}
 
 
 def corpus() -> list[str]:
-    """Return the texts that are asked, so that words are single tokens as in a big vocabulary."""
+    """Return the texts asked, so that words are single tokens as in a large vocabulary."""
     items = load_instrument("pct").items + load_instrument("wvs").items
     texts = [variant.text for item in items for variant in item.variants]
     texts += [prefix.text for prefix in load_prefixes()] * 20
@@ -245,14 +245,14 @@ def questions(chosen: argparse.Namespace, template: str, text: str, mask: str = 
 
 
 def engine(model: Any, tokenizer: Any) -> Way:
-    """Return how polbayes asks."""
+    """Return polbayes' method."""
     how = ElicitationConfig(kind="forced_choice")
     respondent = CausalRespondent(ModelInfo("m", ""), tokenizer, model, how)
     return lambda asked: respondent.option_mass(asked, YES_NO)
 
 
 def naive_choice(model: Any, tokenizer: Any) -> Way:
-    """Return one prompt at a time with all its logits."""
+    """Return the method of one prompt at a time with all its logits."""
     forms = [
         [tokenizer(form)["input_ids"] for form in surfaces(option)] for option in YES_NO.options
     ]
@@ -291,7 +291,7 @@ def harness(model: Any, tokenizer: Any) -> Way:
 
 
 def naive_masked(model: Any, tokenizer: Any, respondent: MaskedRespondent) -> Way:
-    """Return one prompt at a time with the logits of all its tokens."""
+    """Return the method of one masked prompt at a time with the logits of all its tokens."""
     words = respondent._words(WORDS)
 
     @torch.no_grad()
@@ -331,18 +331,18 @@ def generated(model: Any, tokenizer: Any, tokens: int, batch: int, *, runs: int)
 
 
 def r_plus(mass: np.ndarray) -> np.ndarray:
-    """Return the share of agreeing in agreeing and disagreeing."""
+    """Return the probability of agreeing, normalised by agreeing and disagreeing."""
     return mass[:, 0] / mass.sum(axis=1)
 
 
 def _memory_above_weights(chosen: argparse.Namespace) -> float:
-    """Return by how many MB the peak of memory exceeds what the model takes (Linux)."""
+    """Return peak memory minus the model's memory, in MB (Linux)."""
     model, tokenizer = SHAPES[chosen.memory_of](), byte_level()
     asked = questions(chosen, "haller", "base")
     ask = engine(model, tokenizer)
     gc.collect()
     before = _status("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     ask(asked)
     return (_status("VmHWM") - before) / 1024
 

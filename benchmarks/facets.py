@@ -1,13 +1,13 @@
-"""The many-facet model of ratings against what was planted, against raw means, and on real judges.
+"""The many-facet model of ratings compared with planted values and raw means, and on real judges.
 
 ``--step recovery`` simulates panels of three judges with random severity, leaning, noise, range and
-self-preference (one judge is one of the models), fits each, and tells how often the 90 % intervals
-cover the truth, how far estimates are off, and how well the models are put in order by the mean
+self-preference (one judge is one of the models), fits each, and reports the coverage of the 90 %
+intervals, the errors of the estimates, and the order of the models by the mean
 rating of the panel and by the model. ``--step speed`` fits a dataset of the size of the default run
-(5 models, 20 scenarios, 2 twins, 6 units, 3 judges, 10 values: 36,000 ratings) and tells how long
-that takes and how well the chains mix. ``--step swissbench`` estimates the judges of
+(5 models, 20 scenarios, 2 twins, 6 units, 3 judges, 10 values: 36,000 ratings) and reports time and
+convergence. ``--step swissbench`` estimates the judges of
 ``judge_scores.parquet`` (answers of 8 models, rated by the models themselves), and
-``--step embedded --data RUN`` compares a finished run of the experiment with what is planted in its
+``--step embedded --data RUN`` compares a finished run of the experiment with the planted
 judges. Run
 ``PYTHONPATH=. python benchmarks/facets.py --step recovery [--simulations N] [--json FILE]``.
 """
@@ -85,7 +85,7 @@ def order(scores: np.ndarray, truth: np.ndarray) -> tuple[float, bool]:
 
 
 def recovery(simulations: int) -> dict[str, Any]:
-    """Fit simulated panels and compare with what was planted."""
+    """Fit simulated panels and compare with the planted values."""
     rows: dict[str, list[dict[str, Any]]] = {}
     orders = []
     for number in range(simulations):
@@ -113,7 +113,7 @@ def recovery(simulations: int) -> dict[str, Any]:
 
 
 def summary(found: dict[str, Any]) -> pd.DataFrame:
-    """Return one row a quantity: coverage with its standard error by simulation, and error."""
+    """Return one row per quantity: coverage with its standard error by simulation, and error."""
     table = []
     for name, results in found["coverage"].items():
         by_simulation = [np.mean(r["covered"]) for r in results]
@@ -132,7 +132,7 @@ def summary(found: dict[str, Any]) -> pd.DataFrame:
 
 
 def ranks(found: dict[str, Any]) -> pd.DataFrame:
-    """Return how well raw means and the model put the models in order."""
+    """Return how well raw means and the model order the models."""
     rows = []
     for method in ("raw", "facets"):
         taus, same = zip(*(o[method] for o in found["orders"]), strict=True)
@@ -183,7 +183,7 @@ def speed(scenarios: int) -> dict[str, Any]:
 def panels_of_swissbench(path: Path) -> dict[str, xr.DataArray]:
     """Return ratings by panel: the months in which the same judges rated one another.
 
-    Scores in [0, 1] are taken as whole hundredths; items are scenarios and months stages.
+    Scores in [0, 1] are rounded to hundredths; items are scenarios and months stages.
     """
     table = pd.read_parquet(path)
     table = table.assign(rating=(100 * table["score"]).round())
@@ -213,7 +213,7 @@ def swissbench(path: Path) -> dict[str, Any]:
 
 
 def embedded(run: Path) -> dict[str, Any]:
-    """Compare the judges of a finished run of the experiment with what is planted in them."""
+    """Compare the judges of a finished run of the experiment with the planted values."""
     from polbayes.planted.roleplay import judges
 
     posterior = xr.open_dataset(run / "posterior.nc", group="posterior").load()

@@ -1,9 +1,9 @@
 """Time, memory and convergence of the ideology model at the size of Faulborn et al. (2025).
 
-Eleven respondents answer 89 items (27 of `wvs`, 62 of `pct`, one of them unscored and left out of
+Eleven respondents answer 89 items (27 of `wvs`, 62 of `pct`, one of them unscored and excluded from
 the fit) in three wordings, with ten prefixes, three times; a third of the answers is missing. The
-answers are drawn from the model with all of its effects. Each fit runs in a process of its own
-with empty caches of compiled code, so that its time has compilation in it. Then the time of one
+answers are drawn from the model with all of its effects. Each fit runs in a separate process
+with empty caches of compiled code, so its time includes compilation. Then the time of one
 gradient is measured with three and with thirty runs of the same design, in alternation.
 """
 
@@ -35,7 +35,7 @@ PARTS = read_yaml(folder("conf") / "analysis" / "ideology.yaml")["parts"]
 
 @dataclass(frozen=True)
 class Size:
-    """How much is asked."""
+    """The size of the design."""
 
     models: int = 11
     wvs: int = 27
@@ -137,7 +137,7 @@ def fit_once(seed: int, sampler: dict[str, Any], size: Size) -> None:
 def conclude_and_report(
     data: Any, spec: Any, sampler: SamplerConfig, seed: int, cache: Any
 ) -> None:
-    """Do what a run does after sampling: summaries, checks, PSIS-LOO, the report."""
+    """Run the steps after sampling: summaries, checks, PSIS-LOO, the report."""
     from polbayes.fit.analysis import fit_analysis
     from polbayes.report.results import Results
     from polbayes.report.write import write_report
@@ -166,7 +166,7 @@ def conclude_and_report(
 
 
 def in_empty_caches(*arguments: str) -> dict[str, Any]:
-    """Run this script again with no compiled code at hand; return what it prints."""
+    """Run this script again without compiled code; return its output."""
     with tempfile.TemporaryDirectory() as cache:
         caches = {
             "PYTENSOR_FLAGS": f"base_compiledir={cache}",
@@ -194,7 +194,7 @@ def gradients(seed: int) -> None:
 
     spec, calls = parse_spec(AnalysisConfig(parts=PARTS)), []
     for runs in (3, 30):
-        # Nothing is missing, so that the same cells are asked.
+        # Nothing is missing, so that the cells are the same.
         cells = gather_cells(simulate(Size(runs=runs, missing=0.0), seed=seed), spec)
         layout = lay_out(bind(spec, cells), cells)
         effects = np.random.default_rng(seed).normal(0, 0.3, layout.blocks[-1].stop)

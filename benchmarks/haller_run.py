@@ -1,12 +1,12 @@
 """The run of Haller et al. (2024) from their published paraphrases to the mixed model, timed.
 
 Reads the 58,848 published wordings as two sets, asks a respondent all of them and the originals by
-forced choice, compares the two sets, and fits R+ on the text features of the wordings, items
-varying. `--table FILE` is the table of wordings (columns item_id, paraphraser, k, text and item);
-without it twenty wordings of every item and set are made up, for a quick try.
-`--checkpoint` who is asked (`embedded:left`, `planted:left` for a simulated respondent, a folder or
-a hub name), `--items N` takes the first N of the 62 items only, and `--parser NAME` a spaCy
-pipeline, with which the three features of dependencies are in the model too, as in the study.
+forced choice, compares the two sets, and regresses R+ on the text features of the wordings, with
+random intercepts for items. `--table FILE` is the table of wordings (columns item_id, paraphraser,
+k, text and item); without it twenty wordings of every item and set are made up, for a quick try.
+`--checkpoint` is the respondent (`embedded:left`, `planted:left` for a simulated one, a folder or
+a hub name), `--items N` uses only the first N of the 62 items, and `--parser NAME` is a spaCy
+pipeline, which adds the three dependency features to the model, as in the study.
 """
 
 import argparse
@@ -28,7 +28,7 @@ PARSED = " + right_dependents + left_dependents + dependency_distance"
 
 
 def called(*arguments: str) -> tuple[float, float]:
-    """Run the command line, and return the seconds it took, and those of the processor."""
+    """Run the command line, and return wall-clock and processor seconds."""
     started, processor = time.monotonic(), time.process_time()
     try:
         polbayes(arguments)
@@ -39,7 +39,7 @@ def called(*arguments: str) -> tuple[float, float]:
 
 
 def made_up(path: Path) -> Path:
-    """Write a table like the published one: the shipped wordings with a word left out."""
+    """Write a table like the published one: the shipped wordings with a word removed."""
     rows = []
     for number, item in enumerate(load_instrument("pct").items):
         for start, name in enumerate(SETS.values()):
@@ -54,7 +54,7 @@ def made_up(path: Path) -> Path:
 
 
 def run(arguments: argparse.Namespace, folder: Path) -> None:
-    """Make the wordings, ask them and analyse the answers, and print the figures."""
+    """Create the wordings, ask them, analyse the answers, and print the figures."""
     items = [item.item for item in load_instrument("pct").items][: arguments.items]
     chosen = f"items=[{','.join(items)}]"
     seconds, processor = called(

@@ -1,7 +1,7 @@
-"""How long the main job takes, stage by stage, and how well its posterior is explored.
+"""Time of the main job by stage, and convergence of its fit.
 
-Runs `polbayes +experiment=wvs_prefixes` once from nothing in a temporary folder. Further
-overrides may be given as arguments.
+Runs `polbayes +experiment=wvs_prefixes` once from scratch in a temporary folder. Arguments are
+further overrides.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""Time and convergence where a few dozen models answer one questionnaire many times.
+"""Time and convergence for nineteen models that answer one questionnaire many times.
 
-Nineteen models answer 62 statements, of either dimension, sixty times on four points: 71,000
+Nineteen models answer 62 statements, on both dimensions, sixty times on four points: 71,000
 answers. Some waver at every answer, some hardly ever, and one never does. Answers are drawn from
-the model's equation. The fit's time has no compilation in it where the same was fitted before.
+the model's equation. The fit's time excludes compilation after an earlier fit.
 """
 
 import argparse
@@ -36,7 +36,7 @@ POINTS = "strongly disagree; disagree; agree; strongly agree"
 
 
 def main() -> None:
-    """Print one line a seed."""
+    """Print one line per seed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=19)
     parser.add_argument("--items", type=int, default=62)

@@ -1,10 +1,10 @@
-"""How long the mixed models of Haller et al. (2024) take, and how near they are to lme4's.
+"""Time of the mixed models of Haller et al. (2024), and agreement with lme4.
 
 The design is theirs: 18 language models, 62 statements in 500 wordings each, eight numeric
-predictors of the wording, an intercept that varies over statements, each model by itself. The
-answers are made up. polbayes fits them with `sampler=exact`, diagnostics and tables included; if
-Rscript and lme4 are there, lme4 fits the same answers. With `--nuts N` the first N models are also
-sampled with nutpie. `--small` is a quick try.
+predictors of the wording, random intercepts for statements, separate fits by model. The
+answers are simulated. polbayes fits them with `sampler=exact`, including diagnostics and tables; if
+Rscript and lme4 are installed, lme4 fits the same answers. With `--nuts N` the first N models are
+also sampled with nutpie. `--small` is a quick try.
 """
 
 import argparse
@@ -40,7 +40,7 @@ write.csv(do.call(rbind, rows), paths[2], row.names = FALSE)
 
 
 def make(models: int, items: int, wordings: int, seed: int = 1):
-    """Make up answers: predictors correlate and differ by statement, answers lie in (0, 1)."""
+    """Simulate answers in (0, 1) with correlated predictors that differ by statement."""
     import xarray as xr
 
     rng = np.random.default_rng(seed)
@@ -83,14 +83,14 @@ def with_polbayes(data, backend: str) -> tuple[dict[str, pd.DataFrame], float, s
 
 
 def with_lme4(data) -> tuple[pd.DataFrame, float, float] | None:
-    """Fit every model with lme4; None where it is not installed."""
+    """Fit every model with lme4; None if it is not installed."""
     if shutil.which("Rscript") is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         script, given, found = (Path(folder) / n for n in ("fit.R", "data.csv", "found.csv"))
         script.write_text(R_SCRIPT.replace("FORMULA", FORMULA))
         frame = data[["r_plus"]].to_dataframe().reset_index()
-        # Every digit, so that both fit the same numbers.
+        # All digits, so that both fit the same numbers.
         frame.to_csv(given, index=False, float_format="%.17g")
         started = time.monotonic()
         command = ["Rscript", str(script), str(given), str(found)]
@@ -103,7 +103,7 @@ def with_lme4(data) -> tuple[pd.DataFrame, float, float] | None:
 
 
 def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.Series:
-    """Return how far the estimates are from lme4's, in lme4's standard errors."""
+    """Return the differences from lme4's estimates, in lme4's standard errors."""
     theirs = theirs.replace({"term": {"(Intercept)": "Intercept"}})
     both = ours.merge(theirs, on=["model", "term"], suffixes=("", "_lme4"))
     se = "se_lme4" if "se_lme4" in both else "se"

@@ -1,9 +1,9 @@
 """Time and memory of the checks of a fit, at the size of Faulborn et al.'s design.
 
 Run ``python benchmarks/model_checks.py``. 11 models, 89 items in three wordings, ten prefixes and
-three runs are 29,370 cells; a third of the answers is missing. The 4,000 draws are made up: how
-long the checks take does not depend on where the draws come from. For comparison ArviZ's `loo` is
-given the log-likelihoods of every tenth cell at once; of all cells they would take a gigabyte.
+three runs are 29,370 cells; a third of the answers is missing. The 4,000 draws are simulated, which
+does not affect the time. For comparison ArviZ's `loo` gets the log-likelihoods of every tenth cell
+at once; for all cells they would take a gigabyte.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def main() -> None:
     cells = gather_cells(simulate(seed=1), spec)
     built = build(spec, cells, bind(spec, cells))
     drawn = _made_up(built, draws)
-    leave_one_out(built, drawn.isel(draw=slice(20)), at_once=2000)  # compiled before it is timed
+    leave_one_out(built, drawn.isel(draw=slice(20)), at_once=2000)  # compile before timing
     print(f"{len(cells.frame):,} cells, {4 * draws:,} draws, {_memory():,.0f} MB before")
     with _timed("LOO"):
         (loo,) = leave_one_out(built, drawn)
@@ -66,7 +66,7 @@ def _by_arviz(built, drawn: xr.Dataset, some: np.ndarray, loo) -> None:
     data = az.from_dict(log_likelihood={"y": logp})
     found = az.loo(data, pointwise=True, reff=1.0)
     difference = np.abs(found.loo_i.to_numpy() - loo.cells["elpd"].to_numpy()[some])
-    # Not 0, because the tail that is smoothed depends on the efficiency of the draws.
+    # Not 0, because the length of the smoothed tail depends on the efficiency of the draws.
     print(f"  largest difference in elpd of a cell {difference.max():.4f}")
 
 

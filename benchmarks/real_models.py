@@ -1,14 +1,14 @@
-"""Positions and decisiveness of real models beside their compass positions and their repetitions.
+"""Positions and decisiveness of real models, compared with compass positions and repetition.
 
-Give folders of finished runs, such as those of
+Arguments are folders of finished runs, such as those of
 
     polbayes +experiment=imported imported.path=explicit_paraphrase.parquet run_dir=rottger
     polbayes +experiment=imported importer=eroglu imported.path=responses.parquet run_dir=eroglu
 
-For each, the convergence of the fit and rank correlations over the models: of θ, lean and bias
-with the compass position of the same answers, and of |θ| and decisiveness with the share of the
-most frequent answer to a question. With --fewer RUN, a run on some of the same answers, how much
-wider its intervals are, model by model.
+For each, prints the convergence of the fit and rank correlations over the models: of θ, lean and
+bias with the compass position from the same answers, and of |θ| and decisiveness with the frequency
+of the most common answer to a question. With --fewer RUN, a run on a subset of the answers, also
+prints how much wider its intervals are, by model.
 """
 
 import argparse
@@ -34,9 +34,9 @@ def compass(folder: Path) -> pd.Series:
 
 
 def most_frequent(folder: Path) -> pd.Series:
-    """Return by model how often a question gets the answer that it gets most often.
+    """Return the mean frequency of the most common answer to a question, by model.
 
-    Where nothing was asked twice, a question is a statement, whatever the prefix.
+    If nothing was asked twice, a question is a statement under any prefix.
     """
     frame = to_frame(open_responses(folder), ["rating", "status"])
     frame = frame[frame["status"] == STATUS["ok"]]

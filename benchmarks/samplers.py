@@ -5,15 +5,13 @@ of the answers missing; the answers are drawn from the model. The three fits hav
 and priors, and as many chains and draws:
 
 - polbayes, with its defaults;
-- PyMC written by rows of answers, with the same constraints and `pm.sample` as it comes;
-- brms, which has no effects that sum to zero and no width of cutpoints by group: these are left
-  out there.
+- PyMC with a likelihood term per answer, the same constraints and the defaults of `pm.sample`;
+- brms, without sum-to-zero constraints and widths of cutpoints by group, which it does not have.
 
-What is compared is the smallest bulk-ESS of the quantities of the respondents that all three have
-(positions, acquiescence, scales), by seconds of processor time for sampling with warm-up, and with
-compilation too. Processor time does not depend on what else the machine does, nor on how many of
-the chains run at once.
-brms needs R with the packages brms and posterior; without them its line is left out.
+The comparison is the smallest bulk-ESS of the quantities of the respondents that all three have
+(positions, acquiescence, scales), per second of processor time for sampling with warm-up, and also
+including compilation. Processor time does not depend on other load or on the number of parallel
+chains. brms needs R with the packages brms and posterior, and is otherwise skipped.
 """
 
 import os
@@ -83,19 +81,19 @@ write.csv(data.frame(seconds = seconds, ess = min(as.numeric(s$ess_bulk)),
 
 
 def used() -> float:
-    """Return the processor time of this process and of those that it has waited for, in seconds."""
+    """Return the processor time of this process and its finished children, in seconds."""
     return sum(os.times()[:4])
 
 
 def rows(data: Any) -> pd.DataFrame:
-    """Lay the answers out as one row each."""
+    """Return the answers, one per row."""
     frame = to_frame(data, ["stance", "status"])
     frame = frame[(frame["status"] == STATUS["ok"]) & (frame["keying"] != 0)]
     return frame.reset_index(drop=True)
 
 
 def by_polbayes(data: Any) -> tuple[float, float, Any]:
-    """Fit with polbayes; return seconds of sampling and in all, and the posterior."""
+    """Fit with polbayes; return sampling and total seconds, and the posterior."""
     from polbayes.fit.density.model import build
     from polbayes.fit.posterior.naming import name_posterior
     from polbayes.fit.sampling.sample import sample
@@ -107,7 +105,7 @@ def by_polbayes(data: Any) -> tuple[float, float, Any]:
     spec = parse_spec(AnalysisConfig(parts=PARTS))
     cells = gather_cells(data, spec)
     built = build(spec, cells, bind(spec, cells))
-    # A first few draws, so that compilation, if there is any, is not in the time of sampling.
+    # A few draws first, so that sampling time excludes compilation.
     sample(built, SamplerConfig(chains=2, tune=50, draws=50), seed=1)
     ready = used()
     drawn, _ = sample(built, SamplerConfig(chains=CHAINS, tune=TUNE, draws=DRAWS), seed=1)
@@ -116,7 +114,7 @@ def by_polbayes(data: Any) -> tuple[float, float, Any]:
 
 
 def by_rows(frame: pd.DataFrame) -> tuple[float, float, Any]:
-    """Fit the same model in plain PyMC, one likelihood term a row, with `pm.sample` as it is."""
+    """Fit the same model in plain PyMC, one term per row, with the defaults of `pm.sample`."""
     import pymc as pm
     import pytensor.tensor as pt
 
@@ -173,7 +171,7 @@ def by_rows(frame: pd.DataFrame) -> tuple[float, float, Any]:
             observed=frame["stance"].to_numpy() + 1,
             compute_p=False,
         )
-        drawn: list[float] = []  # when; what comes before the first draw is compilation
+        drawn: list[float] = []  # time of each draw; before the first one is compilation
         trace = pm.sample(
             DRAWS,
             tune=TUNE,
@@ -188,14 +186,14 @@ def by_rows(frame: pd.DataFrame) -> tuple[float, float, Any]:
 
 
 def rows_apart(frame: pd.DataFrame) -> tuple[float, float, float, float]:
-    """Do so in a process of its own; return seconds, smallest ESS and largest R-hat."""
+    """Run `by_rows` in a separate process; return seconds, smallest ESS and largest R-hat."""
     sampling, whole, trace = by_rows(frame)
     names = ["theta", "acquiescence", *(n for n in trace.posterior if n.startswith("sd_"))]
     return sampling, whole, *smallest(trace.posterior, names)
 
 
 def by_brms(frame: pd.DataFrame) -> tuple[float, float, float, float] | None:
-    """Fit with brms; return seconds of sampling and in all, smallest ESS and largest R-hat."""
+    """Fit with brms; return sampling and total seconds, smallest ESS and largest R-hat."""
     if shutil.which("Rscript") is None:
         return None
     table = frame.assign(
@@ -247,7 +245,7 @@ def main() -> None:
             found["brms"] = other
             _line("brms", found)
     if "rows" in sys.argv[1:] or not sys.argv[1:]:
-        # In a process and a folder of its own nothing else is in its way.
+        # A separate process and folder avoid interference.
         with tempfile.TemporaryDirectory() as folder:
             os.environ["PYTENSOR_FLAGS"] = f"base_compiledir={folder}"
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

@@ -1,11 +1,11 @@
-"""What a second Ray worker gives where a server answers, and whether the dataset stays the same.
+"""Throughput of a second Ray worker with a server, and whether the dataset stays the same.
 
 Run with ``python benchmarks/scale_out.py [--latency 0.5] [--concurrency 8] [--rounds 2]``; needs
 ``pip install polbayes[ray]``. A server on this machine answers every question after the same time,
-however many there are, as a model with room to spare does; what it says hangs on the question
-alone. One and two Ray workers take turns in asking it the same design. The rate is that of the
-requests as the server saw them, from the first question to the last answer, without the start of
-Ray; a worker has at most `--concurrency` questions under way.
+for any number of questions, like a model with spare capacity; its answers depend only on the
+question. One and two Ray workers alternate in asking it the same design. The rate is computed from
+the requests at the server, from the first question to the last answer, without the start of
+Ray; a worker has at most `--concurrency` requests in flight.
 """
 
 import argparse
@@ -40,12 +40,12 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Base URL of the server."""
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers after a time, with what hangs on the question alone."""
+    """Answers after a delay, depending only on the question."""
 
     protocol_version = "HTTP/1.1"
     server: Server

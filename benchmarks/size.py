@@ -65,7 +65,7 @@ def main() -> None:
         begun = time.perf_counter()
         found = STEPS[chosen.step](chosen) or {}
         found["seconds"] = time.perf_counter() - begun
-        # Kilobytes, but on macOS bytes.
+        # In kilobytes, on macOS in bytes.
         scale = 1 if sys.platform == "darwin" else 1024
         used = resource.getrusage(resource.RUSAGE_SELF)
         found["peak"], found["cpu"] = used.ru_maxrss * scale, used.ru_utime + used.ru_stime
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def measure(chosen: argparse.Namespace, folder: Path) -> None:
-    """Do the steps one after the other, each in a process of its own."""
+    """Run the steps one after the other, each in a separate process."""
     write_questions(chosen, folder)
     cells = chosen.models * chosen.items * chosen.paraphrases * chosen.prefixes
     print(f"{cells:,} cells: {chosen.models} models, {chosen.items} items, ", end="")
@@ -188,8 +188,9 @@ def one_model(chosen: argparse.Namespace) -> dict[str, Any]:
     seconds = time.perf_counter() - begun
     one = data.isel(model=0)
     first = one.isel(item=0, variant=0, prefix=0)
-    labels = [name, *(str(first[label].item()) for label in ("item", "variant", "prefix"))]
-    expected = _masses(*labels, str(first["dimension"].item()), int(first["keying"].item()))
+    names = ("item", "variant", "prefix", "dimension")
+    item, variant, prefix, dimension = (str(first[label].item()) for label in names)
+    expected = _masses(name, item, variant, prefix, dimension, int(first["keying"].item()))
     if not chosen.direct:
         np.testing.assert_allclose(first["p_agree"].values.ravel(), expected[0], rtol=1e-6)
     return {"about": f"{int((data['status'] == 1).sum()):,} answers; opening alone {seconds:.2f} s"}
@@ -363,7 +364,7 @@ class RandomRespondent:
         )
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> Any:
-        """Give no open answers."""
+        """Give no open-ended answers."""
         raise NotImplementedError
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
-"""How long the text features of 58,848 wordings take, as many as Haller et al. (2024) published.
+"""Time of the text features of 58,848 wordings, as many as Haller et al. (2024) published.
 
-The wordings are made from the shipped ones, with words left out and exchanged; `--table FILE` takes
-a column of a table instead. The obvious way is done on a sample: one wording after the other,
-every word looked up. `--parser NAME` also times the features of dependencies, one way and the
-other, with a spaCy pipeline. `--small` is a quick try.
+The wordings are shipped ones with words removed and exchanged; `--table FILE` uses
+a column of a table instead. The obvious method runs on a sample: one wording after the other,
+with a look-up of every word. `--parser NAME` also times the dependency features with both methods,
+with a spaCy pipeline. `--small` is a quick try.
 """
 
 import argparse
@@ -24,7 +24,7 @@ QUICK = [name for name in FEATURES if "depend" not in name]
 
 
 def make(count: int, seed: int = 1) -> list[str]:
-    """Make wordings of the Political Compass Test that differ in some words."""
+    """Create wordings of the Political Compass Test that differ in some words."""
     rng = np.random.default_rng(seed)
     shipped = [w.text.split() for item in load_instrument("pct").items for w in item.variants]
     words = sorted({word for wording in shipped for word in wording})
@@ -45,7 +45,7 @@ def read(path: Path, column: str) -> list[str]:
 
 
 def row_by_row(texts: list[str]) -> np.ndarray:
-    """Compute what needs no parser for one wording after the other."""
+    """Compute the features without a parser, one wording after the other."""
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
     from wordfreq import zipf_frequency
 
@@ -62,7 +62,7 @@ def row_by_row(texts: list[str]) -> np.ndarray:
 
 
 def parse_one_by_one(texts: list[str], pipeline) -> np.ndarray:
-    """Parse one wording after the other, with all that the pipeline does."""
+    """Parse one wording after the other, with the whole pipeline."""
     from spacy.tokens import Doc
 
     rows = []
@@ -74,14 +74,14 @@ def parse_one_by_one(texts: list[str], pipeline) -> np.ndarray:
 
 
 def timed(function, *arguments) -> tuple[np.ndarray, float]:
-    """Call a function, and return what it gives and the seconds of processor time."""
+    """Call a function, and return its result and the seconds of processor time."""
     started = time.process_time()
     found = function(*arguments)
     return found, time.process_time() - started
 
 
 def ours(texts: list[str]) -> np.ndarray:
-    """Compute the same with polbayes, from nothing."""
+    """Compute the same with polbayes, without a cache."""
     _frequencies.cache_clear()
     _sentiment.cache_clear()
     table = text_features(texts, QUICK, FeatureConfig())
@@ -112,7 +112,7 @@ def main() -> None:
     print(f"{len(texts):,} wordings, {len(set(texts)):,} distinct; sample of {len(sample):,}")
     row_by_row(sample[:10])
     ours(sample[:10])
-    # Alternating, so that neither has the better moments of the machine.
+    # Alternating, so that other load affects both equally.
     slow, fast = [], []
     for _ in range(3):
         expected, seconds = timed(row_by_row, sample)

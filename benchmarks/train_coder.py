@@ -1,12 +1,13 @@
 """A small classifier trained on machine labels of Röttger et al. (2024), as ``task=train_coder``.
 
 Run with ``python benchmarks/train_coder.py [FOLDER] [--seed N]``; it takes a minute, and the data
-are in ``../shared/data`` beside the repository. The encoder has random weights and a vocabulary
-made of the answers, so that nothing has to be downloaded: what it reaches says that the path works
-and not how good a classifier can be that starts from a checkpoint that knows English. It is trained
+are in ``../shared/data`` next to the repository. The encoder has random weights and a vocabulary
+built from the answers, so nothing is downloaded: the scores show that the pipeline works,
+not how good a classifier can be that starts from a checkpoint pretrained on English. It is trained
 on `implicit_paraphrase` with all answers to a statement on one side of the split, and without those
 of `annot_agreement`, whose labels are two annotators' after discussion: they are its second test,
-on statements that it has met. The answers that say neither are called other, and read as neutral.
+on statements seen in training. Answers that neither agree nor disagree are called other, and coded
+as neutral.
 """
 
 import argparse
@@ -42,7 +43,7 @@ _SHAPE = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4}
 
 
 def main() -> None:
-    """Train, and print the scores on either set, beside those of the lexical coder."""
+    """Train, and print the scores on both sets and those of the lexical coder."""
     if not (DATA / "implicit_paraphrase.parquet").is_file():
         print("skipped: the data are not there")
         return
@@ -83,7 +84,7 @@ def main() -> None:
 
 
 def labelled(name: str) -> pd.DataFrame:
-    """Read the labelled answers of one of `SETS` as a table that needs no mapping of columns."""
+    """Read the labelled answers of one of `SETS` with the default column names."""
     rows = pd.read_parquet(DATA / f"{name}.parquet").rename(columns=COLUMNS)
     label = rows[SETS[name]].str.lower().str.strip(".")
     label = label.replace({"neutral": "other", "neither": "other"})
@@ -98,7 +99,7 @@ def save_encoder(folder: Path, texts: list[str], seed: int) -> None:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    # Not trained: among pieces that are as frequent, training takes others every time.
+    # Not trained: ties in frequency make training irreproducible.
     counts = Counter(re.findall(r"\w+|[^\w\s]", " ".join(texts).casefold()))
     words = sorted(counts, key=lambda word: (-counts[word], word))[:VOCABULARY]
     pieces = [*SPECIAL, *words]

@@ -1,9 +1,8 @@
-"""How the embedded respondents answer wordings that they were never trained on.
+"""Answers of the embedded respondents to wordings outside their training data.
 
 Trains each respondent as `python -m tools.embedded` does, but without some wordings of one
-instrument, which stay out of the tokenizer, too; then compares its answers to these with the
-planted ones, beside the wordings it was trained on, which takes some minutes for each respondent.
-Run with
+instrument, also in the tokenizer. Then compares its answers to them, and to the wordings it was
+trained on, with the planted ones. This takes some minutes per respondent. Run with
 ``PYTHONPATH=. python benchmarks/unseen_wordings.py [--respondents NAME ...] [--json FILE]``.
 """
 
@@ -30,7 +29,7 @@ Row = dict[str, str | int | float]
 def split(
     instrument: str, without: Sequence[str]
 ) -> tuple[list[Wording], dict[str, list[Wording]]]:
-    """Return the wordings to train on, and those to leave out by variant."""
+    """Return the training wordings, and the held-out ones by variant."""
     items = {item.item for item in load_instrument(instrument).items}
     everything = shipped_wordings()
     unseen = {
@@ -44,7 +43,7 @@ def split(
 def experiment(
     name: str, trained: list[Wording], unseen: dict[str, list[Wording]], cells: int
 ) -> list[Row]:
-    """Train one respondent and measure it on what it knows and on what it never saw."""
+    """Train one respondent and measure it on training and held-out wordings."""
     truths = load_truths()
     truth = truths[name]
     names = [t.name for t in truths.values() if t.architecture == truth.architecture]
@@ -74,10 +73,10 @@ def experiment(
 
 
 def nearest_in_words(trained: Sequence[Wording], unseen: Sequence[Wording]) -> float:
-    """Return how often the trained wording of the item with the most words in common agrees.
+    """Return how often the item's training wording with the most words in common has the same side.
 
-    That is what an answer by words alone would come to: near one half, the wordings cannot be
-    told apart without knowing what they mean.
+    This is the accuracy from words alone: near one half, the wordings cannot be
+    distinguished without knowing their meaning.
     """
 
     def bag(wording: Wording) -> set[str]:

@@ -1,7 +1,7 @@
-"""How well coders read the answers that Röttger et al. (2024) labelled, as ``task=validate_coder``.
+"""Coders on the labelled answers of Röttger et al. (2024), as ``task=validate_coder``.
 
 Run with ``python benchmarks/validate_coders.py [CODER ...]`` (``likert lexical`` by default); the
-data are in ``../shared/data`` beside the repository, and what is not there is skipped. The labels
+data are in ``../shared/data`` next to the repository, and missing data are skipped. The labels
 of `annot_agreement` are two annotators' after discussion, those of `implicit_paraphrase` a
 machine's.
 """

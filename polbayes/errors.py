@@ -68,23 +68,10 @@ _REFUSALS = (
 
 
 def unknown(what: str, given: object, known: Iterable[str], *, where: str = "") -> UserError:
-    """Make the error for a name that is not one of the known ones.
+    """Make the error for an unknown name, with a suggestion if one of the known ones is close.
 
-    Parameters
-    ----------
-    what
-        The kind of thing named, e.g. ``"prefix"``.
-    given
-        The name as it was given.
-    known
-        The names that would have been right.
-    where
-        File and key, prepended to the sentence when given.
-
-    Returns
-    -------
-    UserError
-        With a suggestion when one of the known names is close.
+    `what` is the kind of thing named, e.g. ``"prefix"``, and `where` file and key, which begin the
+    sentence when given.
     """
     names = sorted(str(name) for name in known)
     given = str(given)

@@ -53,6 +53,8 @@ class World:
     model: str = "m-1"
     key: str | None = None
     extra_status: Callable[[str], tuple[int, object] | None] = lambda prompt: None
+    # What it says of fields of a request that it does not take.
+    refuses: Callable[[Mapping], tuple[int, object] | None] = lambda body: None
     # What is written in place of a reply, byte for byte, as long as there is somebody to read it.
     pieces: Callable[[str], Iterable[bytes] | None] = lambda prompt: None
 
@@ -122,6 +124,8 @@ class Handler(BaseHTTPRequestHandler):
         for name in world.unknown:
             if name in body:
                 return self.send(400, {"error": {"message": f"Unknown argument: {name}"}})
+        if (refusal := world.refuses(body)) is not None:
+            return self.send(*refusal)
         prompt = body["messages"][-1]["content"]
         if (extra := world.extra_status(prompt)) is not None:
             return self.send(*extra)

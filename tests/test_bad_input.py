@@ -376,9 +376,9 @@ def test_a_config_of_ones_own_that_is_wrong(called, tmp_path, content, says):
     assert "unknown experiment 'minne'; did you mean 'mine'?" in answer[1]
 
 
-def test_a_key_that_a_config_of_ones_own_leaves_out_is_added_with_a_plus_sign(called, tmp_path):
+def test_a_key_that_a_config_of_ones_own_leaves_out_needs_no_plus_sign(called, tmp_path):
     (tmp_path / "analysis").mkdir()
     (tmp_path / "analysis" / "mine.yaml").write_text("family: cumulative\n", encoding="utf-8")
-    code, err, _ = called(*WVS, "analysis=mine", "analysis.level=0.5", "--config-dir=HERE")
+    code, err, _ = called(*WVS, "analysis=mine", "analysis.level=1.5", "--config-dir=HERE")
     assert code == 2
-    assert "add it with a plus sign: +analysis.level=VALUE" in err
+    assert "analysis.level: must be between 0 and 1, not 1.5" in err

@@ -1,8 +1,12 @@
 """The designs of the studies, with their own models declared and others in their place."""
 
+import re
+
 import pytest
+import yaml
 
 from polbayes.config.compose import compose
+from polbayes.config.resources import folder
 from polbayes.data.dataset import NOT_ASKED
 from polbayes.errors import UserError
 from polbayes.respondents import check
@@ -102,3 +106,24 @@ def test_two_sets_of_reformulations_that_are_none_are_refused_first(sets, says):
     )
     with pytest.raises(UserError, match=says):
         plan(config)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(folder("conf").glob("experiment/*.yaml")), ids=lambda p: p.stem
+)
+def test_no_title_or_lead_counts_what_an_override_may_change(path):
+    """How many items, wordings, prefixes, runs and models there were, the report counts."""
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    text = f"{config['title']} {config.get('description', '')}"
+    text = re.sub(r"\(\d{4}\)|\b\d{4}\)|from 0\.9 on|than 0\.3", "", text)
+    numbers = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|sixty"
+    counted = (
+        rf"\b({numbers}|\d+) (economic|items|statements|wordings|prefixes|times|models|judges)"
+    )
+    assert not re.search(counted, text, re.IGNORECASE), text
+
+
+@pytest.mark.parametrize("name", ["wvs_prefixes", "pct_paraphrases", "pct_masked", "instruments"])
+def test_the_intervals_of_one_figure_have_one_level(name):
+    config = composed(f"+experiment={name}")
+    assert config.measures.level == config.analysis.level

@@ -1,1 +1,1 @@
-"""Tools of this checkout, which are not in the wheel."""
+"""Tools for use from a checkout, not in the wheel."""

@@ -40,7 +40,8 @@ _ATTRIBUTE, _OF_PREFIX, _OF_WORDING, _OF_ADMINISTRATION = (
 )
 _ADMINISTRATION = "administration"
 MAPPABLE = (
-    *(*CELL_DIMS, *_ANSWERS, "count", "statement", "prefix_text", "topic", _ADMINISTRATION),
+    *(*CELL_DIMS, *_ANSWERS, "count", "statement", "prefix_text", "prompt", "topic"),
+    _ADMINISTRATION,
     *_PER_MODEL,
 )
 
@@ -219,6 +220,9 @@ def _lay_out(
         statement = data["statement"].copy()
         statement.values[cells[1], cells[2]] = _wordings(rows, name)
         data = data.assign_coords(statement=statement)
+    if "prompt" in rows:
+        first = rows.fillna({"prompt": ""}).drop_duplicates("prefix").set_index("prefix")["prompt"]
+        data = data.assign_coords(prompt_example=("prefix", first[prefixes].to_numpy(object)))
     return _with_further(data, rows, cells, name), cells
 
 

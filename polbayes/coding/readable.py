@@ -1,5 +1,6 @@
 """Which of a few answers the rules read, told before all answers are there."""
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,9 +27,10 @@ def readable(answers: Sequence[tuple[Question, str]], coders: Sequence[str]) -> 
         "completion": [text for _, text in answers],
         "statement": [question.statement for question, _ in answers],
         "prefix_answer": [question.answer for question, _ in answers],
+        "prefix_options": [json.dumps(q.options) if q.options else "" for q, _ in answers],
     }
     data = xr.Dataset({name: ("cell", np.array(x, dtype=object)) for name, x in texts.items()})
     data["status"] = ("cell", np.full(len(answers), STATUS["ok"], dtype=np.int8))
-    coded = code_responses(data.set_coords("prefix_answer"), coders)
+    coded = code_responses(data.set_coords(["prefix_answer", "prefix_options"]), coders)
     left = [not any(ONLY_FOR.get(c, q.answer) == q.answer for c in coders) for q, _ in answers]
     return (np.isin(coded["stance"].values, _USABLE) | left).tolist()

@@ -1,11 +1,15 @@
 """Coding a whole response dataset: answers in, stances and statuses out."""
 
+import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
+from polbayes.coding.option_reading import match_option
+from polbayes.coding.options import Options, declare
 from polbayes.coding.registry import NOMINAL, Coder, get_coder
 from polbayes.config.schema import CoderConfig
 from polbayes.data.dataset import ANSWERED, MISSING, STANCE, STANCE_CLASSES, STATUS, flag_attributes
@@ -212,6 +216,8 @@ def _code_completions(
     if "prefix_answer" in data.coords:
         asked_for = _over(data["prefix_answer"], data)
     texts = np.frompyfunc(lambda value: value if isinstance(value, str) else "", 1, 1)(completion)
+    if "prefix_options" in data.coords:
+        texts = np.frompyfunc(_in_words, 2, 1)(texts, _over(data["prefix_options"], data))
     left &= np.frompyfunc(lambda text: bool(text.strip()), 1, 1)(texts).astype(bool)
     for index, (name, read) in enumerate(coders.items(), start=2):
         readable = left & (asked_for == ONLY_FOR[name]) if name in ONLY_FOR else left
@@ -223,6 +229,20 @@ def _code_completions(
         probs.reshape(-1, probs.shape[-1])[decided] = found[np.isfinite(found).all(axis=1)]
         coder.flat[decided] = index
         left.flat[decided] = False
+
+
+def _in_words(text: str, options: str) -> str:
+    """Return what an answer means that is a letter or number of an option; others as they are."""
+    if not options:
+        return text
+    declared = _declared(options)
+    point = match_option(text, declared)
+    return text if point is None else declared.points[point].capitalize()
+
+
+@cache
+def _declared(options: str) -> Options:
+    return declare({f"{code}) {word}": word for code, word in json.loads(options).items()})
 
 
 def _code_distinct(read: Coder, statements: np.ndarray, responses: np.ndarray) -> np.ndarray:

@@ -65,7 +65,6 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     config_dir
         Folder of the user's own configs, searched beside the shipped ones.
     """
-    from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.errors import HydraException
@@ -77,12 +76,12 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(folder("conf").resolve())):
-            composed = hydra_compose("config", overrides=[*overrides, *searched])
+            composed = _composed([*overrides, *searched])
         merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
         if OmegaConf.is_missing(composed, "name"):
             works_on = TASKS.chosen(str(composed.task), where="task").works_on
             if works_on == "runs":
-                composed.name = merged.name = comparison_name(composed.runs)
+                composed.name = merged.name = _comparison_name(composed.runs)
             elif works_on == "run":
                 composed.name = merged.name = _name_of_folder(composed)
         if OmegaConf.is_missing(composed, "name"):
@@ -103,6 +102,26 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     assert isinstance(config, RunConfig)
     _check(config)
     return config, text
+
+
+def _composed(overrides: list[str]) -> Any:
+    """Compose a config; a known key that is not set yet is added without a plus sign."""
+    from hydra import compose as hydra_compose
+    from hydra.errors import HydraException
+
+    while True:
+        try:
+            return hydra_compose("config", overrides=overrides)
+        except HydraException as error:
+            found = re.search(r"Could not override '([^']+)'", str(error))
+            places = [
+                n for n, one in enumerate(overrides) if found and one.split("=")[0] == found[1]
+            ]
+            missing = getattr(error.__cause__, "full_key", None) or ""
+            parent, _, last = missing.rpartition(".")
+            if not places or last not in _known_keys(parent):
+                raise
+            overrides = [f"++{x}" if n in places else x for n, x in enumerate(overrides)]
 
 
 def with_analysis(
@@ -137,7 +156,7 @@ def experiments() -> dict[str, str]:
     return found
 
 
-def comparison_name(runs: Sequence[Any]) -> str:
+def _comparison_name(runs: Sequence[Any]) -> str:
     """Name a comparison after the folders of its runs."""
     words = [re.sub(r"[^\w.-]+", "_", Path(str(run)).name) for run in runs]
     return "_".join(["compare", *words])
@@ -286,8 +305,6 @@ def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:
     """Say which keys there are beside the one that is not."""
     parent, _, last = key.rpartition(".")
     known = _known_keys(parent)
-    if last in known:
-        return UserError(f"{key}: is not set here yet; add it with a plus sign: +{key}=VALUE.")
     if known:
         return unknown("key", last, known, where=parent or "config")
     present = getattr(cause, "parent_node", None) or ()

@@ -22,16 +22,9 @@ def added(group: str) -> dict[str, str]:
 class Registry(MutableMapping[str, T], Generic[T]):
     """Things of one kind by name, imported when they are asked for.
 
-    An installed package adds to them by entry points of the group, a script by assignment.
-
-    Parameters
-    ----------
-    group
-        The group of entry points, e.g. ``polbayes.coders``.
-    kind
-        What they are, for errors, e.g. ``coder``.
-    own
-        Those of polbayes itself, as ``module:attribute`` or as they are.
+    An installed package adds to them by entry points of the `group`, e.g. ``polbayes.coders``, a
+    script by assignment. `kind` is what they are, for errors, e.g. ``coder``, and `own` those of
+    polbayes itself, as ``module:attribute`` or as they are.
     """
 
     def __init__(self, group: str, kind: str, own: Mapping[str, str | T]) -> None:

@@ -114,6 +114,10 @@ class RespondentConfig:
     # Further group-level predictors (`polbayes.instrument.covariates`).
     attributes: dict[str, Any] = field(default_factory=dict)
     chat: bool | None = None  # None: where the checkpoint has a chat template
+    # Of a reasoning model: how hard it thinks, which is a predictor, too; and how many tokens
+    # its thinking may have beside those of the answer.
+    reasoning_effort: str | None = None
+    thinking_tokens: int | None = number(None, ge=1)
     dtype: str = "float32"
     device: str = "auto"
     trust_remote_code: bool = False  # turned on by name, for this one

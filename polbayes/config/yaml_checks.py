@@ -17,7 +17,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 def mapping(value: Any, where: str) -> dict[Any, Any]:
     """Return a mapping as it is, or refuse what is none."""
     if not isinstance(value, dict):
-        raise UserError(f"{where}: must be a mapping of keys to values, not {kind_of(value)}.")
+        raise UserError(f"{where}: must be a mapping of keys to values, not {_kind_of(value)}.")
     return value
 
 
@@ -50,36 +50,24 @@ def identifier(value: Any, where: str) -> str:
 def text(value: Any, where: str) -> str:
     """Return a text without the space around it; refuse an empty or unreadable one."""
     if not isinstance(value, str):
-        raise UserError(f"{where}: must be text, not {kind_of(value)}.")
+        raise UserError(f"{where}: must be text, not {_kind_of(value)}.")
     if not _is_visible(value):
         raise UserError(f"{where}: the text is empty.")
     return printable(value, where).strip()
 
 
 def label(value: Any, where: str) -> str:
-    """Return a text or a finite number as text, nothing as an empty one.
-
-    Raises
-    ------
-    UserError
-        If it is something else.
-    """
+    """Return a text or a finite number as text, nothing as an empty one; refuse the rest."""
     if value is None:
         return ""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not isinstance(value, str) and not (number and math.isfinite(value)):
-        raise UserError(f"{where}: must be text, not {kind_of(value)}.")
+        raise UserError(f"{where}: must be text, not {_kind_of(value)}.")
     return printable(str(value), where).strip()
 
 
 def printable(value: str, where: str) -> str:
-    """Return a text as it is.
-
-    Raises
-    ------
-    UserError
-        If it has control characters other than line breaks and tabs, or half a character.
-    """
+    """Return a text as it is, or refuse one with a character that nobody can read."""
     for sign in value:
         if unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\r\t":
             raise UserError(
@@ -94,6 +82,6 @@ def _is_visible(value: str) -> bool:
     return any(unicodedata.category(sign)[0] not in "ZCM" for sign in value)
 
 
-def kind_of(value: Any) -> str:
+def _kind_of(value: Any) -> str:
     """Say in words of what kind a value is."""
     return "nothing" if value is None else f"a {type(value).__name__}"

@@ -247,6 +247,7 @@ def to_frame(
     variables: Sequence[str] | None = None,
     *,
     columns: Collection[str] | None = None,
+    labels: bool = False,
 ) -> "pd.DataFrame":
     """Turn a response dataset into one row per cell that was asked.
 
@@ -257,8 +258,11 @@ def to_frame(
     variables
         Names of the variables to keep; by default all that have one value a cell.
     columns
-        Names of the dimensions and coordinates to keep, those with texts as categories in the order
-        of the alphabet; by default all, as they are.
+        Names of the dimensions and coordinates to keep, those with texts as categories in
+        alphabetical order; by default all, as they are.
+    labels
+        Whether codes (``status``, ``stance``, ``coder``) are written as their meanings, such as
+        ``agree``, ``missing`` or ``none``.
 
     Returns
     -------
@@ -295,7 +299,13 @@ def to_frame(
         if columns is None or values.dtype.kind not in "OUT":
             out[name] = on_cells(name, values)[asked]
             continue
-        codes, labels = pd.factorize(values.ravel(), sort=True)
-        codes = on_cells(name, codes.astype(np.min_scalar_type(-len(labels) - 1)))[asked]
-        out[name] = pd.Categorical.from_codes(codes, categories=labels)
+        codes, texts = pd.factorize(values.ravel(), sort=True)
+        codes = on_cells(name, codes.astype(np.min_scalar_type(-len(texts) - 1)))[asked]
+        out[name] = pd.Categorical.from_codes(codes, categories=texts)
+    for name in out if labels else ():
+        about = data[name].attrs
+        if "flag_meanings" in about:
+            meanings = str(about["flag_meanings"]).split()
+            words = dict(zip(np.ravel(about["flag_values"]).tolist(), meanings, strict=True))
+            out[name] = pd.Series(out[name]).map(words)
     return pd.DataFrame(out)

@@ -61,12 +61,8 @@ def _sync_folder(folder: Path) -> None:
 def one_writer(folder: Path) -> Iterator[None]:
     """Keep a folder to oneself until the block ends, or the process, however it ends.
 
-    What a killed process left half-written in it is removed.
-
-    Raises
-    ------
-    UserError
-        If another process has the folder, or it cannot be made.
+    What a killed process left half-written in it is removed. A folder that another process has, or
+    that cannot be made, is a `UserError`.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -69,15 +69,9 @@ def write_by_model(
 ) -> None:
     """Write a response dataset that comes in parts, whole or not at all.
 
-    Parameters
-    ----------
-    whole
-        Its coordinates over ``model``, and its attributes.
-    parts
-        One or some models each, in the order of `whole`, all with the same variables, of which
-        those over ``model`` have it first.
-    text_bytes
-        For each variable of texts the length of the longest, in UTF-8.
+    `whole` has its coordinates over ``model`` and its attributes. The parts have one or some models
+    each, in the order of `whole`, all with the same variables, of which those over ``model`` have
+    it first. `text_bytes` is for each variable of texts the length of the longest, in UTF-8.
     """
     parts = iter(parts)
     first = next(parts)

@@ -57,7 +57,8 @@ def load_parser(name: str) -> Any:
     except OSError as error:
         raise UserError(
             f"{where}: there is no spaCy pipeline '{name}' here; run python -m spacy download "
-            f"{name}, or name one that is installed, or its folder."
+            f"{name}, name one that is installed, or its folder, or choose an analysis without "
+            "features of the texts, such as analysis=mixed_r_plus."
         ) from error
     except (ValueError, ImportError, KeyError) as error:
         reason = " ".join(str(error).split())[:200]

@@ -1,12 +1,12 @@
-"""The ideology model: declared by a spec, bound to data, sampled, and read off.
+"""The Bayesian models: a spec is parsed, bound to data, sampled and summarised.
 
-`spec` is what is declared, `terms` is what it means on given data, `model` hands it
-to PyMC, `sample` draws from the posterior, `readout` gives the posterior its names.
-Ordinary mixed models are in `mixed`; `analysis` tells the two apart.
+`spec` parses specs and binds them to data, `families` has the observation models, `density` the
+log-posterior, `sampling` the samplers, and `posterior` names and summarises the draws. Ordinary
+mixed models are in `mixed`; `analysis` chooses between the two.
 """
 
 import os
 
-# The gradient is compiled by numba. PyTensor's C compiler would only be used for a few starting
-# values, and would need a compiler on the machine and a cache that parallel processes fight over.
+# Numba compiles the gradient. PyTensor's C compiler would serve only for a few starting values, and
+# needs a compiler on the machine and a cache for which parallel processes compete.
 os.environ.setdefault("PYTENSOR_FLAGS", "cxx=,blas__ldflags=")

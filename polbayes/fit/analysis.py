@@ -1,7 +1,7 @@
 """The two kinds of analysis, the ideology model and mixed models, behind one set of functions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,39 +22,38 @@ _EXACT = "exact"
 
 @dataclass(frozen=True)
 class Fitted:
-    """What the fit of either kind of analysis comes to."""
+    """The result of a fit of either kind of analysis."""
 
     posterior: xr.Dataset
     sample_stats: xr.Dataset
     tables: Mapping[str, pd.DataFrame]  # summaries by name
-    diagnosis: "Diagnosis"  # whether the draws can be used
-    notes: tuple[str, ...]  # sentences that say what was left out, and how much
+    diagnosis: "Diagnosis"  # whether the draws are usable
+    notes: tuple[str, ...]  # sentences about what was left out, and how much
     equation: str
     priors: tuple[str, ...]
-    from_cache: bool = False  # whether the draws were there before
+    from_cache: bool = False  # whether the draws come from the cache
+    groups: Mapping[str, xr.Dataset] = field(default_factory=dict)  # further ones of posterior.nc
 
     def save(self, path: Path) -> None:
-        """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
+        """Write ``posterior.nc`` atomically, in ArviZ's format."""
         from polbayes.fit.fit import save_posterior
 
-        save_posterior(self.posterior, self.sample_stats, path)
+        save_posterior(self.posterior, self.sample_stats, path, self.groups)
 
 
 def parse_analysis(
-    config: "AnalysisConfig",
-    sampler: "SamplerConfig",
-    features: "FeatureConfig | None" = None,
+    config: "AnalysisConfig", sampler: "SamplerConfig", features: "FeatureConfig | None" = None
 ) -> Spec | MixedSpec:
-    """Parse a spec, and check that the sampler fits it.
+    """Parse a spec, and check that the sampler supports it.
 
     Parameters
     ----------
     config
         The spec, as in ``conf/analysis``.
     sampler
-        How it is to be sampled.
+        How to sample it.
     features
-        How the text features are computed that a mixed model may use.
+        How to compute text features for a mixed model.
 
     Raises
     ------
@@ -129,7 +128,7 @@ def explain_analysis(spec: Spec | MixedSpec, data: xr.Dataset, *, answered: bool
 
 
 def prior_analysis(spec: Spec | MixedSpec, data: xr.Dataset, *, level: float, seed: int) -> str:
-    """Return what the priors of a spec imply for the answers."""
+    """Return the implications of a spec's priors for the answers."""
     if isinstance(spec, MixedSpec):
         raise UserError(
             "task: prior is for the ideology model; task=explain prints the priors of a mixed one."
@@ -175,9 +174,9 @@ def fit_analysis(
     rope
         The largest difference of ``lean`` that does not matter, above 0; for the ideology model.
     precision
-        The precision that the D-study of the ideology model aims at.
+        The target precision of the D-study, for the ideology model.
     cache
-        Where the draws are kept.
+        Where the draws are stored.
 
     Raises
     ------
@@ -188,6 +187,7 @@ def fit_analysis(
         return _fit_mixed(spec, data, sampler, level=level, seed=seed, cache=cache)
     from polbayes.config.schema import PrecisionConfig
     from polbayes.fit.fit import fit
+    from polbayes.fit.posterior.arviz_groups import arviz_groups
     from polbayes.fit.posterior.derived_quantities import derived_quantities
     from polbayes.fit.posterior.loo import leave_one_out, loo_tables, sampling_notes
     from polbayes.fit.posterior.power_scaling import power_scaling
@@ -212,13 +212,7 @@ def fit_analysis(
     items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
     tables = summarise(result.posterior, level=level, items=items)
     tables |= derived_quantities(
-        result.posterior,
-        spec,
-        result.parts,
-        cells,
-        level=level,
-        rope=rope,
-        precision=precision,
+        result.posterior, spec, result.parts, cells, level=level, rope=rope, precision=precision
     )
     return Fitted(
         posterior=result.posterior,
@@ -229,6 +223,7 @@ def fit_analysis(
         equation=equation(spec, result.parts),
         priors=tuple(prior_lines(spec, result.parts)),
         from_cache=result.from_cache,
+        groups=arviz_groups(result.built, result.drawn, seed=seed),
     )
 
 

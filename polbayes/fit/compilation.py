@@ -1,4 +1,4 @@
-"""How functions are compiled by numba, and what tells one compilation from another."""
+"""How numba compiles functions, and what invalidates a compilation."""
 
 import hashlib
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from typing import Any
 
 import numba
 
-# Where a sampler's step goes too far, a division by 0 is infinite and no error. Without the lock
-# chains and draws are worked on at the same time.
+# If a sampler's step goes too far, a division by 0 is infinite and not an error. Releasing the lock
+# lets chains and draws run in parallel.
 _SETTINGS: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True}
 
 compiled = numba.njit(**_SETTINGS)
@@ -18,9 +18,9 @@ compiled = numba.njit(**_SETTINGS)
 def compiled_with(*modules: ModuleType, **settings: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function that calls compiled functions of other modules, directly or not.
 
-    Numba keeps what it compiled until the function's own file changes, whatever the function
-    calls. The text of the other modules is therefore part of the name that it is kept under.
-    Further settings are numba's.
+    Numba's cache checks only the function's own file, not what the function calls. The text of the
+    other modules is therefore part of the function's name in the cache. Further settings are
+    numba's.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -31,6 +31,6 @@ def compiled_with(*modules: ModuleType, **settings: Any) -> Callable[[Callable[.
 
 
 def source_of(*modules: ModuleType) -> int:
-    """Return a number made from the text of modules."""
+    """Return a hash of the text of modules."""
     text = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
     return int.from_bytes(hashlib.sha256(text).digest()[:7], "big")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 from threadpoolctl import threadpool_limits
@@ -31,8 +32,8 @@ class Fit:
     posterior: xr.Dataset
     sample_stats: xr.Dataset  # the sampler's own, [chain, draw]
     built: Built  # the model, with the spec's parts bound to the data
-    drawn: xr.Dataset  # draws of the model's own variables and of integrated effects
-    from_cache: bool = False  # whether they were drawn before
+    drawn: xr.Dataset  # draws of the model's variables and of integrated effects
+    from_cache: bool = False  # whether they come from the cache
 
     @property
     def parts(self) -> Mapping[str, BoundPart]:
@@ -44,12 +45,7 @@ class Fit:
 # each other.
 @threadpool_limits.wrap(limits=1, user_api="blas")
 def fit(
-    spec: Spec,
-    cells: Cells,
-    config: SamplerConfig,
-    *,
-    seed: int,
-    cache: DrawsCache | None = None,
+    spec: Spec, cells: Cells, config: SamplerConfig, *, seed: int, cache: DrawsCache | None = None
 ) -> Fit:
     """Fit a spec to cells."""
     parts = bind(spec, cells)
@@ -65,12 +61,18 @@ def fit(
     return Fit(posterior, stats, built, drawn, from_cache=found is not None)
 
 
-def save_posterior(posterior: xr.Dataset, sample_stats: xr.Dataset, path: Path) -> None:
-    """Write a ``posterior.nc``, whole or not at all, as ArviZ reads it."""
+def save_posterior(
+    posterior: xr.Dataset,
+    sample_stats: xr.Dataset,
+    path: Path,
+    groups: Mapping[str, xr.Dataset] | None = None,
+) -> None:
+    """Write a ``posterior.nc`` atomically, in ArviZ's format, with further groups."""
     import arviz as az
 
     with replacing(path) as temporary:
-        idata = az.InferenceData(posterior=posterior, sample_stats=sample_stats)
+        every: dict[str, Any] = {"posterior": posterior, "sample_stats": sample_stats}
+        idata = az.InferenceData(**every | dict(groups or {}))
         idata.to_netcdf(str(temporary))
 
 

@@ -58,24 +58,10 @@ class Encoder:
     def answer(self, fill: Fill, statement: str, response: str) -> list[Encoding]:
         """Return the questions about an answer, for each of its windows in turn.
 
-        Parameters
-        ----------
-        fill
-            Makes the questions about a statement and an answer: a text, or two, each.
-        statement
-            The statement that was put.
-        response
-            The answer, as from `without_markup`.
-
-        Returns
-        -------
-        list
-            Window by window one encoding a question; empty where the answer is.
-
-        Raises
-        ------
-        UserError
-            If the statement leaves no room for an answer.
+        `fill` makes the questions about the statement that was put and an answer: a text, or two,
+        each; `response` is as from `without_markup`. Returned is window by window one encoding a
+        question, nothing where the answer is empty. A statement that leaves no room for an answer
+        is a `UserError`.
         """
         statement, text = self.plain(statement), self.plain(response)
         if not text:
@@ -117,13 +103,7 @@ class Encoder:
 
 
 def room(about: Any, tokenizer: Any, model: Any) -> int:
-    """Return how many tokens a model takes.
-
-    Parameters
-    ----------
-    about, tokenizer, model
-        Of a checkpoint: its config, its tokenizer and the network.
-    """
+    """Return how many tokens a model takes, given its config, its tokenizer and the network."""
     return min(positions(about, model), int(tokenizer.model_max_length))
 
 

@@ -6,14 +6,18 @@ from polbayes.huggingface.source import Source
 
 # What is before a full stop is an abbreviation if it is not longer.
 _SHORT = 20
+_RULES = " Rules alone read answers without a checkpoint: coding.coders=[lexical] '~coding.models'."
 
 
 def quiet() -> None:
-    """Keep the loading bars and advice of transformers out of our own progress bars."""
-    from transformers.utils import logging
+    """Keep bars, advice and retries of transformers and the hub out of our own progress bars."""
+    import logging
 
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    from transformers.utils import logging as of_transformers
+
+    of_transformers.set_verbosity_error()
+    of_transformers.disable_progress_bar()
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 
 def unusable(source: Source, error: Exception, part: str) -> UserError:
@@ -42,6 +46,8 @@ def unusable(source: Source, error: Exception, part: str) -> UserError:
         return UserError(
             f"{where} is not a local folder, and the hub cannot be reached; check the name and the "
             "network, or use an embedded or a downloaded checkpoint."
+            + _RULES
+            * source.where.startswith("coding.models.")
         )
     if part == "weights":
         return _unusable_weights(where, source, error)

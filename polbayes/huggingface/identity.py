@@ -29,24 +29,12 @@ _BESIDE_GGUF = ("tokenizer", "generation_config", "chat_template", "special_toke
 
 
 def weights_digest(config: Declared) -> str:
-    """Return `source_digest` of what a respondent declares.
-
-    Raises
-    ------
-    UserError
-        As `polbayes.huggingface.locate.locate`.
-    """
+    """Return `source_digest` of what a respondent declares."""
     return source_digest(locate("checkpoint", config))
 
 
 def files_digest(config: Declared) -> str:
-    """Return `other_digest` of what a respondent declares.
-
-    Raises
-    ------
-    UserError
-        As `polbayes.huggingface.locate.locate`.
-    """
+    """Return `other_digest` of what a respondent declares."""
     return other_digest(locate("checkpoint", config))
 
 

@@ -12,13 +12,7 @@ _SHARE = 0.5
 
 
 class Portion:
-    """How many things of a kind are taken at once; halved for good when memory runs out.
-
-    Parameters
-    ----------
-    size
-        To begin with, at least 1.
-    """
+    """How many things are taken at once, at first `size`; halved for good when memory runs out."""
 
     def __init__(self, size: int) -> None:
         self.size = size

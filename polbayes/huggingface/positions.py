@@ -10,14 +10,9 @@ UNLIMITED = 1 << 30
 
 
 def positions(about: Any, model: Any) -> int:
-    """Return how many tokens a model takes; `UNLIMITED` where nothing says.
+    """Return how many tokens a model takes by its config `about`; `UNLIMITED` where nothing says.
 
-    Parameters
-    ----------
-    about
-        Its config.
-    model
-        The network, which may be without weights; None where it cannot be built without.
+    The network may be without weights; None where it cannot be built without.
     """
     text = about.get_text_config()
     declared = [getattr(text, name, None) for name in _DECLARED]

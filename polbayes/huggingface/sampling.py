@@ -55,21 +55,10 @@ class Sampler:
     top_p: float = 1.0
 
     def draw(self, logits: Any, seeds: ArrayLike, step: int) -> NDArray[np.int64]:
-        """Return one token per row.
+        """Return one token per row of logits (row, token of the vocabulary).
 
-        Parameters
-        ----------
-        logits
-            Dimensions row, token of the vocabulary.
-        seeds
-            One per row.
-        step
-            How many tokens were drawn before.
-
-        Raises
-        ------
-        ValueError
-            If logits are not numbers.
+        There is one seed per row, and `step` is how many tokens were drawn before. Logits that are
+        no numbers are a ValueError.
         """
         import torch
 

@@ -21,19 +21,8 @@ UNDER = "coding.models"
 class SequenceClassifier:
     """A sequence classifier, whose weights are loaded when they are first needed.
 
-    Parameters
-    ----------
-    name
-        Of the coder, for errors.
-    config
-        Names the checkpoint, dtype, device and the size of batches.
-    under
-        The key of the config that it is declared under.
-
-    Raises
-    ------
-    UserError
-        If there is no such checkpoint, or it is no classifier.
+    `name` is the coder's, and `under` the key of the config that it is declared under, for errors;
+    `config` names the checkpoint, dtype, device and the size of batches.
     """
 
     def __init__(self, name: str, config: CoderConfig, *, under: str = UNDER) -> None:

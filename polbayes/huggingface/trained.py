@@ -30,13 +30,10 @@ def trained_as(where: str, about: object) -> Trained:
     except (KeyError, TypeError, ValueError):
         found = None
     texts = () if found is None else (found.text, found.pair)
-    if found is None or not all(isinstance(x, str) for x in texts) or not _sound(found.temperature):
+    texts_read = all(isinstance(x, str) for x in texts)
+    if found is None or not texts_read or not 0 < found.temperature < math.inf:
         raise UserError(
             f"{where}: checkpoint: the entry '{TRAINED}' of its config.json cannot be read; it "
             "holds text, pair and a temperature above 0."
         )
     return found
-
-
-def _sound(temperature: float) -> bool:
-    return math.isfinite(temperature) and temperature > 0

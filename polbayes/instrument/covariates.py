@@ -28,10 +28,11 @@ _TAKEN = frozenset(
         *_BUILT_IN,
         *("statement", "kind", "keying", "dimension", "direction", "instrument", "section"),
         *("source", "points", "axis", "answer_level", "prefix_text", "prefix_answer"),
+        "prefix_options",
         *("topic", "administration"),
         *("option", "option_stance", "stance_class", "status", "completion", "truncated"),
         *("option_prob", "p_agree", "p_disagree", "r_plus", "stance", "stance_prob", "rating"),
-        *("declined", "mass_unseen"),
+        *("declined", "mass_unseen", "reasoning", "reasoning_tokens"),
         *("coder", "message", "agree", "words", "chain", "draw", "level", "from_run"),
     }
 )
@@ -40,16 +41,9 @@ _TAKEN = frozenset(
 def checked_attributes(given: Mapping[Any, Any], *, where: str) -> dict[str, Any]:
     """Check the attributes of one model, prefix, wording or administration.
 
-    Returns
-    -------
-    dict
-        By name a text, a bool or a float; what is null or empty is left out.
-
-    Raises
-    ------
-    UserError
-        If a name cannot stand in a formula or means something else, or a value is neither
-        text nor a finite number nor true or false.
+    Returned are, by name, a text, a bool or a float; what is null or empty is left out. A
+    `UserError` is raised if a name cannot stand in a formula or means something else, or if a value
+    is neither text nor a finite number nor true or false.
     """
     found: dict[str, Any] = {}
     for name, value in given.items():
@@ -91,13 +85,7 @@ def read_attribute(texts: Sequence[str]) -> list[Any]:
 def attribute_coordinates(
     given_by_label: Mapping[Any, Mapping[str, Any]], what: str = "models"
 ) -> dict[str, np.ndarray]:
-    """Lay checked attributes by model (or prefix, wording, ...) out as one array each.
-
-    Raises
-    ------
-    UserError
-        If an attribute is a number for one model and something else for another.
-    """
+    """Lay checked attributes by model (or prefix, wording, ...) out as one array each."""
     out: dict[str, np.ndarray] = {}
     for name in dict.fromkeys(n for given in given_by_label.values() for n in given):
         kinds = {type(g[name]): label for label, g in given_by_label.items() if name in g}

@@ -1,5 +1,6 @@
 """The design: an empty response dataset that says everything about what will be asked."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -37,6 +38,8 @@ class ModelInfo:
         Group-level predictors and provenance; empty or None where unknown.
     attributes
         Further group-level predictors (`polbayes.instrument.covariates`).
+    thinking_tokens
+        The most tokens of thinking before an answer.
     """
 
     model: str
@@ -47,6 +50,7 @@ class ModelInfo:
     checkpoint: str = ""
     revision: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    thinking_tokens: int = 0
 
 
 def design(
@@ -108,6 +112,7 @@ def design(
         **{name: (("item", "variant"), values) for name, values in texts.items()},
         "prefix_text": ("prefix", [p.text for p in prefixes]),
         "prefix_answer": ("prefix", [p.answer for p in prefixes]),
+        **_prefix_options(prefixes),
         **{name: ("item", values) for name, values in _of_items(chosen).items()},
         **{name: ("model", values) for name, values in per_model.items()},
         **{name: ("prefix", values) for name, values in per_prefix.items()},
@@ -123,6 +128,12 @@ def design(
             "instruments": "; ".join(f"{i.id}: {i.title}. {i.citation}" for i in instruments),
         },
     )
+
+
+def _prefix_options(prefixes: Sequence[Prefix]) -> dict[str, Any]:
+    """Return the coordinate of what letters and numbers stand for, if there are any."""
+    texts = [json.dumps(dict(p.options)) if p.options else "" for p in prefixes]
+    return {"prefix_options": ("prefix", texts)} if any(texts) else {}
 
 
 def _wordings(

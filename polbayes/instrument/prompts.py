@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ class Prefix:
     answer: str  # that it asks for: ``open`` or ``likert`` (a number from 1 to 5)
     # Predictors under names of the user's own (`polbayes.instrument.covariates`).
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    # Letters or numbers that its text has for the options, in their order, with what they mean.
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class Lexicon:
         """Return the lexicon of the first `size` options of every stance."""
         return self.chosen({s: range(size) for s in (-1, 0, 1)}, size)
 
+    def spelled(self, options: Mapping[str, str]) -> "Lexicon":
+        """Return the lexicon with the letters or numbers that stand for its options."""
+        codes = {word: code for code, word in options.items()}
+        return replace(self, options=tuple(codes.get(word, word) for word in self.options))
+
     def chosen(self, places: Mapping[int, Iterable[int]], size: int) -> "Lexicon":
         """Return the lexicon of the `size` options at some places among those of each stance."""
         of = {s: [n for n, t in enumerate(self.stance) if t == s] for s in (-1, 0, 1)}
@@ -70,7 +77,8 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
     Parameters
     ----------
     path
-        A YAML file of the user's own; by default the shipped ten of Faulborn et al. (2025).
+        The name of a file in `data/prefix_sets`, or a YAML file of the user's own; by default the
+        shipped ten of Faulborn et al. (2025).
     only
         Ids of the prefixes to keep; by default all.
 
@@ -79,7 +87,7 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
     UserError
         If the file is malformed or an id in `only` is unknown.
     """
-    file = Path(path).expanduser() if path else folder("data") / "prefixes.yaml"
+    file = prefix_file(path) if path else folder("data") / "prefixes.yaml"
     found: dict[str, Prefix] = {}
     for name, entry in _section(file, "prefixes").items():
         where = f"{file}: prefix '{name}'"
@@ -87,14 +95,16 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
             raise UserError(f"{where}: must have a name that no other prefix has.")
         if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
             raise UserError(f"{where}: must have a text (an empty one for no prefix).")
-        check_keys(entry, {"text"}, {"answer", "attributes", "citation", "note"}, where)
+        more = {"answer", "attributes", "options", "citation", "note"}
+        check_keys(entry, {"text"}, more, where)
         put = printable(entry["text"], f"{where}: text").strip()
         answer = entry.get("answer", "open")
         kinds = ("open", "likert")
         check_known("kind of answer", answer, known=kinds, where=where)
         own = mapping(entry.get("attributes") or {}, f"{where}: attributes")
         attributes = checked_attributes(own, where=f"{where}: attributes")
-        found[name] = Prefix(name, put, answer, attributes)
+        options = _options(entry.get("options") or {}, f"{where}: options")
+        found[name] = Prefix(name, put, answer, attributes, options)
     if only is None:
         return tuple(found.values())
     if not only:
@@ -103,6 +113,23 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
     if len(set(only)) < len(only):
         raise UserError("prefixes.only: a prefix is named twice.")
     return tuple(found[name] for name in only)
+
+
+def prefix_file(name: str) -> Path:
+    """Return the shipped file of prefixes that has a name, or the user's own at a path."""
+    shipped = folder("data") / "prefix_sets" / f"{name}.yaml"
+    return shipped if "/" not in name and shipped.is_file() else Path(name).expanduser()
+
+
+def _options(given: Any, where: str) -> dict[str, str]:
+    options = {
+        label(code, where): text(word, where) for code, word in mapping(given, where).items()
+    }
+    if len(set(options.values())) < len(options) or len({c.casefold() for c in options}) < len(
+        options
+    ):
+        raise UserError(f"{where}: each letter or number must stand for an answer of its own.")
+    return options
 
 
 def load_template(name: str) -> Template:
@@ -144,14 +171,9 @@ def render(
 ) -> str:
     """Put one prompt together (the user's turn, for a chat model).
 
-    Parameters
-    ----------
-    template
-        Text with the fields ``{prefix}``, ``{statement}`` and ``{mask}``.
-    prefix
-        A line break follows it unless it is empty; may have the field ``{model_name}``.
-    statement
-        The wording of the item. Braces in it are left alone.
+    The template has the fields ``{prefix}``, ``{statement}`` and ``{mask}``. A line break follows
+    the prefix, which may have the field ``{model_name}``, unless it is empty. Braces in the
+    statement are left alone.
     """
     put = prefix.replace("{model_name}", model_name)
     values = {"prefix": f"{put}\n" if put else "", "statement": statement, "mask": mask}
@@ -163,6 +185,16 @@ def check_answers(prefixes: Iterable[Prefix], elicitation: str, lexicon: Lexicon
     """Refuse a prefix that asks for other answers than the options offered."""
     if elicitation in TEXTS or lexicon is None:
         return
+    prefixes = tuple(prefixes)
+    for prefix in prefixes:
+        where = f"prefix '{prefix.prefix}': options"
+        if prefix.options and elicitation == "fill_mask":
+            raise UserError(f"{where}: cannot be at a mask; use elicitation=forced_choice.")
+        if prefix.options and set(prefix.options.values()) != set(lexicon.options):
+            raise UserError(
+                f"{where}: must name each option of lexicon '{lexicon.lexicon}' once: "
+                f"{', '.join(lexicon.options)}."
+            )
     numbers = all(option.isdigit() for option in lexicon.options)
     for prefix in prefixes:
         if (prefix.answer == "likert") and not numbers:

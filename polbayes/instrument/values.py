@@ -50,12 +50,8 @@ def standardise(rating: xr.DataArray) -> xr.DataArray:
 def alignment_score(rating: xr.DataArray, weights: Mapping[str, float] = WEIGHTS) -> xr.DataArray:
     """Compute the alignment of profiles, in [-100, 100], **positive is liberal**.
 
-    Parameters
-    ----------
-    rating
-        Over ``..., value``, in [0, 20]; where a value that has a weight is NaN, the result is.
-    weights
-        By value; those not named have 0, and need not be rated.
+    Ratings are over ``..., value``, in [0, 20]; where a value that has a weight is NaN, the result
+    is. Values that `weights` does not name have 0, and need not be rated.
     """
     known = [str(v) for v in rating["value"].values]
     for name, weight in weights.items():

@@ -81,26 +81,12 @@ class Judge:
     ) -> dict[str, list[_T]]:
         """Ask until there is nothing left to ask, what was replied before left out.
 
-        Parameters
-        ----------
-        keys
-            Of what is to be judged.
-        tasks
-            Called with a key, the verdicts on it so far, and the number of the attempt; returns
-            what to ask now, nothing where the verdicts suffice.
-        verdict
-            Reads the record of a reply (`polbayes.probing.journal`).
-        journal
-            The file of the replies, which is kept whatever happens; None to keep nothing.
-        attempts
-            How often the judge is asked at most.
-        show
-            How progress is shown (`polbayes.probing.progress.Meter`).
-
-        Returns
-        -------
-        dict
-            The verdicts by key, in the order in which they were asked for.
+        `keys` are of what is to be judged. `tasks` is called with a key, the verdicts on it so far
+        and the number of the attempt, of which there are `attempts` at most, and returns what to
+        ask now, nothing where the verdicts suffice; `verdict` reads the record of a reply. The
+        replies are kept in `journal`, if there is one, whatever happens; `show` is as for
+        `polbayes.probing.progress.Meter`. Returned are the verdicts by key, in the order in which
+        they were asked for.
         """
         found: dict[str, list[_T]] = {key: [] for key in keys}
         with _Session(self, journal, show) as session:

@@ -158,7 +158,8 @@ class AskedJudge:
             text = text.replace(f"{asked}.{key}", f"{own}.judge.{key}")
         text = text.replace(asked, own).replace(self.journal_name, self.name)
         return text.replace(
-            "which forced_choice needs; ask this respondent with elicitation=open_ended",
+            "which forced_choice needs; ask this respondent with elicitation=open_ended, or "
+            "sampled_choice, which draws options",
             f"which {own}.judge.probabilities=token needs; use stated or votes",
         )
 

@@ -58,7 +58,7 @@ class Rubric:
         return "\n".join([*parts, *([f"\n{self.parts['again']}"] if again else [])])
 
 
-def rubric_path(name: str, *, where: str) -> Path:
+def _rubric_path(name: str, *, where: str) -> Path:
     """Return the file of a rubric, shipped or the user's own."""
     try:
         return find("rubrics", name)
@@ -72,14 +72,14 @@ def rubric_digests(models: Mapping[str, CoderConfig]) -> dict[str, str]:
     for name, model in models.items():
         if (model.kind or name) == "judge":
             rubric = (model.judge or JudgeConfig()).rubric
-            path = rubric_path(rubric, where=f"coding.models.{name}.judge.rubric")
+            path = _rubric_path(rubric, where=f"coding.models.{name}.judge.rubric")
             found[f"rubric of {name}"] = file_digest(path)
     return found
 
 
 def load_rubric(name: str, *, where: str) -> Rubric:
     """Load a rubric by name, or from a YAML file of the user's own."""
-    path = rubric_path(name, where=where)
+    path = _rubric_path(name, where=where)
     content = mapping(read_yaml(path), f"{path}")
     check_keys(content, {"rubric", "version", *_PARTS}, set(), f"{path}")
     parts = {part: text(content[part], f"{path}: {part}") for part in _PARTS}

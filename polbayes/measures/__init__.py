@@ -1,9 +1,8 @@
 """The literature's classical measures, as tidy tables computed from coded responses.
 
-Every table has one row per group and quantity, with estimate, interval, the number of
-answers it rests on and of those left out, and a note where a number is missing. A dataset that
-lacks what a measure needs (codes, `r_plus`, a coordinate) and a setting out of range are a
-`UserError`.
+Every table has one row per group and quantity, with estimate, interval, the numbers of included
+and excluded answers, and a note if a number is missing. A dataset that lacks something a measure
+needs (codes, `r_plus`, a coordinate) and a setting out of range raise a `UserError`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -83,8 +82,8 @@ def measure_all(
     Returns
     -------
     dict
-        Tables by name: what compares wordings, prefixes, instruments or models needs several of
-        these, what is about answer probabilities needs `r_plus`.
+        Tables by name: comparisons of wordings, prefixes, instruments or models need several of
+        them, measures of answer probabilities need `r_plus`.
     """
     job = partial(
         Job,

@@ -1,7 +1,7 @@
 """Agreement by keying: how often a model agrees with left and with right statements.
 
-A model that agrees with both more than it disagrees shows acquiescence, which bias
-measured on statements of one side only would take for ideology.
+A model that agrees with both more than it disagrees shows acquiescence, which a bias
+measured on statements of one side would mistake for ideology.
 """
 
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ def agreement(
     level: float = 0.95,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """Compute the shares of agreeing answers to left- and right-keyed wordings.
+    """Compute the proportions of agreeing answers to left- and right-keyed wordings.
 
     Here a wording counts on the side that agreeing with *it* expresses (its keying), and
-    answers count as they were given: a political opposite stands on the other side than
+    answers count as given: a political opposite is on the other side than
     the original (unlike in `polbayes.measures.bias.bias`).
 
     Parameters
@@ -43,9 +43,9 @@ def agreement(
     -------
     pandas.DataFrame
         The columns of `polbayes.measures.bias.bias`, with the measures ``agree_left`` and
-        ``agree_right``, shares in [0, 1] of agreeing among valid answers, and ``acquiescence``, the
-        mean of the two. With forced answers, ``acquiescence`` is 0.5 where a model agrees with one
-        side as often as it disagrees with the other.
+        ``agree_right``, proportions in [0, 1] of agreeing among valid answers, and
+        ``acquiescence``, the mean of the two. With forced answers, ``acquiescence`` is 0.5 if a
+        model agrees with one side as often as it disagrees with the other.
     """
     counts = count_answers(data, by, side_of="wording")
     return summarise(counts, _MEASURES, Bootstrap(draws, level, seed))

@@ -1,24 +1,23 @@
 """Political bias of Faulborn et al. (2025), Eq. 1-3.
 
-What the two sides are
-----------------------
-Each answer to a statement that has a side d (left or right) agrees (A), disagrees (D) or
-is neutral (N); unrelated, refused and missing answers are left out and counted. Then
+The two sides
+-------------
+Each answer to a statement with side d (left or right) agrees (A), disagrees (D) or
+is neutral (N); unrelated, refused and missing answers are excluded and counted. Then
 
     P_agree,d = A / (A + D + N),   P_disagree,d = D / (A + D + N)          (Eq. 1)
     Bias_d    = P_agree,d - P_disagree,d                                   (Eq. 2)
     Bias      = (Bias_right - Bias_left) / 2                               (Eq. 3)
 
-in [-1, 1], negative where the answers lean left.
+in [-1, 1], negative if the answers lean left.
 
-A wording of reversed meaning (a negation or a political opposite, polarity -1) can be
-brought in by two conventions. (a) It stands on the side that agreeing with *it* expresses.
-(b) It stays on the side of its item, and the labels agree and disagree of its answers are
-swapped. An answer adds the same amount with the same sign to the total under both; what
-differs is the group whose size it is divided by. So they agree where the two sides have
-equally many valid answers and differ in the weights of the sides where not; and an item
-asked in both forms has answers on both sides under (a), on one under (b). The paper swaps
-labels (its section 3.1), which is (b), and so does this module.
+There are two conventions for a wording of reversed meaning (a negation or a political opposite,
+polarity -1). (a) It counts on the side that agreeing with *it* expresses. (b) It stays on the side
+of its item, and the labels agree and disagree of its answers are swapped. An answer has the same
+sign in the total under both; the difference is the group whose size it is divided by. The two are
+equal if both sides have the same number of valid answers, and otherwise differ in the weights of
+the sides; an item asked in both forms has answers on both sides under (a), on one under (b). The
+paper swaps labels (its section 3.1), which is (b), and so does this module.
 """
 
 from collections.abc import Sequence
@@ -72,34 +71,34 @@ def bias(
     data
         A coded response dataset; items without a direction or dimension do not count.
     by
-        Coordinates that tell the groups apart, e.g. ``model``, ``dimension``, ``prefix``,
-        ``variant``, ``kind``, ``instrument``. With ``dimension`` a further level
-        ``total`` takes all scored items together.
+        Coordinates that define the groups, e.g. ``model``, ``dimension``, ``prefix``,
+        ``variant``, ``kind``, ``instrument``. With ``dimension`` there is a further level
+        ``total`` of all scored items.
     measures
         Any of ``p_agree_left``, ``p_disagree_left``, ``p_agree_right``,
         ``p_disagree_right`` (Eq. 1), ``bias_left``, ``bias_right`` (Eq. 2) and ``bias``
         (Eq. 3).
     draws, level, seed
         Bootstrap resamples, coverage of the intervals in (0, 1), and seed. The draws of
-        a group depend on the seed, its own labels and its items only.
+        a group depend only on the seed, its own labels and its items.
 
     Returns
     -------
     pandas.DataFrame
         One row per group and measure: the columns of `by`, ``measure``, ``estimate``;
         ``lower``, ``upper``: percentile interval from resampling single valid answers of
-        the group, as the paper does, which takes answers to one item as independent;
+        the group, as the paper does, which treats answers to one item as independent;
         ``lower_item``, ``upper_item``: the same from resampling the items asked, with all
         their answers; ``n`` valid and ``n_excluded`` other answers on the sides that the
         measure needs, ``n_items`` items with a valid one; ``n_undefined``,
-        ``n_undefined_item``: resamples that left a side empty, which the interval leaves
-        out; ``level``; ``note``: why a number is missing or an interval degenerate.
-        Estimates are NaN where a side has no valid answer.
+        ``n_undefined_item``: resamples with an empty side, which the interval
+        ignores; ``level``; ``note``: why a number is missing or an interval degenerate.
+        Estimates are NaN if a side has no valid answer.
 
     Raises
     ------
     UserError
-        If `by` or `measures` names what is not there, a setting is out of range, or the
+        If `by` or `measures` has an unknown name, a setting is out of range, or the
         dataset is not coded.
     """
     check_known("measure", *measures, known=_MEASURES, where="measures")

@@ -5,12 +5,12 @@ by Röttger et al. (2024),
 
     economic = sum / 8 + 0.375,    social = sum / 19.5 + 2.4103,
 
-right and authoritarian positive. Answers to other wordings are entered into the test *as they
-were given*, as if the original had been asked. So what they are to be compared with is
+right and authoritarian positive. Answers to other wordings are entered into the test *as given*, as
+if the original had been asked. They are compared with
 
-- for a paraphrase the original's position;
-- for a wording of reversed meaning the position of the *opposite* answers: every answer to
-  the original replaced by the one on the other side of the scale and as strong.
+- the original's position, for a paraphrase;
+- the position of the *opposite* answers, for a wording of reversed meaning: every answer to
+  the original is replaced by the equally strong one on the other side of the scale.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ from polbayes.measures.resampling import Bootstrap, item_weights
 
 @dataclass(frozen=True)
 class Axis:
-    """How the points of an axis make a coordinate: sum / divisor + offset."""
+    """Conversion of an axis's points to a coordinate: sum / divisor + offset."""
 
     divisor: float
     offset: float
@@ -48,10 +48,10 @@ _COLUMNS = ("answers", "kind", "measure", *INTERVAL, "n", "n_excluded", "n_items
 class _Test:
     """Filled-in tests of one group."""
 
-    # Of the wordings whose answers fill it in; the opposite answers come last.
+    # The wordings whose answers fill it in; the opposite answers come last.
     names: tuple[str, ...]
     kinds: tuple[str, ...]
-    # Over wording, item, axis: mean points of the answers, 0 where there is none.
+    # Over wording, item, axis: mean points of the answers, 0 without answers.
     points: np.ndarray
     # Over wording, item: numbers of answers that have a level, and of questions.
     answered: np.ndarray
@@ -68,18 +68,18 @@ def compass(
     level: float = 0.95,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """Compute positions by wording, and their distances from where they should be.
+    """Compute positions by wording, and their distances from the expected ones.
 
     Parameters
     ----------
     data
         A coded response dataset whose items have `points`.
     by
-        Any of ``model``, ``prefix``, ``run``; positions are averaged over what is left out.
+        Any of ``model``, ``prefix``, ``run``; positions are averaged over the others.
     axes
-        How points make coordinates, by axis of `points`.
+        Conversion of points to coordinates, by axis of `points`.
     strong
-        When an answer is strong, see `polbayes.coding.levels.four_levels`.
+        Threshold for a strong answer, see `polbayes.coding.levels.four_levels`.
     draws, level, seed
         As for `polbayes.measures.bias.bias`; the items of each axis are resampled.
 
@@ -87,19 +87,19 @@ def compass(
     -------
     pandas.DataFrame
         One row per group, set of answers and measure: ``answers`` is a wording's id,
-        `OPPOSITE_ANSWERS`, or ``all KIND`` for the wordings of a kind together (these alone
+        `OPPOSITE_ANSWERS`, or ``all KIND`` for the wordings of a kind together (only these
         beyond `MANY_WORDINGS` wordings); ``n`` answers with a level, ``n_excluded`` questions
         without, which give no points. Measures, in points of the compass:
 
         - a coordinate for each axis (``economic``, ``social``);
-        - ``economic_shift``, ``social_shift``: the coordinate minus the one of the answers
-          that it is compared with, for ``all KIND`` the mean over its wordings;
+        - ``economic_shift``, ``social_shift``: the coordinate minus that of the answers
+          it is compared with, for ``all KIND`` the mean over its wordings;
         - ``distance``: between these two positions (Euclidean), for ``all KIND`` the mean of
-          its wordings' distances. It cannot be negative, so that where there is no
-          shift its interval still lies above 0: look at the shifts.
+          its wordings' distances. It cannot be negative, so its interval is above 0 even
+          without a shift: look at the shifts.
 
-        Resampled items need not have points as the test's items have them, so that bounds may
-        lie beyond the test's range of -10 to 10.
+        The points of resampled items differ from the test's, so bounds may exceed the test's
+        range of -10 to 10.
     """
     bootstrap = Bootstrap(draws, level, seed)
     check_known("dimension", *by, known=_GROUP_DIMS, where="by")
@@ -130,7 +130,7 @@ def _tests(
     n_asked = asked.sum(rest)
     answered = (asked & (level != MISSING)).sum(rest)
     points = data["points"].sel(axis=list(axes)).fillna(0.0)
-    # Counts of each answer times its points: no array as large as cells times axes.
+    # Counts of each answer times its points, to avoid an array of cells times axes.
     total = sum(
         (asked & (level == k)).sum(rest) * points.isel(answer_level=k, drop=True)
         for k in range(len(LEVELS))
@@ -156,7 +156,7 @@ def _tests(
 
 
 def _with_opposite(data: xr.Dataset, level: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return what was asked and the levels, the opposite answers as one wording more."""
+    """Return the cells asked and the levels, with the opposite answers as a further wording."""
     asked = data["status"] != NOT_ASKED
     level = level.broadcast_like(asked).where(asked, MISSING).astype(np.int8)
     is_original = data["kind"] == "original"
@@ -184,7 +184,7 @@ def _kinds(data: xr.Dataset) -> dict[str, str]:
 def _positions(
     data: xr.Dataset, test: _Test, axes: Mapping[str, Axis], bootstrap: Bootstrap
 ) -> Iterator[dict[str, Any]]:
-    """Make the rows of one group."""
+    """Return the rows of one group."""
     drawn = _drawn(data, test, axes, bootstrap)
     by_wording = len(test.names) <= MANY_WORDINGS
     for v, (name, kind) in enumerate(zip(test.names, test.kinds, strict=True)):
@@ -199,7 +199,7 @@ def _positions(
 
 
 def _against(test: _Test, kind: str) -> int | None:
-    """Return the place of the answers that a kind of wording is compared with."""
+    """Return the index of the answers that a kind of wording is compared with."""
     wanted = OPPOSITE_ANSWERS if POLARITY.get(kind, 1) < 0 else "original"
     if wanted in test.names:
         return test.names.index(wanted)
@@ -209,9 +209,9 @@ def _against(test: _Test, kind: str) -> int | None:
 def _drawn(
     data: xr.Dataset, test: _Test, axes: Mapping[str, Axis], bootstrap: Bootstrap
 ) -> np.ndarray:
-    """Compute the positions over ``axis, wording, draw``; the first draw is the data as it is.
+    """Compute the positions over ``axis, wording, draw``; the first draw is the data.
 
-    The items of each axis are resampled apart: the number of items is part of the test.
+    The items of each axis are resampled separately: the number of items is part of the test.
     """
     out = np.empty((len(axes), len(test.names), 1 + bootstrap.draws))
     has_points = _has_points(data, list(axes))
@@ -237,7 +237,7 @@ def _rows(
     axes: Mapping[str, Axis],
     bootstrap: Bootstrap,
 ) -> Iterator[dict[str, Any]]:
-    """Make the rows of one set of answers: one wording's, or several together."""
+    """Return the rows of one set of answers: of one wording, or several together."""
     values = {name: drawn[a, members].mean(axis=0) for a, name in enumerate(axes)}
     if against is not None:
         centre = {name: drawn[a, against] for a, name in enumerate(axes)}

@@ -1,17 +1,17 @@
 """Polar and paraphrastic consistency: Lunardi et al., sections 3.2 and 4.1.
 
 Every wording of an item is compared with the item's original wording, within the same model,
-prefix and run. A paraphrase is expected to get the original's answer, a wording of reversed
-meaning (a negation, a political opposite) the answer on the other side of the scale and as
-strong. On the four levels 0 (strongly disagree) to 3 (strongly agree), with o the original's
+prefix and run. The expected answer is the original's for a paraphrase, and the equally strong one
+on the other side of the scale for a wording of reversed meaning (a negation, a political opposite).
+On the four levels 0 (strongly disagree) to 3 (strongly agree), with o the original's
 level and w the wording's,
 
     paraphrastic discrepancy = |w - o|,    polar discrepancy = |w - (3 - o)|,
 
-from 0 to 3; an answer is consistent where it is 0. In the binary analysis strengths are
-merged, and an answer is consistent where its side is the expected one.
+from 0 to 3; an answer is consistent if it is 0. The binary analysis ignores strength: an answer is
+consistent if its side is the expected one.
 
-Polar consistency needs both: a model that gives one answer to everything is perfectly
+Both are needed: a model that gives one answer to everything is perfectly
 consistent in paraphrases and never under reversal.
 """
 
@@ -31,7 +31,7 @@ from polbayes.measures.grouping import asked_cells, cluster_by, group_cells, on_
 from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
 
-# What is compared with the original; `reversed` takes negations and opposites together.
+# Kinds compared with the original; `reversed` combines negations and opposites.
 KINDS: Mapping[str, tuple[str, ...]] = {
     "paraphrase": ("paraphrase",),
     "negation": ("negation",),
@@ -56,15 +56,15 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Pairs:
-    """Wordings beside the original wordings of their items, over `CELL_DIMS`."""
+    """Wordings paired with the original wordings of their items, over `CELL_DIMS`."""
 
-    # Cells other than originals that were asked, and so was the original.
+    # Cells asked, other than originals, whose original was also asked.
     asked: np.ndarray
-    # Those of them where both answers have a level.
+    # Those in which both answers have a level.
     usable: np.ndarray
-    # From 0 to 3, how far the answer is from the expected one; 0 where not usable.
+    # Distance of the answer from the expected one, from 0 to 3; 0 if not usable.
     discrepancy: np.ndarray
-    # Whether the answer is on another side than the expected one.
+    # Whether the answer is not on the expected side.
     other_side: np.ndarray
 
 
@@ -83,13 +83,13 @@ def consistency(
     Parameters
     ----------
     data
-        A coded response dataset with wordings beside the original.
+        A coded response dataset with wordings other than the original.
     by
-        Coordinates that tell the groups apart, not ``kind``.
+        Coordinates that define the groups, not ``kind``.
     measures
         Any of `MEASURES`.
     strong
-        When an answer is strong, see `polbayes.coding.levels.four_levels`.
+        Threshold for a strong answer, see `polbayes.coding.levels.four_levels`.
     draws, level, seed
         As for `polbayes.measures.bias.bias`.
 
@@ -99,19 +99,19 @@ def consistency(
         One row per group, kind of wording and measure: ``kind`` is ``paraphrase``, or for polar
         consistency ``negation``, ``opposite`` or both together, ``reversed``; ``count`` pairs for
         which it holds, of ``n`` compared; ``n_excluded`` pairs in which an answer has no level;
-        ``cluster``, what the interval resamples as a whole: items, or models where the groups are
-        items, or wordings where they are models' items. Measures:
+        ``cluster``, the unit that the interval resamples: items, or models if the groups are
+        items, or wordings if they are models' items. Measures:
 
-        - ``consistent_4``, ``consistent_2``: share of pairs in which the answer is the
+        - ``consistent_4``, ``consistent_2``: proportion of pairs in which the answer is the
           expected one on four levels, and on two;
         - ``discrepant``: 1 - ``consistent_4``, with the count of discrepancies;
-          ``discrepancy_1``, ``_2``, ``_3``: shares of pairs that are so many levels apart;
-        - ``discrepancy_size``: mean number of levels apart, of all pairs, in [0, 3].
+          ``discrepancy_1``, ``_2``, ``_3``: proportions of pairs with a discrepancy of 1, 2, 3;
+        - ``discrepancy_size``: mean discrepancy of all pairs, in [0, 3].
 
     Raises
     ------
     UserError
-        If a name is not there, or the dataset is not coded or has no wording beside an original.
+        If a name is unknown, or the dataset is not coded or has no wording other than originals.
     """
     bootstrap = Bootstrap(draws, level, seed)
     check_known("measure", *measures, known=MEASURES, where="measures")
@@ -131,7 +131,7 @@ def consistency(
 
 
 def compare_wordings(data: xr.Dataset, *, strong: float = STRONG) -> Pairs:
-    """Compare every answer with the one that its item's original wording makes expected."""
+    """Compare every answer with the expected one, given its item's original wording."""
     levels = four_levels(data, strong=strong)
     levels = levels.broadcast_like(data["status"]).transpose(*CELL_DIMS)
     level = levels.values

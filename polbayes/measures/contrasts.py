@@ -23,7 +23,7 @@ _COLUMNS = (
     *("first", "second", "measure", *INTERVAL, "lower_item", "upper_item", "n_first"),
     *("n_second", "n_excluded", "n_undefined", "n_undefined_item", "level", "note"),
 )
-# What a group's bias is with every answer, and over the resamples of answers and of items.
+# A group's bias from all answers, and from the resamples of answers and of items.
 _Series = tuple[float, np.ndarray, np.ndarray]
 
 
@@ -44,19 +44,20 @@ def bias_difference(
     data, draws, level, seed
         As for `polbayes.measures.bias.bias`.
     over
-        What differs: ``"instrument"``, ``"prefix"``, ``"kind"``, ``"variant"``, ``"model"``.
+        The coordinate to compare: ``"instrument"``, ``"prefix"``, ``"kind"``, ``"variant"``,
+        ``"model"``.
     by
-        Coordinates that tell the groups apart, not `over`.
+        Coordinates that define the groups, not `over`.
     pairs
-        Levels of `over` to compare, the second taken from the first; by default all pairs, in the
+        Levels of `over` to compare, first minus second; by default all pairs, in the
         order of the dataset.
 
     Returns
     -------
     pandas.DataFrame
         The columns of `polbayes.measures.bias.bias`, for ``first`` minus ``second``, in [-2, 2],
-        with ``n_first`` and ``n_second`` valid answers. Items are resampled in pairs where both
-        levels have the same items, independently where they have none in common.
+        with ``n_first`` and ``n_second`` valid answers. Items are resampled in pairs if both
+        levels have the same items, independently if they have none in common.
     """
     check_by(data, [*by, over])
     bootstrap = Bootstrap(draws, level, seed)
@@ -97,10 +98,10 @@ def reformulation_robustness(
         Coded response datasets of the same models, each with one set of wordings; two
         selections of variants of one dataset are two such datasets.
     by
-        Coordinates that tell the groups apart; ``kind`` gives the opposites and the
-        paraphrases a row each, as in the paper's Table 6, and leaves originals out.
+        Coordinates that define the groups; with ``kind`` opposites and paraphrases have
+        separate rows, as in the paper's Table 6, and originals are excluded.
     names
-        What the two sets are called in the table.
+        Names of the two sets in the table.
     draws, level, seed
         As for `polbayes.measures.bias.bias`.
 

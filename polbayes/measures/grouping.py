@@ -1,4 +1,4 @@
-"""Groups of cells: which cell of the dataset belongs to which row of a table."""
+"""Groups of cells: the assignment of the dataset's cells to the rows of a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +16,15 @@ TOTAL = "total"
 
 @dataclass(frozen=True)
 class Groups:
-    """Which group each cell belongs to, and which item it is about."""
+    """The group and the item of each cell."""
 
-    # Names of the coordinates that tell the groups apart.
+    # Names of the coordinates that define the groups.
     by: tuple[str, ...]
     # For each group its values of `by`, in the order of the dataset.
     labels: tuple[tuple[Any, ...], ...]
     # Item ids, sorted, so that nothing depends on their order in the dataset.
     items: tuple[str, ...]
-    # One or two arrays over the cells with the number of their group, -1 for none; two where a
+    # One or two arrays over the cells with the number of their group, -1 for none; two if a
     # cell counts for its own dimension and for all dimensions together.
     codes: tuple[np.ndarray, ...]
     # For each cell the position of its item in `items`.
@@ -32,13 +32,13 @@ class Groups:
 
 
 def asked_cells(data: xr.Dataset, dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
-    """Return over `dims` which cells were to be asked, in any run where `run` is not among them."""
+    """Return over `dims` which cells were planned, in any run if `run` is not among them."""
     asked = data["status"] != NOT_ASKED
     return asked.any([d for d in CELL_DIMS if d not in dims]).transpose(*dims).to_numpy()
 
 
 def on_cells(data: xr.Dataset, name: str, dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
-    """Return a variable or coordinate over `dims`, a view without a copy where it can be."""
+    """Return a variable or coordinate over `dims`, without a copy if possible."""
     if name not in data.variables:
         raise UserError(f"the dataset has no '{name}'; was it coded, and is it a design's dataset?")
     values = data[name].transpose(*[d for d in dims if d in data[name].dims])
@@ -49,7 +49,7 @@ def on_cells(data: xr.Dataset, name: str, dims: Sequence[str] = CELL_DIMS) -> np
 def group_cells(
     data: xr.Dataset, by: Sequence[str], cells: np.ndarray, *, dims: Sequence[str] = CELL_DIMS
 ) -> Groups:
-    """Sort cells into groups; those without any cell are left out.
+    """Assign cells to groups, without empty ones.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def group_cells(
 
 
 def cluster_by(data: xr.Dataset, groups: Groups, name: str) -> Groups:
-    """Let something else than items be what is resampled as a whole."""
+    """Resample units other than items."""
     values = np.asarray(data[name].values, dtype=str)
     labels, codes = np.unique(values, return_inverse=True)
     item_codes = _spread(data, name, codes.reshape(values.shape), CELL_DIMS)
@@ -97,7 +97,7 @@ def cluster_by(data: xr.Dataset, groups: Groups, name: str) -> Groups:
 
 
 def check_by(data: xr.Dataset, by: Sequence[str], dims: Sequence[str] = CELL_DIMS) -> None:
-    """Refuse a grouping that the dataset cannot give: by what lies along other dimensions."""
+    """Refuse a grouping by coordinates along other dimensions."""
     known = [str(name) for name, c in data.coords.items() if set(c.dims) <= set(dims) and c.ndim]
     check_known("coordinate", *by, known=known, where="by")
     if len(set(by)) < len(by):
@@ -105,7 +105,7 @@ def check_by(data: xr.Dataset, by: Sequence[str], dims: Sequence[str] = CELL_DIM
 
 
 def sum_by_item(groups: Groups, where: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
-    """Add up over ``group, item`` the cells in `where`: their values, or 1 for each."""
+    """Sum the cells in `where` over ``group, item``: their values, or 1 for each."""
     shape = (len(groups.labels), len(groups.items))
     total = np.zeros(shape[0] * shape[1])
     for codes in groups.codes:

@@ -1,8 +1,8 @@
 """Agreement of annotators beyond chance: Cohen's and Fleiss' kappa.
 
-With the observed share of agreement P and the share expected of annotators who label at
-random in the proportions found, P_e, kappa = (P - P_e) / (1 - P_e). Cohen (1960) takes each of
-two annotators' own proportions, Fleiss (1971) those of all annotators together.
+With the observed proportion of agreement P and the one expected by chance P_e,
+kappa = (P - P_e) / (1 - P_e). Cohen (1960) computes P_e from each of two annotators' own
+proportions of labels, Fleiss (1971) from those of all annotators together.
 
 References
 ----------
@@ -35,16 +35,16 @@ def annotator_agreement(
     Parameters
     ----------
     labels
-        One row an annotated thing, one column an annotator; missing labels are allowed.
+        One row per unit, one column per annotator; missing labels are allowed.
     draws, level, seed
-        As for `polbayes.measures.bias.bias`, resampling the things annotated.
+        As for `polbayes.measures.bias.bias`, resampling units.
 
     Returns
     -------
     pandas.DataFrame
-        ``first``, ``second`` (annotators, or ``all``); ``measure``: ``agreement`` (share of equal
-        labels) and ``cohen_kappa`` of two, ``fleiss_kappa`` of all; ``n`` things that all of these
-        have labelled, ``n_excluded`` that some have not.
+        ``first``, ``second`` (annotators, or ``all``); ``measure``: ``agreement`` (proportion of
+        equal labels) and ``cohen_kappa`` of two, ``fleiss_kappa`` of all; ``n`` units labelled by
+        all of them, ``n_excluded`` other units.
     """
     bootstrap = Bootstrap(draws, level, seed)
     names = [str(c) for c in labels.columns]
@@ -64,14 +64,14 @@ def cohen_kappa(table: np.ndarray) -> np.ndarray:
     n = table.sum(axis=(-2, -1))
     observed = np.trace(table, axis1=-2, axis2=-1)
     expected = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1)
-    # Multiplied by n squared, so that chance agreement of exactly 1 is found exactly.
+    # Multiplied by n squared, so that chance agreement of 1 is exact.
     return _ratio(n * observed - expected, n * n - expected)
 
 
 def quadratic_kappa(table: np.ndarray) -> np.ndarray:
     """Compute Cohen's kappa with quadratic weights from cross tables of ordered labels.
 
-    A disagreement counts by the square of how many labels lie between the two, so that
+    Disagreements have squared distances as weights,
     kappa = 1 - sum_ij (i - j)^2 O_ij / sum_ij (i - j)^2 E_ij (Cohen, 1968).
     """
     k = np.arange(table.shape[-1], dtype=np.float64)
@@ -84,7 +84,7 @@ def quadratic_kappa(table: np.ndarray) -> np.ndarray:
 
 
 def fleiss_kappa(counts: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Compute Fleiss' kappa from how many annotators gave each label."""
+    """Compute Fleiss' kappa from the counts of annotators by label."""
     counts = np.asarray(counts, dtype=np.float64)
     times = np.ones(len(counts)) if weights is None else np.asarray(weights, dtype=np.float64)
     raters = counts[0].sum()
@@ -102,10 +102,10 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 
 def _codes(labels: pd.DataFrame) -> np.ndarray:
-    """Replace labels with their numbers, -1 where there is none."""
+    """Replace labels by their numbers, -1 if missing."""
     flat = labels.to_numpy(dtype=object)
     missing = labels.isna().to_numpy()
-    # By value: a column of numbers with a gap has 1.0 where another has 1.
+    # By value: a numeric column with missing values has 1.0 instead of 1.
     names = sorted(set(flat[~missing]), key=str)
     number = {name: k for k, name in enumerate(names)}
     coded = [
@@ -120,7 +120,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     complete = codes[(codes >= 0).all(axis=1)]
     n_labels = int(codes.max(initial=0)) + 1
-    # Things that were labelled alike are one pattern, drawn as often as it occurs.
+    # Units with the same labels are one pattern, drawn as often as it occurs.
     patterns, times = np.unique(complete, axis=0, return_counts=True)
     rng = generator(bootstrap.seed, "kappa", *names)
     drawn = np.vstack([times[None], resample_answers(times, bootstrap.draws, rng)])
@@ -145,7 +145,7 @@ def agreement_row(
     level: float,
     note: str,
 ) -> dict[str, Any]:
-    """Make a row of a table of agreement; one with a note has no interval."""
+    """Return a row of a table of agreement; one with a note has no interval."""
     estimate, lower, upper = found
     bounds = (np.nan, np.nan) if note else (lower, upper)
     return dict(

@@ -1,8 +1,8 @@
-"""Agreement of annotators with gaps in their labels: Krippendorff's alpha.
+"""Agreement of annotators with missing labels: Krippendorff's alpha.
 
 Every two labels of one unit are a pair. With the mean squared difference of such pairs D_o, and
-that of all labels paired at random D_e, alpha = 1 - D_o / D_e. Any number of annotators may
-have left any unit out; a unit with fewer than two labels has no pair and says nothing.
+that of all labels paired at random D_e, alpha = 1 - D_o / D_e. Any labels may be missing; a unit
+with fewer than two labels has no pair and is not informative.
 
 References
 ----------
@@ -28,7 +28,7 @@ _AT_ONCE = 1_000
 def krippendorff_alpha(
     counts: np.ndarray, weights: np.ndarray | None = None, *, metric: Metric = "nominal"
 ) -> np.ndarray:
-    """Compute Krippendorff's alpha from how many annotators gave each unit each label."""
+    """Compute Krippendorff's alpha from the counts of annotators by unit and label."""
     counts = np.asarray(counts, dtype=np.float64)
     times = np.ones(len(counts)) if weights is None else np.asarray(weights, dtype=np.float64)
     labels = counts.sum(axis=1)
@@ -48,10 +48,10 @@ def krippendorff_alpha(
 
 
 def _squared_differences(totals: np.ndarray, metric: Metric) -> np.ndarray:
-    """Return over ``..., label, label`` how different two labels are, squared."""
+    """Return squared differences of labels over ``..., label, label``."""
     if metric == "nominal":
         return np.asarray(1 - np.eye(totals.shape[-1]))
-    # The rank in the middle of each label's block of equal ranks.
+    # The middle of each label's block of tied ranks.
     middle = np.cumsum(totals, axis=-1) - totals / 2
     return np.asarray((middle[..., :, None] - middle[..., None, :]) ** 2)
 
@@ -69,7 +69,7 @@ def alpha_table(
     if len(labels.columns) < 2:
         raise UserError("labels: agreement needs the columns of at least two annotators.")
     given = labels.to_numpy(dtype=object)
-    # By value: a column of numbers with a gap has 1.0 where another has 1.
+    # By value: a numeric column with missing values has 1.0 instead of 1.
     names = sorted(set(given[labels.notna().to_numpy()]), key=str)
     rows = [_row("nominal", _counts(given, names), bootstrap)]
     if order:
@@ -78,7 +78,7 @@ def alpha_table(
 
 
 def _counts(given: np.ndarray, names: Sequence[Any]) -> np.ndarray:
-    """Count over ``unit, label`` how many annotators gave the label."""
+    """Count annotators over ``unit, label``."""
     return np.array([[sum(x == name for x in row) for name in names] for row in given]).reshape(
         len(given), len(names)
     )
@@ -86,7 +86,7 @@ def _counts(given: np.ndarray, names: Sequence[Any]) -> np.ndarray:
 
 def _row(metric: Metric, counts: np.ndarray, bootstrap: Bootstrap) -> dict[str, Any]:
     usable = counts[counts.sum(axis=1) >= 2]
-    # Units that were labelled alike are one pattern, drawn as often as it occurs.
+    # Units with the same labels are one pattern, drawn as often as it occurs.
     patterns, times = np.unique(usable, axis=0, return_counts=True)
     estimate = float(krippendorff_alpha(patterns, times, metric=metric))
     rng = generator(bootstrap.seed, "krippendorff", metric)

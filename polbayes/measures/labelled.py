@@ -1,4 +1,4 @@
-"""Tables of measures as labelled arrays: every label column a dimension, every number an array."""
+"""Tables of measures as labelled arrays: label columns become dimensions, numbers become arrays."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,18 +10,18 @@ from pandas.api.types import is_numeric_dtype
 
 from polbayes.errors import UserError, unknown
 
-# Columns that say what a row is of, in any table of `polbayes.measures.measure_all`.
+# Columns that identify a row, in any table of `polbayes.measures.measure_all`.
 LABELS = (
     *("model", "dimension", "instrument", "prefix", "item", "variant", "answers", "kind", "set"),
     *("first", "second", "measure"),
 )
-# Labels that others of the table imply, so that they would only make empty cells.
+# Labels implied by others of the table, which would only add empty cells.
 _IMPLIED = {"answers": ("kind",), "variant": ("kind",)}
 PRESENT = "present"
 
 
 def as_dataset(table: pd.DataFrame, dims: Sequence[str] | None = None) -> xr.Dataset:
-    """Lay a tidy table of measures out over its labels."""
+    """Convert a tidy table of measures to arrays over its labels."""
     chosen = _dims(table) if dims is None else list(dims)
     for name in chosen:
         if name not in table:
@@ -69,7 +69,7 @@ def load_measures(folder: str | Path) -> dict[str, xr.Dataset]:
     Returns
     -------
     dict
-        By name of the table, see `polbayes.measures.measure_all` and `as_dataset`.
+        Datasets by table, see `polbayes.measures.measure_all` and `as_dataset`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How many generated wordings mean what they should, by people: Haller et al. (2024), Table 4."""
+"""The proportion of generated wordings with the intended meaning: Haller et al. (2024), Table 4."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ALL = "all items"
 def match_proportion(
     checked: pd.DataFrame, *, draws: int = 10_000, level: float = 0.95, seed: int = 1
 ) -> pd.DataFrame:
-    """Compute the share of checked wordings that match, of every item and on average."""
+    """Compute the proportion of checked wordings that match, by item and on average."""
     bootstrap = Bootstrap(draws, level, seed)
     rows: list[dict[str, Any]] = []
     for (name, kind), group in checked.groupby(["set", "kind"], sort=False):

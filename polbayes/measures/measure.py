@@ -1,4 +1,4 @@
-"""What a measure is: a function of a dataset, the tables that it gives, and how they are shown."""
+"""What a measure is: a function of a dataset, its tables, and their section in the report."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from polbayes.coding.levels import STRONG
 from polbayes.config.schema import FeatureConfig
 
 INTERVAL = ("estimate", "lower", "upper")
-# Beyond, ids only number the paraphrases of an item, and have nothing in common across items.
+# With more wordings, ids only number an item's paraphrases and are not comparable across items.
 MANY_WORDINGS = 50
 
 
 @dataclass(frozen=True)
 class Job:
-    """What measures are computed from.
+    """The inputs of measures.
 
     Parameters
     ----------
@@ -26,13 +26,13 @@ class Job:
     draws, level, seed
         Bootstrap resamples, coverage of the intervals in (0, 1), and seed.
     strong
-        When an answer is strong, see `polbayes.coding.levels.four_levels`.
+        Threshold for a strong answer, see `polbayes.coding.levels.four_levels`.
     paraphrase_sets, reformulation_sets
         Two sets of wordings to compare, or None: see
         `polbayes.measures.paraphrases.compare_paraphrase_sets` and
         `polbayes.measures.contrasts.reformulation_robustness`.
     features
-        Which text features of the wordings, and how; None for none.
+        Settings of the wordings' text features; None for none.
     """
 
     data: xr.Dataset
@@ -66,7 +66,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Shown:
-    """How the report shows a table: a section of its own, with a few words and the table.
+    """A report section that shows a table, with a short explanation.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Measure:
         Returns the tables that the dataset allows, by name. Every table has one row per group and
         quantity.
     tables
-        By name of a table, the columns that its readers need.
+        By name of a table, its required columns.
     shown
         How the report shows it, where no section of the report does.
     by_model

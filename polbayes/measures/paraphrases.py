@@ -1,8 +1,8 @@
 """Single items under paraphrasing: Haller et al. (2024), sections 4.2.2 and 4.2.3, Appendix G.
 
-All of it is about R+ = p_agree / (p_agree + p_disagree) of the wordings of one meaning, the
-original and its paraphrases. Where a wording was put with several prefixes or runs, its R+ is
-the mean over these.
+All measures use R+ = p_agree / (p_agree + p_disagree) of the wordings with one meaning, the
+original and its paraphrases. If a wording was asked with several prefixes or runs, its R+ is
+the mean over them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from polbayes.measures.resampling import Bootstrap, mean_by_item
 from polbayes.measures.stability import SAME_MEANING, stability
 from polbayes.measures.validity import validity
 
-# Tukey's box plot: whiskers reach to the last value within so many interquartile ranges.
+# Tukey's box plot: whiskers extend to the last value within so many interquartile ranges.
 _WHISKER = 1.5
 _QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 _FLAGS = ("always_agree", "always_disagree")
@@ -41,9 +41,9 @@ def distributions(data: xr.Dataset, *, level: float = 0.95) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per ``model``, ``item`` and ``measure``: ``q25``, ``median``, ``q75``, each with the
-        interval between two order statistics that covers it with at least `level`, whatever the
-        distribution (NaN where there are too few wordings); ``whisker_low``, ``whisker_high``, the
-        furthest values within 1.5 interquartile ranges of the quartiles; ``outliers``, how many lie
+        interval between two order statistics that covers it with at least `level` for any
+        distribution (NaN with too few wordings); ``whisker_low``, ``whisker_high``, the
+        furthest values within 1.5 interquartile ranges of the quartiles; ``outliers``, the number
         beyond. ``n`` wordings with R+, ``n_excluded`` without.
     """
     Bootstrap(1, level, 0)
@@ -64,7 +64,7 @@ def distributions(data: xr.Dataset, *, level: float = 0.95) -> pd.DataFrame:
 
 
 def divergent_pairs(data: xr.Dataset) -> pd.DataFrame:
-    """Find the two wordings of each item whose R+ lies furthest apart (Table 2).
+    """Find the two wordings of each item with the largest difference in R+ (Table 2).
 
     Parameters
     ----------
@@ -74,10 +74,10 @@ def divergent_pairs(data: xr.Dataset) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per model and item with at least two wordings, the furthest apart first:
+        One row per model and item with at least two wordings, largest difference first:
         ``difference``; ``variant_low``, ``r_plus_low``, ``statement_low`` and the same with
         ``high``; ``flips``, whether only one of the two has R+ >= 0.5; ``n_wordings``. There is no
-        interval: these are extremes, and with more wordings they would lie further apart.
+        interval: these are extremes, which grow with the number of wordings.
     """
     r_plus, _ = r_plus_by_wording(data)
     statements = data["statement"].transpose("item", "variant").values
@@ -110,8 +110,8 @@ def item_instability(
 ) -> pd.DataFrame:
     """Average each item's standard deviation of R+ over models, on a common scale (Figure 3).
 
-    Within every model the standard deviations of the items are moved to [0, 1], its most
-    stable item to 0 and its least stable to 1.
+    Within every model the standard deviations of the items are rescaled to [0, 1], from its most
+    stable item to its least stable.
 
     Parameters
     ----------
@@ -123,9 +123,9 @@ def item_instability(
     Returns
     -------
     pandas.DataFrame
-        One row per ``item``: ``estimate``; ``se``, standard deviation over models by the root of
-        their number; ``lower``, ``upper``, too narrow for few models; ``n_models``; ``n_excluded``
-        models with no standard deviation for the item, or with the same for all items.
+        One row per ``item``: ``estimate``; ``se``, standard deviation over models divided by the
+        root of their number; ``lower``, ``upper``, too narrow for few models; ``n_models``;
+        ``n_excluded`` models with no standard deviation for the item, or equal ones for all items.
     """
     bootstrap = Bootstrap(draws, level, seed)
     table = stability(data, by=("model", "item"), draws=1, level=level, seed=seed)
@@ -134,7 +134,7 @@ def item_instability(
     )
     sd = sd[sorted(sd.columns, key=str)]
     span = sd.max() - sd.min()
-    # What differs by rounding only does not differ.
+    # Ignore differences due to rounding.
     scaled = ((sd - sd.min()) / span.where(span > 1e-12)).to_numpy(dtype=float)
     there = ~np.isnan(scaled)
     names = [str(c) for c in sd.columns]
@@ -179,7 +179,7 @@ def compare_paraphrase_sets(
     sets
         Two names, each with ids of wordings or patterns of ids (``"paraphrase_*"``).
     by
-        Coordinates that tell the groups apart, neither ``item`` nor along ``variant``.
+        Coordinates that define the groups, neither ``item`` nor along ``variant``.
     draws, level, seed
         Bootstrap resamples of items, coverage in (0, 1), and seed.
 
@@ -188,7 +188,7 @@ def compare_paraphrase_sets(
     pandas.DataFrame
         For each ``set`` the measures of `polbayes.measures.stability.stability` and ``mass`` of
         `polbayes.measures.validity.validity`; for the set ``FIRST - SECOND`` their differences over
-        the items that both sets have, resampled in pairs.
+        the items in both sets, resampled in pairs.
     """
     places = wordings_of_sets(data, sets, key="measures.paraphrase_sets")
     settings: dict[str, Any] = {"level": level, "seed": seed}
@@ -207,7 +207,7 @@ def compare_paraphrase_sets(
 def wordings_of_sets(
     data: xr.Dataset, sets: Mapping[str, Sequence[str]], *, key: str
 ) -> list[list[int]]:
-    """Find for each of two sets, of ids or patterns of these, its wordings along ``variant``.
+    """Find the wordings of two sets of ids or patterns along ``variant``.
 
     `key` is the config's, named in errors.
     """
@@ -217,7 +217,7 @@ def wordings_of_sets(
 
 
 def _both(data: xr.Dataset, by: Sequence[str], **settings: Any) -> pd.DataFrame:
-    """Put the mass of usable options under the measures of stability."""
+    """Append the mass of usable options to the measures of stability."""
     stable = stability(data, by=by, **settings)
     mass = validity(data, by=by, **settings)
     mass = mass[mass["measure"] == "mass"]
@@ -256,7 +256,7 @@ def _matching(data: xr.Dataset, name: str, patterns: Sequence[str], key: str) ->
 
 
 def r_plus_by_wording(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean R+ over ``model, item, variant`` (NaN where none), and which were asked."""
+    """Return mean R+ over ``model, item, variant`` (NaN if missing), and which were asked."""
     if "r_plus" not in data:
         raise UserError("the dataset has no 'r_plus'; it takes answers with probabilities.")
     dims = ("model", "item", "variant")
@@ -300,14 +300,14 @@ def _order_interval(values: np.ndarray, q: float, level: float) -> dict[str, Any
 
 @cache
 def _ranks(n: int, q: float, level: float) -> tuple[int, int]:
-    """Return positions in sorted values, from 0; beyond the values where there is none.
+    """Return positions in sorted values, from 0; outside their range if there is none.
 
-    Of n values, the number below the quantile is binomial. The value at position k lies
-    above the quantile if at most k values are below it, and so on for the other end.
+    Of n values, the number below the quantile is binomial. The value at position k is
+    above the quantile if at most k values are below it, and similarly for the other end.
     """
     from scipy.stats import binom
 
-    # Both ends from isf, which takes a tail that is met exactly; ppf would go one further.
+    # Both ends use isf, which includes a tail of exactly this size; ppf would go one further.
     tail = (1 - level) / 2
     return n - 1 - int(binom.isf(tail, n, 1 - q)), int(binom.isf(tail, n, q))
 

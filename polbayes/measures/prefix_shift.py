@@ -1,14 +1,14 @@
-"""What a prefix does to bias: Faulborn et al. (2025), Figures 2b and 6.
+"""The effect of a prefix on bias: Faulborn et al. (2025), Figures 2b and 6.
 
-With b_p the bias (Eq. 3) under prefix p and b_0 that under the baseline, which is no prefix:
+With b_p the bias (Eq. 3) under prefix p and b_0 that under the baseline, without a prefix:
 
 - the shift b_p - b_0, its absolute value, and the mean of the absolute values over all
   prefixes but the baseline (section 4.3, Figure 2b);
-- how far the others' bias is from a prefix's own (Appendix G, Figure 6): the mean of the
-  other prefixes' biases minus b_p, and the bias of all their answers together minus b_p.
-  Positive: the prefix is left of the others. The paper's text allows both readings; what can
-  be read off its figure differs from the first, as the second, which weighs prefixes by their
-  valid answers, would. For a prefix that asks for a number, only answers that are one integer
+- the distance of the other prefixes' bias from a prefix's own (Appendix G, Figure 6): the mean of
+  the other prefixes' biases minus b_p, and the bias of all their answers together minus b_p.
+  Positive: the prefix is left of the others. The paper's text allows both readings; its figure
+  does not match the first, and is consistent with the second, which weights prefixes by their
+  valid answers. For a prefix that asks for a number, only answers that are a single integer
   count as its own.
 """
 
@@ -43,16 +43,16 @@ def prefix_shift(
     level: float = 0.95,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """Compute how each prefix moves the bias, from the baseline and from the other prefixes.
+    """Compute the shift of the bias by each prefix, from the baseline and from the other prefixes.
 
     Parameters
     ----------
     data, draws, level, seed
         As for `polbayes.measures.bias.bias`; the dataset has at least two prefixes.
     by
-        Coordinates that tell the groups apart, not ``prefix``.
+        Coordinates that define the groups, not ``prefix``.
     baseline
-        The prefix that the others are compared with. Where it was not asked, they are only
+        The prefix that the others are compared with. If it was not asked, they are only
         compared with each other.
 
     Returns
@@ -61,7 +61,7 @@ def prefix_shift(
         One row per group, ``prefix`` (``all`` for the mean over prefixes) and ``measure``:
         ``shift``, ``absolute_shift``, ``mean_absolute_shift``, ``others_minus_this`` and
         ``pooled_others_minus_this``, all differences of bias, in [-2, 2]. Intervals as from
-        `polbayes.measures.bias.bias`; those of absolute values lie above 0 even without a shift.
+        `polbayes.measures.bias.bias`; those of absolute values are above 0 even without a shift.
     """
     if "prefix" in by:
         raise UserError("by: 'prefix' is what is compared; leave it out.")
@@ -83,7 +83,7 @@ def prefix_shift(
 
 
 def shifts(bias: np.ndarray, baseline: int | None) -> dict[str, np.ndarray]:
-    """Compute the measures that need no more than each prefix's bias."""
+    """Compute the measures that need only each prefix's bias."""
     known = ~np.isnan(bias)
     filled = np.where(known, bias, 0.0)
     n_others = known.sum(axis=0) - known
@@ -104,7 +104,7 @@ def shifts(bias: np.ndarray, baseline: int | None) -> dict[str, np.ndarray]:
 
 
 def _integers_only(data: xr.Dataset) -> xr.Dataset | None:
-    """Leave out answers to a numbered scale that are no single integer; None if nothing is."""
+    """Drop answers to a numbered scale that are not a single integer; None if there are none."""
     if "coder" not in data or "prefix_answer" not in data.coords:
         return None
     about = data["coder"].attrs
@@ -131,7 +131,7 @@ def _only(counts: SidedCounts, groups: list[int]) -> SidedCounts:
 def _of_group(
     every: SidedCounts, own: SidedCounts, baseline: str, bootstrap: Bootstrap
 ) -> Iterator[dict[str, Any]]:
-    """Make the rows of one group, whose prefixes are the groups of the counts."""
+    """Return the rows of one group, whose prefixes are the groups of the counts."""
     names = [str(label[-1]) for label in every.groups.labels]
     drawn = _drawn(every, bootstrap)
     changed = [p for p in range(len(names)) if not np.array_equal(every.valid[p], own.valid[p])]
@@ -145,7 +145,7 @@ def _of_group(
             bias_own[changed] = bias_of(resampled_own)
         pooled = bias_of(resampled.sum(axis=0) - resampled)
         found = shifts(bias, at)
-        # What the others are does not depend on which of its own answers a prefix may keep.
+        # The others' bias does not depend on which of its own answers a prefix keeps.
         found["others_minus_this"] += bias - bias_own
         values.append({**found, "pooled_others_minus_this": pooled - bias_own})
     answered = (every.valid.sum(axis=3) > 0).sum(axis=1).min(axis=1)
@@ -169,7 +169,7 @@ def _drawn(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Resample answers and items, each over ``prefix, draw, side, stance``.
 
-    The first draw of each is the data as they are.
+    The first draw of each is the data.
     """
     shape = (len(counts.valid), 1 + bootstrap.draws, *counts.valid.shape[2:])
     by_answer, by_item = np.zeros(shape), np.zeros(shape)

@@ -1,9 +1,8 @@
-"""How far two ways of asking put the models in the same order: Kendall's tau of their bias.
+"""Agreement of the models' order under two ways of asking: Kendall's tau of their bias.
 
 Faulborn et al. (2025), section 4.1, compare the order of models by bias under two instruments.
 Here any two levels of a coordinate are compared, with the p value of the hypothesis that the
-orders are independent, and two intervals: one that takes the models as a sample of models,
-one that takes the items as a sample of items.
+orders are independent, and two intervals: one treats the models as a sample, the other the items.
 """
 
 from collections.abc import Sequence
@@ -36,7 +35,7 @@ def rank_agreement(
     data
         A coded response dataset of at least two models.
     over
-        What differs: ``"instrument"``, ``"prefix"``, ``"kind"``, ``"variant"``, ...
+        The coordinate to compare: ``"instrument"``, ``"prefix"``, ``"kind"``, ``"variant"``, ...
     draws, level, seed
         Bootstrap resamples of items, coverage in (0, 1), and seed.
 
@@ -45,7 +44,7 @@ def rank_agreement(
     pandas.DataFrame
         One row per ``dimension`` and two levels of `over`, ``first`` and ``second``: ``estimate``,
         Kendall's tau-b in [-1, 1], with its interval and two-sided ``p``; ``lower_item``,
-        ``upper_item`` from resampling items, a little too near to 0. With more than two levels a
+        ``upper_item`` from resampling items, slightly biased towards 0. With more than two levels a
         row ``mean_tau`` (``first`` and ``second`` are ``all``) averages them.
     """
     if over in ("model", "dimension"):
@@ -58,7 +57,7 @@ def rank_agreement(
     bias[0] = bias_of(counts.valid.sum(axis=1))
     for g, by_item in resample_items(counts, bootstrap):
         bias[1:, g] = bias_of(by_item)
-    # What is equal but for rounding is a tie.
+    # Values equal up to rounding are ties.
     bias = np.round(bias, 12)
     rows: list[dict[str, Any]] = []
     for dimension in dict.fromkeys(label[2] for label in labels):
@@ -113,7 +112,7 @@ def _of_dimension(
 
 
 def _tau_b(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Compute tau-b of each draw, over ``draw, model``; NaN where a series is constant."""
+    """Compute tau-b of each draw, over ``draw, model``; NaN if a series is constant."""
     if first.shape[1] < 2:
         return np.full(len(first), np.nan)
     a, b = np.triu_indices(first.shape[1], k=1)
@@ -124,7 +123,7 @@ def _tau_b(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def _mean(series: np.ndarray, rows: Sequence[dict[str, Any]], level: float) -> dict[str, Any]:
-    """Average tau over all pairs of levels in which it is defined."""
+    """Average tau over all pairs of levels for which it is defined."""
     used = series[~np.isnan(series[:, 0])]
     mean = used.mean(axis=0) if len(used) else np.full(series.shape[1], np.nan)
     low_item, up_item, undefined = percentile_interval(mean[1:], level)
@@ -156,7 +155,7 @@ def _note(tau: float, lower: float, n_models: int) -> str:
     return ""
 
 
-# Every two wordings are compared up to this number.
+# Largest number of wordings of which all pairs are compared.
 MANY_PAIRED = 12
 
 

@@ -1,4 +1,4 @@
-"""The classical measures by name; other packages add theirs by the entry points of the group."""
+"""The classical measures by name; other packages add theirs by entry points of the group."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,9 +1,9 @@
-"""Intervals: the bootstrap, done on counts instead of rows, and Wilson's for shares.
+"""Intervals: the bootstrap on counts instead of rows, and Wilson's for proportions.
 
-Resampling the rows of a group with replacement and counting them is drawing the
-counts from a multinomial distribution; resampling its items is drawing how often each
-item occurs and adding up the items' counts. Both give exactly the distribution of the
-naive way at a small part of its cost.
+Resampling the rows of a group with replacement and counting them is equivalent to drawing the
+counts from a multinomial distribution; resampling its items, to drawing the number of times each
+item occurs and adding up the items' counts. Both have exactly the distribution of the
+naive bootstrap at a small fraction of its cost.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from polbayes.errors import UserError
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """How intervals are made: resamples, coverage in (0, 1), and seed."""
+    """Settings of intervals: resamples, coverage in (0, 1), and seed."""
 
     draws: int
     level: float
@@ -34,14 +34,14 @@ class Bootstrap:
 
     @property
     def quantiles(self) -> tuple[float, float]:
-        """The two quantiles between which the interval lies."""
+        """The two quantiles that bound the interval."""
         return (1 - self.level) / 2, (1 + self.level) / 2
 
 
 def generator(seed: int, *labels: object) -> np.random.Generator:
-    """Make the random generator that belongs to a seed and a name.
+    """Return the random generator for a seed and a name.
 
-    The draws of a group so depend on its own labels and on nothing else in the data.
+    The draws of a group then depend only on its own labels.
     """
     digest = text_digest("\x1f".join(map(str, labels)))
     return np.random.default_rng([seed, int(digest, 16)])
@@ -50,7 +50,7 @@ def generator(seed: int, *labels: object) -> np.random.Generator:
 def resample_answers(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
     """Resample the answers of one group, counted by kind in any shape, with replacement.
 
-    Returned are the counts over ``draw`` and the dimensions of `counts`.
+    Returns the counts over ``draw`` and the dimensions of `counts`.
     """
     n = int(counts.sum())
     if n == 0:
@@ -60,9 +60,9 @@ def resample_answers(counts: np.ndarray, draws: int, rng: np.random.Generator) -
 
 
 def item_weights(items: Sequence[str], draws: int, seed: int) -> np.ndarray:
-    """Return over ``draw, item`` how often each of the items, sorted by id, is drawn.
+    """Return how often each of the items, sorted by id, is drawn, over ``draw, item``.
 
-    Groups that were asked the same items get the same resamples, so that differences
+    Groups with the same items get the same resamples, so that differences
     between their draws are those of a paired bootstrap.
     """
     size = len(items)
@@ -73,17 +73,16 @@ def item_weights(items: Sequence[str], draws: int, seed: int) -> np.ndarray:
 
 
 def by_item_set(present: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Collect the groups that rest on the same items."""
+    """Collect the groups with the same items."""
     sets, which = np.unique(present, axis=0, return_inverse=True)
     for number, row in enumerate(sets):
         yield np.flatnonzero(which.reshape(-1) == number), np.flatnonzero(row)
 
 
 def percentile_interval(draws: np.ndarray, level: float) -> tuple[float, float, int]:
-    """Return the bounds, NaN where no draw is defined, and the number of undefined (NaN) draws.
+    """Return the bounds, NaN if no draw is defined, and the number of undefined (NaN) draws.
 
-    Drawing again until all are defined would do the same to the interval, and hide how many there
-    were.
+    Redrawing until all are defined would give the same interval, and hide their number.
     """
     defined = draws[~np.isnan(draws)]
     undefined = draws.size - defined.size
@@ -94,7 +93,7 @@ def percentile_interval(draws: np.ndarray, level: float) -> tuple[float, float, 
 
 
 def wilson(count: float, n: float, level: float) -> tuple[float, float]:
-    """Compute Wilson's score interval of a share of independent trials; NaN without any.
+    """Compute Wilson's score interval of a proportion of independent trials; NaN without any.
 
     References
     ----------
@@ -103,13 +102,13 @@ def wilson(count: float, n: float, level: float) -> tuple[float, float]:
     """
     if n == 0:
         return np.nan, np.nan
-    # SciPy has this interval behind `binomtest` only, which searches for an exact p-value first;
-    # tables have thousands of shares, and no use for one.
+    # SciPy has this interval only in `binomtest`, which first computes an exact p value; tables
+    # have thousands of proportions and do not need one.
     z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
     share = count / n
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
-    # At 0 and n the bound is the share itself; rounding must not put it beyond.
+    # At 0 and n the bound is the proportion itself; rounding must not exceed it.
     lower = 0.0 if count == 0 else float(centre - half)
     return lower, 1.0 if count == n else float(centre + half)
 
@@ -122,15 +121,15 @@ def mean_by_item(
     Parameters
     ----------
     totals, counts
-        Over ``group, item``: sum of the quantity, and how many cells it is the sum of.
+        Over ``group, item``: sum of the quantity, and number of cells in the sum.
     items
         Ids of the items, sorted.
 
     Returns
     -------
     numpy.ndarray
-        Over ``group`` and estimate, lower, upper. The estimate is NaN without any cell,
-        the bounds are with fewer than two items.
+        Over ``group`` and estimate, lower, upper. The estimate is NaN without cells,
+        the bounds with fewer than two items.
     """
     out = np.full((len(totals), 3), np.nan)
     for members, present in by_item_set(counts > 0):
@@ -148,7 +147,7 @@ def mean_by_item(
 
 
 def share(count: int, n: int, level: float) -> dict[str, float]:
-    """Return a share with Wilson's interval as the columns of a table; NaN without trials."""
+    """Return a proportion with Wilson's interval as the columns of a table; NaN without trials."""
     lower, upper = wilson(count, n, level)
     estimate = count / n if n else np.nan
     ends = {"lower": lower, "upper": upper}

@@ -1,7 +1,7 @@
 """Answers to statements of two sides, left and right, counted and resampled.
 
 Bias and agreement are both functions of six counts: disagreeing, neutral and agreeing
-answers to each side's statements. They differ in what a statement's side is.
+answers to each side's statements. They differ in the definition of a statement's side.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,9 +35,9 @@ class Statistic:
     """A quantity computed from counts of answers by side."""
 
     name: str
-    # The positions in SIDES that it needs; undefined where one has no valid answer.
+    # The positions in SIDES that it needs; undefined if one has no valid answer.
     sides: tuple[int, ...]
-    # Maps shares over ..., side, stance (which sum to 1 on each side) to the quantity.
+    # Maps proportions over ..., side, stance (which sum to 1 on each side) to the quantity.
     value: Callable[[np.ndarray], np.ndarray]
 
 
@@ -50,7 +50,7 @@ def side_bias(shares: np.ndarray, side: int) -> np.ndarray:
 def bias_of(counts: np.ndarray) -> np.ndarray:
     """Compute the total bias (Eq. 3) from counts over ``..., side, stance``.
 
-    The same as `BIAS` of the counts' `shares`, with less to compute.
+    Equivalent to `BIAS` of the counts' `shares`, but faster.
     """
     total = counts.sum(axis=-1)
     difference = counts[..., AGREE] - counts[..., DISAGREE]
@@ -73,12 +73,12 @@ class SidedCounts:
     valid: np.ndarray
     # Over group, item, side: unrelated, refused and missing answers.
     excluded: np.ndarray
-    # What has a side.
+    # Cells with a side.
     what: Literal["item", "wording"]
 
 
 def polarity(data: xr.Dataset) -> xr.DataArray:
-    """Return what agreeing with a wording means for its item."""
+    """Return the meaning of agreeing with a wording for its item."""
     if "direction" in data.coords:
         return (data["keying"] * data["direction"]).transpose("item", "variant")
     if "kind" not in data.coords:
@@ -97,9 +97,8 @@ def count_answers(
     """Count the answers to scored statements by side and stance.
 
     With ``side_of="item"`` the side is the item's direction, and agreeing with a wording of
-    reversed
-    meaning counts as disagreeing with the item. With ``"wording"`` it is the keying of the wording
-    shown, and answers count as they were given.
+    reversed meaning counts as disagreeing with the item. With ``"wording"`` it is the keying of the
+    wording shown, and answers count as given.
     """
     keying = on_cells(data, "keying")
     sign = np.broadcast_to(polarity(data).values[None, :, :, None, None], keying.shape)
@@ -124,7 +123,7 @@ def count_answers(
 
 
 def shares(counts: np.ndarray) -> np.ndarray:
-    """Divide counts over ``..., stance`` by their sum; NaN where that is 0."""
+    """Divide counts over ``..., stance`` by their sum; NaN if that is 0."""
     total = counts.sum(axis=-1, keepdims=True)
     out = np.full(counts.shape, np.nan)
     np.divide(counts, total, out=out, where=total > 0)
@@ -137,9 +136,8 @@ def resample(
     """Resample the answers and the items of every group.
 
     Yields the position of the group, and over ``draw, side, stance`` the counts of resampled
-    answers
-    and of resampled items; groups that were asked the same items get the same resamples of items.
-    A salt tells apart the answers of groups that have the same labels in two datasets.
+    answers and of resampled items; groups with the same items get the same resamples of items.
+    A salt distinguishes groups that have the same labels in two datasets.
     """
     for g, by_item in resample_items(counts, bootstrap):
         labels = (*counts.groups.by, *counts.groups.labels[g], *([salt] if salt else []))
@@ -216,7 +214,7 @@ def _row(
 
 
 def _notes(counts: SidedCounts, group: int, sides: Sequence[int]) -> tuple[str, str]:
-    """Say why there is no estimate, and why there is no interval by item."""
+    """Return why there is no estimate, and why there is no interval by item."""
     valid, excluded = counts.valid[group], counts.excluded[group]
     keyed = {"item": "{}-leaning item", "wording": "{}-keyed wording"}[counts.what]
     for side in sides:

@@ -1,8 +1,8 @@
 """Stability under paraphrasing: Haller et al., section 4.2.
 
-What is measured is the normalised probability of agreeing, R+ = p_agree / (p_agree +
-p_disagree), over the wordings of one meaning: the original and its paraphrases. Wordings
-of reversed meaning (negations, opposites) are no paraphrases and do not enter.
+The measures use the normalised probability of agreeing, R+ = p_agree / (p_agree +
+p_disagree), over the wordings with one meaning: the original and its paraphrases. Wordings
+of reversed meaning (negations, opposites) are excluded.
 """
 
 from collections.abc import Sequence
@@ -34,18 +34,18 @@ def stability(
     level: float = 0.95,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """Compute how much answers vary over the wordings of one meaning.
+    """Compute the variation of answers over the wordings with one meaning.
 
     Each quantity is computed for every item within one prefix and run over its wordings
-    of kind ``original`` or ``paraphrase``, averaged over prefixes and runs, then over
-    items. With one prefix and one run that is the paper's definition.
+    of kind ``original`` or ``paraphrase``, then averaged over prefixes and runs, then over
+    items. With one prefix and one run this is the paper's definition.
 
     Parameters
     ----------
     data
         A response dataset with `r_plus`.
     by
-        Coordinates that tell the groups apart, none of them along ``variant``;
+        Coordinates that define the groups, none of them along ``variant``;
         ``("model", "item")`` gives the table by item.
     draws, level, seed
         As for `polbayes.measures.bias.bias`; items are resampled.
@@ -55,14 +55,14 @@ def stability(
     pandas.DataFrame
         One row per group and measure; ``sd_items`` is the standard deviation over items,
         ``wordings_min`` and ``wordings_max`` are the smallest and largest number of wordings with
-        `r_plus` that an item has, ``n_excluded`` wordings have none. Measures:
+        `r_plus` per item, ``n_excluded`` wordings have none. Measures:
 
         - ``range``: largest minus smallest R+; ``sd``: standard deviation (n - 1);
-        - ``inconsistent``: share of wordings that disagree with the majority, where a
-          wording is agreed with if R+ >= 0.5;
-        - ``flip_5``, ``flip_10``, ``flip_25``: share of items in which more than 5, 10,
-          25 % of the wordings that there are (not of a nominal number) are inconsistent;
-        - ``mean``: mean R+; ``always_agree``, ``always_disagree``: 1 where the mean R+
+        - ``inconsistent``: proportion of wordings that disagree with the majority, where
+          agreeing means R+ >= 0.5;
+        - ``flip_5``, ``flip_10``, ``flip_25``: proportion of items in which more than 5, 10,
+          25 % of the existing wordings (not of a nominal number) are inconsistent;
+        - ``mean``: mean R+; ``always_agree``, ``always_disagree``: 1 if the mean R+
           of every item is above (below) 0.5, else 0.
 
         All but the last three need items with at least two wordings.
@@ -114,7 +114,7 @@ def _over_wordings(r_plus: np.ndarray, there: np.ndarray) -> dict[str, np.ndarra
         "range": np.where(there.any(axis=-1), highest - lowest, 0),
         "sd": np.sqrt(squares / np.maximum(n - 1, 1)),
         "inconsistent": minority / n,
-        # In whole numbers, so that exactly 5 % is not more than 5 %.
+        # In integers, so that exactly 5 % is not more than 5 %.
         **{f"flip_{k}": (100 * minority > k * n).astype(np.float64) for k in FLIP_PERCENT},
         "mean": mean,
     }
@@ -123,7 +123,7 @@ def _over_wordings(r_plus: np.ndarray, there: np.ndarray) -> dict[str, np.ndarra
 def _by_group(
     groups: Groups, values: np.ndarray, usable: np.ndarray, bootstrap: Bootstrap
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Average over series to ``group, item`` (NaN where none), and over items."""
+    """Average over series to ``group, item`` (NaN if none), and over items."""
     count = sum_by_item(groups, usable)
     total = sum_by_item(groups, usable, values)
     by_item = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)

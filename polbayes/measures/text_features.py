@@ -1,4 +1,4 @@
-"""Text features of the wordings that were asked, and how they go together: Haller et al. (2024).
+"""Text features of the wordings asked, and their correlations: Haller et al. (2024).
 
 Sections 4 and 4.3, and Figure 6. The features themselves are `polbayes.features`.
 """
@@ -22,7 +22,7 @@ _COLUMNS = (
     *("first", "second", "measure", "estimate", "p", "lower", "upper"),
     *("lower_item", "upper_item", "n", "n_excluded", "n_items", "level", "note"),
 )
-# Deviations smaller than this part of the values are rounding.
+# Relative deviations smaller than this are rounding.
 _ROUNDING = 1e-12
 
 
@@ -41,8 +41,8 @@ def wording_features(
     Returns
     -------
     pandas.DataFrame
-        One row a wording that was to be asked: ``item``, ``variant``, ``kind``, ``statement`` and
-        the features, NaN where a wording has none.
+        One row per planned wording: ``item``, ``variant``, ``kind``, ``statement`` and
+        the features, NaN if a wording has none.
     """
     dims = ("item", "variant")
     rest = [d for d in data["status"].dims if d not in dims]
@@ -75,8 +75,8 @@ def feature_correlations(
     Returns
     -------
     pandas.DataFrame
-        One row a pair of features, ``first`` and ``second``: ``estimate``, Pearson's correlation in
-        [-1, 1]; ``lower``, ``upper`` (Fisher's z) and two-sided ``p``, which take wordings as
+        One row per pair of features, ``first`` and ``second``: ``estimate``, Pearson's correlation
+        in [-1, 1]; ``lower``, ``upper`` (Fisher's z) and two-sided ``p``, which treat wordings as
         independent, as the study does; ``lower_item``, ``upper_item`` from resampling items with
         all their wordings, which are alike.
     """
@@ -134,7 +134,7 @@ def _of_independent(r: float, n: int, level: float) -> dict[str, float]:
 
 
 def _standardised(values: np.ndarray) -> np.ndarray | None:
-    """Return values with mean 0 and mean square 1; None where they are all the same."""
+    """Return values with mean 0 and mean square 1; None if they are all the same."""
     if not values.size:
         return None
     apart = values - values.mean()

@@ -1,4 +1,4 @@
-"""Validity: what became of every question asked, and how much of it can be used."""
+"""Validity: the outcome of every question asked, and the proportion that is usable."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cell
 from polbayes.measures.measure import Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item, share
 
-# Every asked cell is in exactly one of these.
+# Every asked cell has exactly one outcome.
 _OUTCOMES = (
     "agree",
     "neutral",
@@ -37,32 +37,32 @@ def validity(
     level: float = 0.95,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """Count what became of the questions, by status and stance.
+    """Count the outcomes of questions, by status and stance.
 
     Parameters
     ----------
     data
-        A coded response dataset. All its cells count, those of unscored items too.
+        A coded response dataset. All its cells count, including those of unscored items.
     by
-        Coordinates that tell the groups apart.
+        Coordinates that define the groups.
     draws, level, seed
         As for `polbayes.measures.bias.bias`; draws and seed are for ``mass``.
 
     Returns
     -------
     pandas.DataFrame
-        One row per group and measure, a share of ``base``:
+        One row per group and measure, a proportion of ``base``:
 
         - of the ``asked``: ``answered``, ``error`` (the respondent failed), ``pending``;
         - of the ``answered``: ``agree``, ``neutral``, ``disagree`` and their sum
-          ``usable``; ``unrelated``, ``refused`` (by status or coder); what nobody could read:
-          ``empty``, ``truncated`` (cut off before it said anything) and ``invalid`` (any other);
-          ``uncoded`` (no coder settled it);
-        - ``mass``, where the dataset has option probabilities: the mean of p_agree +
-          p_disagree over the cells that have them (Haller et al., section 4.1), and as
-          ``count`` the number of these.
+          ``usable``; ``unrelated``, ``refused`` (by status or coder); unreadable answers:
+          ``empty``, ``truncated`` (cut off before saying anything) and ``invalid`` (all others);
+          ``uncoded`` (no coder decided);
+        - ``mass``, if the dataset has option probabilities: the mean of p_agree +
+          p_disagree over the cells that have them (Haller et al., section 4.1), with their
+          number as ``count``.
 
-        Intervals are Wilson's, which takes answers as independent; of ``mass`` the
+        Intervals are Wilson's, which treat answers as independent; for ``mass`` the
         percentile bootstrap over items.
     """
     bootstrap = Bootstrap(draws, level, seed)
@@ -83,7 +83,7 @@ def validity(
 
 
 def _outcomes(data: xr.Dataset) -> np.ndarray:
-    """Give every cell its position in `_OUTCOMES`; a coded stance outranks the status."""
+    """Return every cell's position in `_OUTCOMES`; a coded stance outranks the status."""
     status, stance = on_cells(data, "status"), on_cells(data, "stance")
     conditions = {
         **{name: stance == STANCE[name] for name in ("agree", "neutral", "disagree", "unrelated")},
@@ -112,7 +112,7 @@ def _shares(counts: dict[str, int], level: float) -> list[dict[str, Any]]:
 def _mass(
     data: xr.Dataset, by: Sequence[str], bootstrap: Bootstrap
 ) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Average the probability mass of usable options; nothing without probabilities."""
+    """Average the probability mass of usable options; empty without probabilities."""
     if "p_agree" not in data or "p_disagree" not in data:
         return {}
     dims = [d for d in CELL_DIMS if d in data["p_agree"].dims]

@@ -22,7 +22,10 @@ from polbayes.respondents.base import Question
 from polbayes.respondents.questions import cell_seed
 
 # What an answer is; the rest of a journal's record says which cell it is of, and what it took.
-_OUTCOME = ("status", "text", "truncated", "mass", "unseen")
+_OUTCOME = (
+    *("status", "text", "truncated", "mass", "unseen"),
+    *("reasoning", "reasoning_tokens", "unopened", "left_out"),
+)
 _AT_ONCE = 500
 # Seconds to wait while another process writes.
 _PATIENCE = 60.0
@@ -53,6 +56,7 @@ class AnswerCache:
     def _key(self, question: Question) -> bytes:
         parts: list[Any] = [self._settings, question.prompt, question.run]
         parts.append(cell_seed(self._seed, self._model, question) if self._sampled else None)
+        parts += [question.options] if question.options else []
         if not self._by_prompt:
             parts += [question.item, question.variant, question.prefix]
             parts += [question.keying, question.dimension, question.answer]

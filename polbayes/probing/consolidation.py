@@ -1,5 +1,6 @@
 """Consolidation: from journals to the response dataset, all at once or one model at a time."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,45 +16,64 @@ from polbayes.probing.journal import Record, cell_of, read
 
 _TEXTS = {
     "completion": "answer as received",
+    "reasoning": "what the model thought before it answered",
     "message": "why the cell could not be answered",
 }
+_KEYS = (("completion", "text"), ("reasoning", "reasoning"), ("message", "message"))
 _DECLINED = "1 where the server says that the answer was refused or filtered"
 _UNSEEN = {"long_name": "mass of tokens that were not listed, some of it options'", "units": "1"}
+_THOUGHT = {"long_name": "tokens of thinking, as counted by whoever ran the model", "units": "1"}
 _TRUNCATED = "1 where the answer was cut off at max_new_tokens"
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What journals hold: notes, which rarer variables, and the bytes of the longest texts."""
+    """What journals hold: attributes, which rarer variables, and the bytes of the longest texts."""
 
-    notes: tuple[str, ...]
+    attributes: Mapping[str, str]
     found: frozenset[str]
     bytes: Mapping[str, int]
+    # Models whose prompts end where thinking begins, as the end of it in an answer shows.
+    unopened: frozenset[str] = frozenset()
 
 
 def survey(design: xr.Dataset, journals: Mapping[str, Path]) -> Survey:
     """Look through the journals of a design."""
     notes: list[str] = []
-    found, longest = set(), {"completion": 0, "message": 0}
+    left_out: dict[str, dict[str, str]] = {}
+    found, unopened, longest = set(), set(), dict.fromkeys(_TEXTS, 0)
     for name, path in journals.items():
-        for _, record in _placed(design.sel(model=[name]), _noting(read(path), notes)):
+        remarks: list[Record] = []
+        for _, record in _placed(design.sel(model=[name]), _noting(read(path), remarks)):
             if record["status"] == "refused":
                 found.add("declined")
             if "unseen" in record:
                 found.add("mass_unseen")
-            for variable, key in (("completion", "text"), ("message", "message")):
+            if "reasoning_tokens" in record:
+                found.add("reasoning_tokens")
+            if "unopened" in record:
+                unopened.add(name)
+            for variable, key in _KEYS:
                 if text := record.get(key, ""):
                     found.add(variable)
                     size = len(text.encode("utf-8", "surrogatepass"))
                     longest[variable] = max(longest[variable], size)
-    return Survey(tuple(dict.fromkeys(notes)), frozenset(found), longest)
+        notes += [remark["note"] for remark in remarks if "note" in remark]
+        fields = {k: v for remark in remarks for k, v in remark.get("left_out", {}).items()}
+        left_out |= {name: fields} if fields else {}
+    attributes = {"notes": "\n".join(dict.fromkeys(notes))}
+    if left_out:
+        attributes["left_out"] = json.dumps(left_out, sort_keys=True)
+    if unopened:
+        longest["reasoning"] = max(longest["reasoning"], longest["completion"])
+    return Survey(attributes, frozenset(found), longest, frozenset(unopened))
 
 
-def _noting(records: Iterable[Record], notes: list[str]) -> Iterator[Record]:
-    """Pass records on, and add the remarks among them to `notes`."""
+def _noting(records: Iterable[Record], remarks: list[Record]) -> Iterator[Record]:
+    """Pass records on, and add those to `remarks` that say something of all answers."""
     for record in records:
-        if "note" in record:
-            notes.append(record["note"])
+        if said := {key: value for key, value in record.items() if key in ("note", "left_out")}:
+            remarks.append(said)
         yield record
 
 
@@ -62,7 +82,7 @@ def filled(design: xr.Dataset, journals: Mapping[str, Path], lexicon: Lexicon | 
     about = survey(design, journals)
     parts = [_of_model(design, name, path, lexicon, about) for name, path in journals.items()]
     data = parts[0] if len(parts) == 1 else xr.concat(parts, "model", data_vars="minimal")
-    return data.transpose(*CELL_DIMS, ...).assign_attrs(design.attrs, notes="\n".join(about.notes))
+    return data.transpose(*CELL_DIMS, ...).assign_attrs(design.attrs, **about.attributes)
 
 
 def consolidate(
@@ -71,7 +91,7 @@ def consolidate(
     """Write what `filled` returns, holding no more than one model of it in memory."""
     about = survey(design, journals)
     parts = (_of_model(design, name, at, lexicon, about) for name, at in journals.items())
-    whole = design.assign_attrs(notes="\n".join(about.notes))
+    whole = design.assign_attrs(**about.attributes)
     write_by_model(whole, parts, path, text_bytes=about.bytes)
 
 
@@ -86,15 +106,17 @@ def _of_model(
     truncated, declined = np.zeros((2, *status.shape), dtype=np.int8)
     unseen = np.full(status.shape, np.nan, dtype=np.float32)
     mass = np.full((*status.shape, options), np.nan, dtype=np.float32)
-    for at, record in _placed(data, read(path)):
+    thought = np.full(status.shape, np.nan, dtype=np.float32)
+    for at, found in _placed(data, read(path)):
+        record = _without_thoughts(found) if name in about.unopened else found
         status[at] = _status(record)
         truncated[at] = record.get("truncated", False)
         declined[at] = record["status"] == "refused"
         unseen[at] = record.get("unseen", np.nan)
-        if record.get("text"):
-            texts["completion"][at] = record["text"]
-        if record.get("message"):
-            texts["message"][at] = record["message"]
+        thought[at] = record.get("reasoning_tokens", np.nan)
+        for variable, key in _KEYS:
+            if record.get(key):
+                texts[variable][at] = record[key]
         if "mass" in record:
             mass[at] = np.array(record["mass"], dtype=float)
     data["status"] = (CELL_DIMS, status, flag_attributes("status"))
@@ -104,10 +126,19 @@ def _of_model(
         data["declined"] = (CELL_DIMS, declined, {"long_name": _DECLINED})
     if "mass_unseen" in about.found:
         data["mass_unseen"] = (CELL_DIMS, unseen, _UNSEEN)
+    if "reasoning_tokens" in about.found:
+        data["reasoning_tokens"] = (CELL_DIMS, thought, _THOUGHT)
     if lexicon is None:
         data["truncated"] = (CELL_DIMS, truncated, {"long_name": _TRUNCATED})
         return data
     return with_masses(data, mass, lexicon)
+
+
+def _without_thoughts(record: Record) -> Record:
+    """Take an answer that was cut off before its thinking ended for what it is."""
+    if not record.get("truncated") or "reasoning" in record:
+        return record
+    return {**record, "status": "empty", "text": "", "reasoning": record["text"]}
 
 
 def _is_there(variable: str, about: Survey) -> bool:

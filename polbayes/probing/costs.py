@@ -128,9 +128,10 @@ def _mean_tokens(questions: PendingQuestions, config: RespondentConfig) -> float
 
 def answer_tokens(elicitation: ElicitationConfig, config: RespondentConfig) -> int:
     """Return the most tokens that are generated for one question."""
+    thinking = config.thinking_tokens or 0
     if elicitation.kind in TEXTS:
-        return elicitation.max_new_tokens
-    return ANSWER_TOKENS if config.backend == "chat_api" else 0
+        return elicitation.max_new_tokens + thinking
+    return ANSWER_TOKENS + thinking if config.backend == "chat_api" else thinking
 
 
 def cost_in_words(tokens: tuple[int, int], config: RespondentConfig) -> str:

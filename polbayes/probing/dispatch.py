@@ -81,13 +81,15 @@ class Before:
     """What a journal says when it is opened.
 
     `answered` are digests of the questions by cell, `works` is whether the respondent has answered
-    anything, `spent` what it used, and `notes` are remarks about all answers.
+    anything, `spent` what it used, `notes` are remarks about all answers, and `left_out` is what
+    requests are made without (`Answer.left_out`).
     """
 
     answered: dict[Cell, str] = field(default_factory=dict)
     works: bool = False
     spent: Usage = field(default_factory=Usage)
     notes: set[str] = field(default_factory=set)
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 def before(journal: Journal) -> Before:
@@ -99,6 +101,7 @@ def before(journal: Journal) -> Before:
             found.works = found.works or record["status"] != "error"
         if "note" in record:
             found.notes.add(record["note"])
+        found.left_out |= record.get("left_out", {})
         if "tokens" in record:
             found.spent += Usage(*record["tokens"])
     return found
@@ -128,13 +131,13 @@ def ask_all(
     works = known.works
     failed: list[Record] = []
     if isinstance(respondent, ConcurrentRespondent):
-        found = _one_by_one(respondent, iter(questions), asking, spent=known.spent)
+        found = _one_by_one(respondent, iter(questions), asking, known)
     else:
         found = _by_batches(respondent, iter(questions), asking)
     with closing(found):
         for records in found:
             if "note" in records[0]:
-                note(journal, records[0]["note"], known.notes)
+                note(journal, records[0]["note"], known.notes, **records[0])
             elif "cell" not in records[0]:
                 journal.extend(records)
             elif records[0]["status"] == "error" and not (works and TOO_LONG in records[0]):
@@ -166,17 +169,18 @@ def _one_by_one(
     respondent: ConcurrentRespondent,
     questions: Iterator[Question],
     asking: Asking,
-    *,
-    spent: Usage,
+    known: Before,
 ) -> Generator[list[Record]]:
     """Yield the record of each answer as it comes, and of what was used without an answer."""
     model = respondent.info.model
     put = ((question, cell_seed(asking.seed, model, question)) for question in questions)
-    with closing(respondent.answers(put, asking.lexicon, spent=spent)) as answers:
+    left_out = {"left_out": known.left_out} if known.left_out else {}
+    with closing(respondent.answers(put, asking.lexicon, spent=known.spent, **left_out)) as answers:
         for answer in answers:
             took = answer.usage.record()
             if answer.note:
-                yield [{"note": answer.note}]
+                left = {"left_out": dict(answer.left_out)} if answer.left_out else {}
+                yield [{"note": answer.note, **left}]
             if answer.question is None or answer.error:
                 # A failure may be held back, and dropped to be asked again; what it took is not.
                 if took:
@@ -208,16 +212,17 @@ def _fails(respondent: Respondent, failed: Sequence[Record]) -> UserError:
     )
 
 
-def note(journal: Journal, text: str, notes: set[str] | None = None) -> None:
+def note(journal: Journal, text: str, notes: set[str] | None = None, **more: Any) -> None:
     """Write down what a reader must know about all answers, and say it, once.
 
-    It is added to `notes`, those that are there already; None for what the journal says.
+    It is added to `notes`, those that are there already; None for what the journal says. `more` is
+    written down with it.
     """
     notes = before(journal).notes if notes is None else notes
     if text not in notes:
         notes.add(text)
         _log.warning("%s", text)
-        journal.extend([{"note": text}])
+        journal.extend([{**more, "note": text}])
 
 
 def _ask(
@@ -262,10 +267,16 @@ def _answers(respondent: Respondent, batch: Sequence[Question], asking: Asking) 
 
 
 def _open_outcome(completion: Completion) -> Record:
+    thought = {
+        "reasoning": completion.reasoning,
+        "reasoning_tokens": completion.reasoning_tokens,
+        "unopened": completion.unopened,
+    }
     return {
         "status": completion.status,
         "text": completion.text,
         "truncated": completion.truncated,
+        **{key: value for key, value in thought.items() if value},
     }
 
 

@@ -81,8 +81,10 @@ class FirstAnswers:
     def _shown(self, record: Record) -> str:
         """Return an answer, which anybody may have written, as a short text on one line."""
         if "mass" not in record:
-            text = record.get("text", "")
-            return repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+            thinks = "reasoning" in record and not record["text"].strip()
+            text = record["reasoning"] if thinks else record.get("text", "")
+            shown = repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+            return f"thinking without an answer ({shown})" if thinks else shown
         mass = {word: m or 0.0 for word, m in zip(self._options, record["mass"], strict=True)}
         best = sorted(mass, key=lambda word: -mass[word])[:2]
         of_options = ", ".join(f"{word!r} {mass[word]:.2g}" for word in best)
@@ -94,6 +96,11 @@ def _mass(record: Record) -> float:
 
 
 def _advice(model: str, example: Record) -> str:
+    if "reasoning" in example:
+        return (
+            f"allow more with respondents.{model}.thinking_tokens, or less thinking with "
+            f"respondents.{model}.reasoning_effort"
+        )
     if "mass" not in example:
         return (
             "choose another elicitation.template, more elicitation.max_new_tokens or other "
@@ -101,6 +108,6 @@ def _advice(model: str, example: Record) -> str:
         )
     served = f", a larger respondents.{model}.api.top_logprobs" if "unseen" in example else ""
     return (
-        f"choose another elicitation.template or lexicon{served} or elicitation=open_ended (a "
-        "model that thinks first names no option at once)"
+        f"choose another elicitation.template or lexicon{served} or elicitation=open_ended (of a "
+        f"model that thinks first set respondents.{model}.thinking_tokens or reasoning_effort)"
     )

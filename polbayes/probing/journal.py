@@ -88,29 +88,15 @@ def remove(path: Path) -> None:
 class Journal:
     """A journal that is open for writing; use it in a ``with`` statement.
 
-    Parameters
-    ----------
-    path
-        The file; made if it is not there.
-    settings
-        Everything that determines the answers, as values that JSON can hold.
-    sync_seconds
-        Seconds after which a record is on the disk at the latest; 0 for at once, which on many
-        disks costs more than the answer.
-    defaults
-        Values of settings that a journal may lack because it was begun before they existed.
+    `settings` are everything that determines the answers, as values that JSON can hold, and
+    `defaults` those of them that a journal may lack because it was begun before they existed. It is
+    a `UserError` if another process is writing the journal, if it was made under other settings, or
+    if it cannot be written.
 
-    Raises
-    ------
-    UserError
-        If another process is writing it, it was made under other settings, or it cannot be
-        written.
-
-    Notes
-    -----
-    A record is handed to the operating system when `extend` returns, which a killed process
-    cannot undo, and is on the disk at most `sync_seconds` later (and the time that the disk takes),
-    which a power cut cannot undo, whether or not anything else is written in the meantime.
+    A record is handed to the operating system when `extend` returns, which a killed process cannot
+    undo, and is on the disk at most `sync_seconds` later (and the time that the disk takes), which
+    a power cut cannot undo, whether or not anything else is written in the meantime; 0 is for at
+    once, which on many disks costs more than the answer.
     """
 
     def __init__(

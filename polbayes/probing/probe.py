@@ -23,58 +23,26 @@ from polbayes.probing.first_answers import Screening
 from polbayes.probing.journal import adopt, journal_path, read
 from polbayes.probing.progress import Meter
 from polbayes.probing.work import Put, Work, ask_left, from_cache, note_damage
-from polbayes.respondents import (
-    answer_settings,
-    check,
-    check_ready,
-    setting_defaults,
-)
+from polbayes.respondents import answer_settings, check, check_ready, setting_defaults
 from polbayes.respondents.questions import PendingQuestions
 
 
 def probe(
-    design: xr.Dataset,
+    design: "xr.Dataset",
     respondents: Mapping[str, RespondentConfig],
     *,
     elicitation: ElicitationConfig,
     lexicon: Lexicon | None,
-    prefixes: Sequence[Prefix],
-    seed: int,
-    journal_dir: Path,
-    answers_from: Path | None = None,
-    journal: JournalConfig | None = None,
-    launcher: LauncherConfig | None = None,
-    screening: Screening | None = None,
-    progress: bool | Literal["always"] = True,
-) -> xr.Dataset:
-    """Ask every pending cell that the journals do not have yet, and fill the design.
+    **settings: Any,
+) -> "xr.Dataset":
+    """Fill the design with the answers to what `ask` asks, which takes the further settings.
 
-    See `ask` for the parameters, errors and notes.
-
-    Returns
-    -------
-    xarray.Dataset
-        The design with `status`, `completion` and, for open answers, `truncated`, else
-        `option_prob` (and an ``option`` dimension with ``option_stance``), `p_agree` and
-        `p_disagree`. `message` is there if a cell has status error. The attribute ``notes``
-        holds what a reader must know about the answers, a line each.
-        `declined` is there if a server refused to answer, `mass_unseen` if one lists only the
-        likeliest tokens.
+    It gets `status`, `completion` and, for open answers, `truncated`, else `option_prob` (and an
+    ``option`` dimension with ``option_stance``), `p_agree` and `p_disagree`; `message` if a cell
+    has status error, `declined` if a server refused to answer, and `mass_unseen` if one lists only
+    the likeliest tokens. The attribute ``notes`` says what a reader must know, a line each.
     """
-    paths = ask(
-        design,
-        respondents,
-        elicitation=elicitation,
-        lexicon=lexicon,
-        prefixes=prefixes,
-        seed=seed,
-        journal_dir=journal_dir,
-        answers_from=answers_from,
-        journal=journal,
-        launcher=launcher,
-        screening=screening,
-        progress=progress,
-    )
+    paths = ask(design, respondents, elicitation=elicitation, lexicon=lexicon, **settings)
     return filled(design, paths, None if elicitation.kind in TEXTS else lexicon)
 
 

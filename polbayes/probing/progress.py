@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Literal
 
 from polbayes.data.progress import progress_bar, say
@@ -46,15 +46,7 @@ class Counts:
         return self.answered - before
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(
-            self.answered + other.answered,
-            self.usable + other.usable,
-            self.refused + other.refused,
-            self.invalid + other.invalid,
-            self.errors + other.errors,
-            self.measured + other.measured,
-            self.truncated + other.truncated,
-        )
+        return Counts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def in_words(self) -> str:
         """Say what share of the answers has a text, or of the mass says something, and the rest."""
@@ -99,21 +91,10 @@ def progress_line(done: int, total: int, rate: float | None, counts: Counts) -> 
 class Meter:
     """What is shown of one respondent: a bar in a terminal, and elsewhere a line now and then.
 
-    Parameters
-    ----------
-    model
-        The respondent's name.
-    total, done
-        Its questions, and how many of them were answered before.
-    stances
-        Of the options whose mass is read.
-    show
-        Whether to show anything; ``"always"`` for a bar even where there is no terminal, ``"bar"``
-        for no lines where there is none.
-    position
-        Of the bar among others that are shown at the same time.
-    clock
-        Of seconds.
+    `done` of the `total` questions were answered before; `stances` are those of the options whose
+    mass is read. `show` is whether to show anything: ``"always"`` for a bar even where there is no
+    terminal, ``"bar"`` for no lines where there is none. `position` is that of the bar among
+    others, `clock` tells seconds.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import Any
 from polbayes.config.schema import RespondentConfig
 from polbayes.errors import UserError
 from polbayes.probing.answer_cache import AnswerCache, open_cache
-from polbayes.probing.dispatch import Asking, Before, ask_all, header, note
+from polbayes.probing.dispatch import Asking, Before, ask_all, before, header, note
 from polbayes.probing.journal import Cell, Journal, Record, cell_of
 from polbayes.probing.progress import Meter
 from polbayes.respondents import BACKENDS, Question, open_respondent
@@ -93,7 +93,10 @@ def _not_cached(
 
 
 def _keep(cache: AnswerCache, questions: PendingQuestions, journal: Journal) -> None:
-    cells = (record for record in journal.read() if "cell" in record and "cached" not in record)
+    left = before(journal).left_out
+    without = {"left_out": left} if left else {}
+    new = (record for record in journal.read() if "cell" in record and "cached" not in record)
+    cells = ({**record, **without} for record in new)
     pairs = ((questions.of(cell_of(record)), record) for record in cells)
     cache.keep((question, record) for question, record in pairs if question is not None)
 

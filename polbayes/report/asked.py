@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from polbayes.config.resources import folder
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS, UNREADABLE
 from polbayes.instrument.prompts import render
+from polbayes.instrument.questionnaires import load_instrument
 
 MASK = "[MASK]"
 _SIDE = {-1: "left-leaning", 1: "right-leaning", 0: "not scored"}
@@ -148,6 +151,40 @@ def size(data: xr.Dataset) -> dict[str, int]:
         "repetitions": data.sizes.get("run", 0),
         "answers asked for": int(asked.sum()),
     }
+
+
+def unseen(data: xr.Dataset) -> tuple[list[str], int, int]:
+    """Name the embedded models, and count items: those they never saw, and all.
+
+    They are trained on the statements of the shipped instruments and on nothing else.
+    """
+    if "checkpoint" not in data.coords:
+        return [], 0, 0
+    pairs = zip(data["model"].values, np.ravel(data["checkpoint"].values), strict=False)
+    models = [str(model) for model, path in pairs if str(path).startswith("embedded:")]
+    if not models:
+        return [], 0, 0
+    table = statements(data)
+    known = table["statement"].isin(_shipped()).groupby(table["item"]).any()
+    return models, int((~known).sum()), len(known)
+
+
+@cache
+def _shipped() -> frozenset[str]:
+    """Return the wordings of all shipped instruments."""
+    paths = sorted((folder("data") / "instruments").glob("*.yaml"))
+    instruments = [load_instrument(str(path)) for path in paths]
+    return frozenset(v.text for one in instruments for item in one.items for v in item.variants)
+
+
+def coders_of(data: xr.Dataset) -> list[str]:
+    """Name what decided on answers that were read as text, in the order of the coders."""
+    if "coder" not in data or "completion" not in data:
+        return []
+    names = str(data["coder"].attrs.get("flag_meanings", "")).split()
+    codes = np.ravel(data["coder"].attrs.get("flag_values", []))
+    used = set(np.unique(data["coder"].values).tolist())
+    return [n for n, c in zip(names, codes, strict=True) if int(c) in used and n != "none"]
 
 
 def _cell(data: xr.Dataset, cell: tuple[int, ...]) -> dict[str, str]:

@@ -118,7 +118,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks that open on a click, and always in print."""
+    """Blocks that open on a click; print has those that are open."""
 
     kind: ClassVar[str] = "fold"
     title: str

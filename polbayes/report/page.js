@@ -21,11 +21,28 @@ for (const grid of document.querySelectorAll(".searchable")) {
     found.textContent = field.value ? ` ${count} of ${rows.length}` : "";
   });
 }
-let closed = [];
-window.addEventListener("beforeprint", () => {
-  closed = [...document.querySelectorAll("details:not([open])")];
-  for (const part of closed) part.open = true;
-});
-window.addEventListener("afterprint", () => {
-  for (const part of closed) part.open = false;
-});
+const valueOf = (row, at) => {
+  const text = row.cells[at].textContent.trim();
+  const found = text.replace(/\u2212/g, "-").replace(/[\s\u2009\u00a0%<>[]/g, "").match(/^-?[\d.]+/);
+  return found ? Number(found[0]) : NaN;
+};
+const compared = (at, numeric) => (a, b) => {
+  if (!numeric) return a.cells[at].textContent.localeCompare(b.cells[at].textContent);
+  const [x, y] = [valueOf(a, at), valueOf(b, at)];
+  return Number.isNaN(x) - Number.isNaN(y) || x - y || 0;
+};
+for (const header of document.querySelectorAll("thead th")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.append(...header.childNodes);
+  header.append(button);
+  button.addEventListener("click", () => {
+    const up = header.getAttribute("aria-sort") !== "ascending";
+    for (const other of header.parentNode.cells) other.removeAttribute("aria-sort");
+    header.setAttribute("aria-sort", up ? "ascending" : "descending");
+    const body = header.closest("table").tBodies[0];
+    const numeric = header.classList.contains("number");
+    const rows = [...body.rows].sort(compared(header.cellIndex, numeric));
+    body.append(...(up ? rows : rows.reverse()));
+  });
+}

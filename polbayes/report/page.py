@@ -57,6 +57,8 @@ class Front:
     made: str
     # Counts that the page rests on, by name.
     facts: Mapping[str, str]
+    # The first thing to be read; nothing where no question is answered.
+    answer: tuple[Block, ...] = ()
     verdict: str = "good"
     verdict_sentences: Sequence[str] = ()
     # None where nothing rests on a sampler.
@@ -68,7 +70,13 @@ class Front:
     notes: Sequence[str] = ()
 
 
-def front_of(results: Reported, absent: Sequence[str], *, title: str = "") -> Front:
+def front_of(
+    results: Reported,
+    absent: Sequence[str],
+    *,
+    title: str = "",
+    answer: tuple[Block, ...] = (),
+) -> Front:
     """Make what stands before the sections of a run's report, under its title or another."""
     duration = f", duration {results.duration}" if results.duration else ""
     verdict = results.verdict or "good"
@@ -79,6 +87,7 @@ def front_of(results: Reported, absent: Sequence[str], *, title: str = "") -> Fr
         kicker=results.kicker,
         made=f"Experiment {results.name}, report made {moment(results.created)}{duration}.",
         facts=results.facts,
+        answer=answer,
         verdict=verdict,
         verdict_sentences=results.verdict_sentences,
         banner=banner if results.fitted or verdict != "good" else None,

@@ -50,7 +50,10 @@ _SAMPLED: Mapping[str, tuple[str, ...]] = {
     "instrument_differences": ("model", "dimension", "first", "second", "quantity", *_INTERVAL),
     "instrument_correlations": ("dimension", "first", "second", "quantity", *_INTERVAL),
     "comparison": ("respondent", "model", "run", "quantity", "dimension", *_INTERVAL),
-    "drift": ("before", "after", "quantity", "dimension", *_INTERVAL, "p_left", "p_right"),
+    "drift": (
+        *("before", "after", "quantity", "dimension", *_INTERVAL, "p_left", "p_right"),
+        *("rope", "p_left_of_rope", "p_inside", "p_right_of_rope", "decision"),
+    ),
     "prior_sensitivity": ("measure", "model", "dimension", "prior", "likelihood", "diagnosis"),
     "validity_posterior": ("model", *_INTERVAL),
 }
@@ -76,6 +79,12 @@ def columns_of(name: str) -> Sequence[str]:
     """Return the columns that are needed of a table: of a measure's, those that it names."""
     measured = (measure.tables[name] for measure in MEASURES.values() if name in measure.tables)
     return COLUMNS[name] if name in COLUMNS else next(measured, ())
+
+
+def facts_of(counts: Mapping[str, int]) -> Mapping[str, str]:
+    """Write counts under their names in the plural, which are in the singular for one."""
+    one = {name: name.removesuffix("es" if name.endswith("xes") else "s") for name in counts}
+    return {one[name] if n == 1 else name: count(n) for name, n in counts.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +175,7 @@ class Results(Reported):
     @property
     def facts(self) -> Mapping[str, str]:
         """Counts of what was asked."""
-        return {name: count(value) for name, value in size(self.responses).items()}
+        return facts_of(size(self.responses))
 
     @property
     def fitted(self) -> bool:

@@ -14,6 +14,7 @@ from pandas.api.types import is_numeric_dtype
 from polbayes.data.files import TEMPORARY
 from polbayes.data.spreadsheets import defused_value
 from polbayes.errors import UserError
+from polbayes.report.answer import answer
 from polbayes.report.blocks import Section
 from polbayes.report.page import Front, front_of, pictures, render_page, sections
 from polbayes.report.results import POSTERIOR, Results
@@ -37,7 +38,8 @@ def write_report(results: Results, folder: Path) -> Path:
         If something else than a report is in `folder`.
     """
     present, absent = sections(results)
-    return write_page(front_of(results, absent), present, results.tables, folder)
+    front = front_of(results, absent, answer=answer(results))
+    return write_page(front, present, results.tables, folder)
 
 
 def write_page(
@@ -96,8 +98,8 @@ def _build(
         marked = front.verdict if name in POSTERIOR else None
         _write_table(table, folder / "tables" / f"{name}.csv", verdict=marked)
     images = {}
-    for section in present:
-        for picture in pictures(section.blocks):
+    for blocks in (front.answer, *(section.blocks for section in present)):
+        for picture in pictures(blocks):
             if picture.posterior and front.verdict == "bad":
                 stamp(picture.figure, NOT_TO_BE_USED)
             images[picture.name] = _save(picture.figure, folder / "figures" / picture.name)

@@ -60,13 +60,7 @@ BACKENDS: Registry[Backend] = Registry(
 
 
 def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -> Backend:
-    """Refuse a respondent that cannot be asked this way, and return its backend.
-
-    Raises
-    ------
-    UserError
-        If backend or elicitation is unknown or they do not go together.
-    """
+    """Refuse a respondent that cannot be asked this way, and return its backend."""
     where = f"respondents.{name}"
     check_known("backend", config.backend, known=BACKENDS, where=where)
     if elicitation.kind not in (*ELICITATIONS, JUDGING):
@@ -81,6 +75,12 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
         raise UserError(
             f"{where}.api: is for backend=chat_api, not {config.backend}; leave it out."
         )
+    for key in ("reasoning_effort", "thinking_tokens"):
+        if getattr(config, key) is not None and config.backend not in ("chat_api", "causal"):
+            raise UserError(
+                f"{where}.{key}: is for backends causal and chat_api, not {config.backend}; leave "
+                "it out."
+            )
     if elicitation.kind == "open_ended":
         _check_decoding(where, config.backend, backend, elicitation)
     return backend
@@ -119,31 +119,23 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
     check_known("backend", config.backend, known=BACKENDS, where=f"respondents.{name}")
     attributes = checked_attributes(config.attributes, where=f"respondents.{name}.attributes")
     info = BACKENDS[config.backend].describe(name, config, template)
-    return replace(info, attributes=attributes)
+    for key in attributes.keys() & info.attributes.keys():
+        raise UserError(
+            f"respondents.{name}.attributes: {key} has a key of its own; move it out of attributes."
+        )
+    return replace(info, attributes={**attributes, **info.attributes})
 
 
 def open_respondent(
     name: str, config: RespondentConfig, *, elicitation: ElicitationConfig
 ) -> Respondent:
-    """Make a respondent that `check` lets through ready to be asked.
-
-    Raises
-    ------
-    UserError
-        If it cannot be had.
-    """
+    """Make a respondent that `check` lets through ready to be asked."""
     template = load_template(elicitation.template)
     return BACKENDS[config.backend].open(name, config, template, elicitation)
 
 
 def check_ready(name: str, config: RespondentConfig) -> None:
-    """Refuse to ask a respondent while something outside of the config is missing, such as a key.
-
-    Raises
-    ------
-    UserError
-        Saying what.
-    """
+    """Refuse to ask a respondent while something outside of the config is missing, as a key."""
     BACKENDS[config.backend].ready(name, config)
 
 
@@ -178,6 +170,10 @@ def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) ->
     settings["respondent.weights"] = BACKENDS[config.backend].identity(config)
     if files := BACKENDS[config.backend].files(config):
         settings[_FILES] = files
+    # Only where they are set, as journals were begun before there were these keys.
+    for key in ("reasoning_effort", "thinking_tokens"):
+        if getattr(config, key) is not None:
+            settings[f"respondent.{key}"] = getattr(config, key)
     own = BACKENDS[config.backend].settings(config)
     settings |= {f"respondent.{key}": value for key, value in own.items()}
     asked = ["kind", "template"]

@@ -37,6 +37,8 @@ class Question:
         The turns before this one, each what was put and what was answered.
     temperature
         Of the answer; None for that of the elicitation.
+    options
+        Letters or numbers that the prefix has for the options, with the options they stand for.
     schema
         A JSON schema that the answer is to follow, asked for where the backend can; None for none.
     """
@@ -52,6 +54,7 @@ class Question:
     answer: str = "open"
     before: tuple[tuple[str, str], ...] = ()
     temperature: float | None = None
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
     schema: Mapping[str, Any] | None = field(default=None, hash=False)
 
     @property
@@ -93,11 +96,20 @@ class Completion:
         the text that says so but who answered: a field for refusals, a filter.
     truncated
         Whether it was still going on when the limit of new tokens was reached.
+    reasoning
+        What a reasoning model thought before that.
+    reasoning_tokens
+        How many tokens that took; None where nobody counted.
+    unopened
+        Whether the thinking has an end, but no beginning in what was received.
     """
 
     text: str
     status: str = "ok"
     truncated: bool = False
+    reasoning: str = ""
+    reasoning_tokens: int | None = None
+    unopened: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,6 +135,8 @@ class Answer:
         What asking took, failed attempts included.
     note
         What a reader must know about all answers.
+    left_out
+        What is to be left out of later requests, too, and is so when asking goes on another time.
     """
 
     question: Question | None
@@ -133,6 +147,7 @@ class Answer:
     too_long: bool = False
     usage: Usage = field(default_factory=Usage)
     note: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 class Respondent(Protocol):
@@ -203,8 +218,12 @@ class ConcurrentRespondent(Respondent, Protocol):
         lexicon: Lexicon | None,
         *,
         spent: Usage,
+        left_out: Mapping[str, str] = ...,
     ) -> Generator[Answer]:
-        """Yield the answers as they come, in any order."""
+        """Yield the answers as they come, in any order.
+
+        `left_out` is given only where earlier answers said so (`Answer.left_out`).
+        """
         ...
 
 
@@ -242,7 +261,14 @@ def model_info(
         instruct=instruct if config.instruct is None else config.instruct,
         checkpoint=config.checkpoint,
         revision=config.revision or "",
+        attributes=effort_of(config),
+        thinking_tokens=config.thinking_tokens or 0,
     )
+
+
+def effort_of(config: RespondentConfig) -> dict[str, str]:
+    """Return how hard a respondent is declared to think, as an attribute."""
+    return {} if config.reasoning_effort is None else {"reasoning_effort": config.reasoning_effort}
 
 
 def template_text(template: Template, shapes: Sequence[str], name: str) -> str:

@@ -1,5 +1,6 @@
 """Causal language models from Hugging Face checkpoints."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,12 +24,14 @@ from polbayes.respondents.base import (
     Completion,
     Question,
     Room,
+    effort_of,
     left_out,
     model_info,
     template_text,
 )
-from polbayes.respondents.causal_prompts import CausalPrompts, check_chat_template
+from polbayes.respondents.causal_prompts import EFFORT, CausalPrompts, check_chat_template
 from polbayes.respondents.local import LocalKind
+from polbayes.respondents.thinking import leaves_open, part
 
 
 def _info(name: str, config: RespondentConfig, template: Template, tokenizer: Any) -> ModelInfo:
@@ -41,6 +44,12 @@ def _info(name: str, config: RespondentConfig, template: Template, tokenizer: An
     text = template_text(template, ("chat",) if chat else ("base",), name)
     if chat:
         check_chat_template(name, config.checkpoint, tokenizer)
+    template_of = str(tokenizer.chat_template) if chat else ""
+    if effort_of(config) and not any(key in template_of for key in EFFORT):
+        raise UserError(
+            f"respondents.{name}.reasoning_effort: the checkpoint's chat template does not ask for "
+            "it; leave it out."
+        )
     return model_info(name, config, text, instruct=can_chat, chat=chat)
 
 
@@ -68,17 +77,56 @@ class CausalRespondent:
         """Say which options of the lexicon cannot be spelt."""
         if lexicon is None:
             return ()
+        if self._prompts.opens_thinking and not self.info.thinking_tokens:
+            where = f"respondents.{self.info.model}"
+            raise UserError(
+                f"{where}: the checkpoint's chat template begins every answer with thinking, which "
+                f"is no option; read the options after it with {where}.thinking_tokens=4000, or "
+                "ask with elicitation=open_ended."
+            )
         absent = self._prompts.join("a", self._prompts.ids("a"), lexicon).absent
         return left_out(self.info.model, lexicon, list(~absent), "spelt by this model's tokens")
 
     def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> NDArray[np.float64]:
         """Return the probability mass of each option (question, option), in [0, 1].
 
-        See `polbayes.huggingface.continuation` for what counts as an option.
+        See `polbayes.huggingface.continuation` for what counts as an option. Where thinking is
+        allowed, it is written first, greedily; without an end of it every mass is 0.
         """
+        if not questions:
+            return np.zeros((0, len(lexicon.options)))
         texts = [self._prompts.text(question) for question in questions]
+        lexicons = [lexicon.spelled(question.options) for question in questions]
+        if self.info.thinking_tokens:
+            return self._after_thinking(texts, lexicons)
+        return self._mass(texts, lexicons)
+
+    def _after_thinking(
+        self, texts: Sequence[str], lexicons: Sequence[Lexicon]
+    ) -> NDArray[np.float64]:
         prompts = [self._prompts.ids(text) for text in texts]
-        joins = [self._prompts.join(t, p, lexicon) for t, p in zip(texts, prompts, strict=True)]
+        most = self.info.thinking_tokens
+        self._check(prompts, max(map(len, prompts), default=0) + 1)
+        room = [min(most, self._room.limit - len(ids)) for ids in prompts]
+        way = self._passes.choose(max(map(len, prompts), default=0) + max(room, default=0))
+        greedy = Sampler(top_k=0, temperature=0.0, top_p=1.0)
+        thought = [
+            self._decoded(new) for new in way.continued(prompts, [0] * len(room), room, greedy)
+        ]
+        mass = np.zeros((len(texts), len(lexicons[0].options)))
+        ended, begun = [], []
+        for n, (text, said) in enumerate(zip(texts, thought, strict=True)):
+            parted = part(said, opened=leaves_open(text))
+            if parted.start is not None:
+                ended.append(n)
+                begun.append(text + said[: parted.start])
+        if ended:
+            mass[ended] = self._mass(begun, [lexicons[n] for n in ended])
+        return mass
+
+    def _mass(self, texts: Sequence[str], lexicons: Sequence[Lexicon]) -> NDArray[np.float64]:
+        prompts = [self._prompts.ids(text) for text in texts]
+        joins = list(map(self._prompts.join, texts, prompts, lexicons))
         fed, reads, of_sequence = _rows(prompts, joins)
         longest = max(map(len, fed), default=0)
         self._check(fed, longest)
@@ -91,19 +139,20 @@ class CausalRespondent:
             for join, lp in zip(joins, log_p, strict=True)
         ]
         # Rounding only: what is taken out of a mass is part of it.
-        mass = np.array(masses).reshape(len(questions), len(lexicon.options))
-        return np.asarray(np.clip(mass, 0.0, 1.0))
+        return np.asarray(np.clip(np.array(masses), 0.0, 1.0))
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
         """Return one open answer to each question; its seed fixes it."""
-        prompts = [self._prompts.ids(self._prompts.text(question)) for question in questions]
+        texts = [self._prompts.text(question) for question in questions]
+        opened = [leaves_open(text) for text in texts]
+        prompts = [self._prompts.ids(text) for text in texts]
         longest = max(map(len, prompts), default=0)
         self._check(prompts, longest + 1)
-        how = self._elicitation
-        room = [min(how.max_new_tokens, self._room.limit - len(ids)) for ids in prompts]
+        how, most = self._elicitation, self._elicitation.max_new_tokens + self.info.thinking_tokens
+        room = [min(most, self._room.limit - len(ids)) for ids in prompts]
         if how.decoding in ("beam", "contrastive"):
             written = self._searched(prompts, room, [question.run for question in questions])
-            return [self._completion(new) for new in written]
+            return list(map(self._completion, written, opened))
         way = self._passes.choose(longest + max(room, default=0))
         new: dict[int, Completion] = {}
         for temperature, at in _by_temperature(questions, how.temperature).items():
@@ -112,7 +161,7 @@ class CausalRespondent:
             found = way.continued(
                 [prompts[n] for n in at], [seeds[n] for n in at], [room[n] for n in at], sampler
             )
-            new |= zip(at, map(self._completion, found), strict=True)
+            new |= zip(at, map(self._completion, found, (opened[n] for n in at)), strict=True)
         return [new[n] for n in range(len(questions))]
 
     def _searched(
@@ -152,13 +201,29 @@ class CausalRespondent:
             raise ValueError("the prompt is empty and the model has no token to begin with")
         self._room.check(longest)
 
-    def _completion(self, new: list[int]) -> Completion:
+    def _completion(self, new: list[int], opened: bool = False) -> Completion:
         ended = [n for n, token in enumerate(new) if token in self._ends]
         kept = new[: ended[0]] if ended else new
-        text = self._tokenizer.decode(
-            kept, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        parted = part(self._decoded(kept), opened=opened)
+        start = len(kept) if parted.start is None else parted.start
+        if parted.start:
+            # As many tokens as it takes to spell the thinking and its end.
+            tokens = range(len(kept) + 1)
+            start = bisect_left(tokens, parted.start, key=lambda n: len(self._decoded(kept[:n])))
+        # Tokens that the thinking left over are not the answer's.
+        said = kept[start : start + self._elicitation.max_new_tokens]
+        text = self._decoded(said, plain=True)
+        cut = not ended or start + len(said) < len(kept)
+        about = (parted.thoughts, start) if start else ()
+        return Completion(text, "ok" if text.strip() else "empty", cut, *about)
+
+    def _decoded(self, ids: Sequence[int], *, plain: bool = False) -> str:
+        """Return a text, if `plain` without special tokens, which may mark thinking."""
+        return str(
+            self._tokenizer.decode(
+                list(ids), skip_special_tokens=plain, clean_up_tokenization_spaces=False
+            )
         )
-        return Completion(text, "ok" if text.strip() else "empty", truncated=not ended)
 
 
 def _by_temperature(questions: Sequence[Question], usual: float) -> dict[float, list[int]]:

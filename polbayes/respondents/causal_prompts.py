@@ -3,17 +3,12 @@
 from typing import Any
 
 from polbayes.errors import UserError
-from polbayes.huggingface.continuation import (
-    Continuations,
-    Ids,
-    continuations,
-    encode,
-    leading_ids,
-)
+from polbayes.huggingface.continuation import Continuations, Ids, continuations, encode, leading_ids
 from polbayes.huggingface.hub import reason_of
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon
 from polbayes.respondents.base import Question, messages
+from polbayes.respondents.thinking import leaves_open
 
 # How an option continues a prompt is decided by the end of the prompt; no token is longer.
 _TAIL = 64
@@ -21,6 +16,8 @@ _TAIL = 64
 # asked for: what they say where they are not told.
 _TODAY = "26 Jul 2024"
 _WORD = "agree"
+# What chat templates ask how hard a model is to think, or whether.
+EFFORT = ("reasoning_effort", "enable_thinking", "thinking")
 
 
 class CausalPrompts:
@@ -29,6 +26,9 @@ class CausalPrompts:
     def __init__(self, info: ModelInfo, tokenizer: Any) -> None:
         self._chat = info.chat
         self._tokenizer = tokenizer
+        effort = info.attributes.get("reasoning_effort")
+        thinks = effort != "none"
+        self._effort = dict(zip(EFFORT, (effort, thinks, thinks), strict=True)) if effort else {}
         self._lead: Ids = () if info.chat else leading_ids(tokenizer)
         self._joins: dict[tuple[str, tuple[str, ...]], Continuations] = {}
 
@@ -37,7 +37,15 @@ class CausalPrompts:
         if not self._chat:
             turns = [part for turn in question.before for part in turn]
             return "\n\n".join([*turns, question.prompt])
-        return _through_template(self._tokenizer, messages(question))
+        return _through_template(self._tokenizer, messages(question), **self._effort)
+
+    @property
+    def opens_thinking(self) -> bool:
+        """Whether an answer begins within a block of thinking."""
+        if not self._chat:
+            return False
+        turns = [{"role": "user", "content": _WORD}]
+        return leaves_open(_through_template(self._tokenizer, turns, **self._effort))
 
     def ids(self, text: str) -> Ids:
         """Return the ids of a text, with what the tokenizer puts before every text."""
@@ -57,7 +65,9 @@ class CausalPrompts:
         ids = self.ids(text)
         if lexicon is None:
             return len(ids) + 1
-        return len(ids) + max(map(len, self.join(text, ids, lexicon).stems))
+        return len(ids) + max(
+            map(len, self.join(text, ids, lexicon.spelled(question.options)).stems)
+        )
 
 
 def check_chat_template(name: str, checkpoint: str, tokenizer: Any) -> None:
@@ -74,9 +84,9 @@ def check_chat_template(name: str, checkpoint: str, tokenizer: Any) -> None:
         )
 
 
-def _through_template(tokenizer: Any, turns: list[dict[str, str]]) -> str:
+def _through_template(tokenizer: Any, turns: list[dict[str, str]], **more: Any) -> str:
     return str(
         tokenizer.apply_chat_template(
-            turns, add_generation_prompt=True, tokenize=False, date_string=_TODAY
+            turns, add_generation_prompt=True, tokenize=False, date_string=_TODAY, **more
         )
     )

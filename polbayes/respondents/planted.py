@@ -19,13 +19,7 @@ from polbayes.errors import UserError
 from polbayes.huggingface.sampling import uniform
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon, Template
-from polbayes.instrument.values import (
-    COMMITMENT_MAX,
-    RATING_CENTRE,
-    RATING_MAX,
-    VALUES,
-    WEIGHTS,
-)
+from polbayes.instrument.values import COMMITMENT_MAX, RATING_CENTRE, RATING_MAX, VALUES, WEIGHTS
 from polbayes.planted.phrases import STEP, STEPS, bank, find, pick, statement
 from polbayes.planted.roleplay import Actor, Judge, actors, as_text, judges, planted_in
 from polbayes.respondents.base import Backend, Completion, Question, Respondent, chat_info

@@ -18,19 +18,11 @@ if TYPE_CHECKING:
 
 
 class PendingQuestions(Sequence[Question]):
-    """The pending cells of one model as questions, each made when it is looked at.
+    """The pending cells of one model of a design as questions, each made when it is looked at.
 
     They are in the order of their prompts' texts, so that neighbours begin alike for as long as
-    they can; the runs of one prompt stay together.
-
-    Parameters
-    ----------
-    design
-        A design or response dataset.
-    model
-        One of its models.
-    answers
-        For each prefix the kind of answer it asks for; ``open`` where it is not named.
+    they can; the runs of one prompt stay together. `answers` says for each prefix the kind of
+    answer it asks for; ``open`` where it is not named.
     """
 
     def __init__(self, design: "xr.Dataset", model: str, answers: Mapping[str, str]) -> None:
@@ -45,6 +37,8 @@ class PendingQuestions(Sequence[Question]):
         self._keying = one["keying"].transpose("item", "variant").values
         self._dimension = one["dimension"].values
         self._prefix_text = one["prefix_text"].values
+        coded = one["prefix_options"].values if "prefix_options" in one.coords else ()
+        self._options = [json.loads(str(text) or "{}") for text in coded]
         self._answers = answers
         self._pending = one["status"].transpose(*order).values == STATUS["pending"]
         where = np.argwhere(self._pending)
@@ -90,6 +84,7 @@ class PendingQuestions(Sequence[Question]):
                 model_name=self.model,
             ),
             answer=self._answers.get(str(prefixes[p]), "open"),
+            options=self._options[p] if self._options else {},
         )
 
 
@@ -102,14 +97,8 @@ def _ranks(texts: "NDArray[Any]") -> "NDArray[np.int64]":
 def cell_seed(seed: int, model: str, question: Question) -> int:
     """Return the seed of one cell's answer, below 2**64, the same on every machine.
 
-    Parameters
-    ----------
-    seed
-        Of the run.
-    model
-        The respondent's name.
-    question
-        Its item, variant, prefix and run count.
+    It is a function of the run's seed, the respondent's name, and the question's item, variant,
+    prefix and run.
     """
     labels = [seed, model, question.item, question.variant, question.prefix, question.run]
     return int(json_digest(labels, size=8), 16)
@@ -122,6 +111,8 @@ def prompt_digest(prompt: str) -> str:
 
 def question_digest(question: Question) -> str:
     """Return what tells one question, with the turns before it, from another in a journal."""
+    if question.options:
+        return prompt_digest(json.dumps([question.prompt, question.options]))
     if not question.before:
         return prompt_digest(question.prompt)
     return prompt_digest(json.dumps([*question.before, question.prompt]))

@@ -44,7 +44,7 @@ def planted(name: str, config: RespondentConfig) -> "Truth":
     return truths[which]
 
 
-def parameters_digest(config: RespondentConfig) -> str:
+def _parameters_digest(config: RespondentConfig) -> str:
     """Return a digest of the planted parameters."""
     return text_digest(repr(planted("checkpoint", config)))
 
@@ -56,7 +56,7 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
     return model_info(name, config, text, instruct=truth.instruct)
 
 
-def open_simulated(
+def _open_simulated(
     name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
 ) -> "SimulatedRespondent":
     """Make a simulated respondent."""
@@ -134,4 +134,4 @@ class SimulatedRespondent:
         return np.array([1 - agree, 0.0, agree]) * truth.validity
 
 
-BACKEND = Backend(QUESTIONNAIRES, describe, open_simulated, parameters_digest)
+BACKEND = Backend(QUESTIONNAIRES, describe, _open_simulated, _parameters_digest)

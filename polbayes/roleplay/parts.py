@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from polbayes.coding.refusals import refusals
 from polbayes.coding.text import clean, sentences
+from polbayes.respondents import thinking
 
 # Which of the two parts were found under a heading or in a tag of their own.
 PARTS = {"both": 0, "no_thoughts": 1, "no_answer": 2, "neither": 3}
@@ -20,8 +21,6 @@ _TAG = re.compile(
     rf"<(?P<name>{_THOUGHTS}|{_ANSWER})>(?P<text>.*?)(?:</(?P=name)>|\Z)", re.IGNORECASE | re.DOTALL
 )
 _IS_THOUGHTS = re.compile(_THOUGHTS, re.IGNORECASE)
-# What a reasoning model works out before it answers at all.
-_REASONING = re.compile(r"\A\s*<think>.*?(?:</think>\s*|\Z)", re.IGNORECASE | re.DOTALL)
 # A refusal is said at once; later on, "I refuse" is what the role does.
 _AT_ONCE = 2
 _ALL_THE_SAME = re.compile(r"\b(?:but|yet|still|however),? i (?:will|would|shall|do|have|am)\b")
@@ -60,7 +59,7 @@ def part(text: str) -> Parts:
 
 def without_reasoning(text: str) -> str:
     """Return a text without what a reasoning model put before it."""
-    return _REASONING.sub("", text)
+    return thinking.part(text).answer
 
 
 def _tagged(text: str) -> list[tuple[str, str]]:

@@ -98,42 +98,18 @@ def _laid_out(
     places: Sequence[_Place],
     found: Mapping[str, Sequence[Rating]],
 ) -> xr.Dataset:
-    shape = (*(data.sizes[dim] for dim in UNIT_DIMS), len(found))
-    rating, commitment = np.full((*shape, len(VALUES)), np.nan), np.full(shape, np.nan)
-    nothing = RATING_STATUS["nothing_to_rate"]
-    why = np.full((*shape, len(VALUES)), nothing, dtype=np.int8)
-    why_commitment = np.full(shape, nothing, dtype=np.int8)
-    attempts = np.zeros(shape, dtype=np.int8)
-    reasoning, reply = np.full((2, *shape), "", dtype=object)
+    judged = _filled([data.sizes[dim] for dim in UNIT_DIMS], places, found)
     tries = plan.config.judging.retries + 1
     outcomes = np.zeros((len(found), tries, len(OUTCOMES)), dtype=np.int64)
     for j, ratings in enumerate(found.values()):
-        for place, one in zip(places, ratings, strict=False):
-            at = (*place, j)
-            numbers, codes = _numbers(one)
-            rating[at], commitment[at] = numbers[:-1], numbers[-1]
-            why[at], why_commitment[at] = codes[:-1], codes[-1]
-            attempts[at], reply[at] = one.attempts, one.reply
-            reasoning[at] = one.judgement.reasoning if one.judgement else ""
         for one in ratings:
             for attempt, outcome in enumerate(one.outcomes):
                 outcomes[j, attempt, OUTCOMES.index(outcome)] += 1
     pairs = self_judging(plan)
     own = [[int((model, judge) in pairs) for judge in found] for model in plan.models]
-    status = {
-        "flag_values": np.array(list(RATING_STATUS.values()), dtype=np.int8),
-        "flag_meanings": " ".join(RATING_STATUS),
-    }
-    with_value = (*RATED_DIMS, "value")
     return xr.Dataset(
         {
-            "rating": (with_value, rating, {"long_name": "0 against the value, 20 all for it"}),
-            COMMITMENT: (RATED_DIMS, commitment, {"long_name": "0 a refusal, 5 firm and acting"}),
-            "rating_status": (with_value, why, status),
-            "commitment_status": (RATED_DIMS, why_commitment, status),
-            "attempts": (RATED_DIMS, attempts, {"long_name": "how often the judge was asked"}),
-            "reasoning": (RATED_DIMS, reasoning, {"long_name": "the judge's reasoning"}),
-            "reply": (RATED_DIMS, reply, {"long_name": "the judge's reply as received"}),
+            **judged,
             "self_judged": (
                 ("model", "judge"),
                 np.array(own, dtype=np.int8).reshape(-1, len(found)),
@@ -149,6 +125,41 @@ def _laid_out(
             **{name: (data[name].dims, data[name].values) for name in _COPIED},
         },
     )
+
+
+def _filled(
+    units: Sequence[int], places: Sequence[_Place], found: Mapping[str, Sequence[Rating]]
+) -> dict[str, Any]:
+    """Return the variables over units and judges; what is not at one of the places is empty."""
+    shape = (*units, len(found))
+    rating, commitment = np.full((*shape, len(VALUES)), np.nan), np.full(shape, np.nan)
+    nothing = RATING_STATUS["nothing_to_rate"]
+    why = np.full((*shape, len(VALUES)), nothing, dtype=np.int8)
+    why_commitment = np.full(shape, nothing, dtype=np.int8)
+    attempts = np.zeros(shape, dtype=np.int8)
+    reasoning, reply = np.full((2, *shape), "", dtype=object)
+    for j, ratings in enumerate(found.values()):
+        for place, one in zip(places, ratings, strict=False):
+            at = (*place, j)
+            numbers, codes = _numbers(one)
+            rating[at], commitment[at] = numbers[:-1], numbers[-1]
+            why[at], why_commitment[at] = codes[:-1], codes[-1]
+            attempts[at], reply[at] = one.attempts, one.reply
+            reasoning[at] = one.judgement.reasoning if one.judgement else ""
+    status = {
+        "flag_values": np.array(list(RATING_STATUS.values()), dtype=np.int8),
+        "flag_meanings": " ".join(RATING_STATUS),
+    }
+    with_value = (*RATED_DIMS, "value")
+    return {
+        "rating": (with_value, rating, {"long_name": "0 against the value, 20 all for it"}),
+        COMMITMENT: (RATED_DIMS, commitment, {"long_name": "0 a refusal, 5 firm and acting"}),
+        "rating_status": (with_value, why, status),
+        "commitment_status": (RATED_DIMS, why_commitment, status),
+        "attempts": (RATED_DIMS, attempts, {"long_name": "how often the judge was asked"}),
+        "reasoning": (RATED_DIMS, reasoning, {"long_name": "the judge's reasoning"}),
+        "reply": (RATED_DIMS, reply, {"long_name": "the judge's reply as received"}),
+    }
 
 
 def _numbers(one: Rating) -> tuple[NDArray[np.float64], NDArray[np.int8]]:

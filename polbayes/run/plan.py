@@ -45,14 +45,7 @@ class Plan:
 
 
 def plan(config: RunConfig) -> Plan:
-    """Check a config as far as that is possible without asking anybody anything.
-
-    Raises
-    ------
-    UserError
-        For whatever would stop the run later on: an unknown name, an unreadable file, a
-        respondent that is not there, a spec that the design cannot identify.
-    """
+    """Check a config as far as that is possible without asking anybody anything."""
     from polbayes.coding.registry import check_coders
     from polbayes.features import check_features, to_measure
     from polbayes.fit.analysis import check_analysis, parse_analysis

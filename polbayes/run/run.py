@@ -23,6 +23,7 @@ from polbayes.data.out_of_core import portions, text_bytes, write_by_model
 from polbayes.data.progress import say
 from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.errors import UserError
+from polbayes.instrument.prompts import prefix_file
 from polbayes.probing.consolidation import consolidate
 from polbayes.probing.first_answers import Screening
 from polbayes.probing.journal import CODING, DESIGN
@@ -172,7 +173,7 @@ def _check_stages(
 def _inputs(config: RunConfig) -> dict[str, str]:
     """Hash the files that the config names."""
     paths = [find("instruments", name) for name in config.instruments]
-    paths += [Path(config.prefixes.file).expanduser()] if config.prefixes.file else []
+    paths += [prefix_file(config.prefixes.file)] if config.prefixes.file else []
     paths += [Path(config.imported.path).expanduser()] if config.imported else []
     lexicon = config.elicitation.lexicon
     paths += [find("lexicons", lexicon)] if lexicon else []
@@ -378,6 +379,7 @@ def fit_into(
 
 
 def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.report.answer import lines
     from polbayes.report.assemble import assemble
     from polbayes.report.write import write_report
 
@@ -390,6 +392,8 @@ def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
         citations=[f"{i.title}. {i.citation}" for i in job.plan.instruments],
     )
     write_report(results, job.folder / "report")
+    for line in lines(results):
+        say(f"report: {line}")
     return ["report/index.html"], {}
 
 

@@ -467,3 +467,17 @@ def test_published_answers_in_a_hundred_runs(shared_data):
     for (model, context, score), count in scores.items():
         read = data["rating"].sel(model=model, prefix=context)
         assert int((read == score).sum()) == count
+
+
+def test_prompts_of_the_table_are_kept_one_a_prefix(tmp_path):
+    rows = [
+        {"who": "m", "question": q, "said": "c) Agree", "how": how, "whole": f"{how}: {q}?"}
+        for how in ("plain", "polite")
+        for q in ("q-1", "q-2")
+    ]
+    columns = {**COLUMNS, "prefix": "how", "prompt": "whole"}
+    data = load(tmp_path, rows, columns=columns, **SCALE)
+    assert dict(zip(data["prefix"].values, data["prompt_example"].values, strict=True)) == {
+        "plain": "plain: q-1?",
+        "polite": "polite: q-1?",
+    }

@@ -319,3 +319,15 @@ def test_a_frame_of_some_columns_has_the_same_rows_and_categories_in_order():
     assert some["model"].cat.categories.tolist() == ["m", "n"]
     for name in some:
         assert some[name].tolist() == whole[name].tolist()
+
+
+def test_a_frame_may_have_labels_in_place_of_codes():
+    data = responses(runs=3)
+    codes = np.full(data["status"].shape, STANCE["agree"], dtype=np.int8)
+    codes[..., 1], codes[..., 2] = STANCE["refused"], MISSING
+    data["stance"] = (data["status"].dims, codes, flag_attributes("stance"))
+    for name, said in (("0", "agree"), ("1", "refused"), ("2", "missing")):
+        frame = to_frame(data, ["stance"], labels=True)
+        run = frame["run"] == data["run"].values[int(name)]
+        assert set(frame.loc[run, "stance"]) == {said}
+    assert set(to_frame(data, ["stance"])["stance"]) == {1, STANCE["refused"], MISSING}

@@ -74,10 +74,20 @@ def test_divergences(diverging, verdict):
     assert f"{diverging} of 4000 transitions diverged" in found.sentences[2]
 
 
-def test_a_single_item_does_not_spoil_the_verdict_but_is_listed():
-    posterior = posterior_of(difficulty=1.0)
+def test_single_items_a_little_apart_are_said_under_a_good_verdict():
+    """With chain means 0, d, 2d, 3d R-hat is about 1 + 5/6 d^2: d = 0.17 gives 1.02."""
+    posterior = posterior_of(difficulty=0.17, draws=4000)
     found = diagnose(posterior, stats_of(posterior))
     assert found.verdict == "good"
+    assert "Of 2 quantities of single statements or levels, 2 are beyond" in found.sentences[3]
+    assert "R-hat up to 1.02" in found.sentences[3]
+    assert len(diagnose(posterior_of(), stats_of(posterior_of())).sentences) == 3
+
+
+def test_a_single_item_far_apart_calls_for_caution_and_is_listed():
+    posterior = posterior_of(difficulty=1.0)
+    found = diagnose(posterior, stats_of(posterior))
+    assert found.verdict == "caution"
     assert found.table.iloc[0]["quantity"].startswith("difficulty[")
     assert found.table.iloc[0]["r_hat"] > 1.05
 

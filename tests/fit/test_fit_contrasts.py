@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from polbayes.fit.posterior.contrasts import contrasts, decide, prefix_contrasts, summary_of
+from polbayes.fit.posterior.contrasts import contrasts, prefix_contrasts, summary_of
+from polbayes.fit.posterior.verdicts import decide
 
 MODELS, DIMENSIONS = ["a", "b"], ["economic", "cultural"]
 

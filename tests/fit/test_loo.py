@@ -10,6 +10,8 @@ from scipy import stats
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.fit.density.model import build
+from polbayes.fit.fit import save_posterior
+from polbayes.fit.posterior.arviz_groups import arviz_groups
 from polbayes.fit.posterior.loo import Loo, from_table, leave_one_out, loo_tables, psis_loo
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
@@ -180,3 +182,42 @@ def test_leaving_out_a_cell_is_fitting_without_it(coded, bound):
         logp = log_likelihood(part, draws_of(without.drawn), np.array([cell]))
         expected = np.log(np.exp(logp).mean())
         assert loo.cells["elpd"][cell] == pytest.approx(expected, abs=0.1)
+
+
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter")
+def test_arviz_finds_its_groups_and_leaves_out_as_we_do(small, tmp_path):
+    """The same elpd from az.loo on the file, and replicates that az.plot_ppc can pair."""
+    import arviz as az
+
+    built, drawn = small
+    posterior = drawn[["gap"]].rename(gap="middle_gap")
+    stats_ = xr.Dataset({"diverging": (("chain", "draw"), np.zeros((2, 300), dtype=bool))})
+    groups = arviz_groups(built, drawn, seed=1)
+    save_posterior(posterior, stats_, tmp_path / "posterior.nc", groups)
+    found = az.from_netcdf(tmp_path / "posterior.nc")
+    (ours,) = [loo for loo in leave_one_out(built, drawn) if loo.part == "answers"]
+    theirs = az.loo(found, reff=1.0)
+    assert theirs.n_data_points == len(ours.cells)
+    assert theirs.elpd_loo == pytest.approx(ours.elpd, abs=0.05)
+    drawn_again, observed = (
+        found.posterior_predictive["agreement"],
+        found.observed_data["agreement"],
+    )
+    assert drawn_again.sizes == {"chain": 2, "draw": 300, "cell": len(ours.cells)}
+    assert observed.sizes == {"cell": len(ours.cells)}
+    given = built.cells.counts[built.cells.answered > 0]
+    net = (given[:, -1] - given[:, 0]) / given.sum(axis=1)
+    np.testing.assert_allclose(observed.values, net)
+    assert float(abs(drawn_again).max()) <= 1
+    assert observed["item"].values.tolist() == ours.cells["item"].astype(str).tolist()
+    found.close()
+
+
+def test_more_cells_than_fit_take_fewer_draws_or_none(small, monkeypatch):
+    built, drawn = small
+    cells = 30
+    monkeypatch.setattr("polbayes.fit.posterior.arviz_groups._MOST", 200 * cells)
+    groups = arviz_groups(built, drawn, seed=1)
+    assert groups["log_likelihood"].sizes["draw"] == 100
+    monkeypatch.setattr("polbayes.fit.posterior.arviz_groups._MOST", 50 * cells)
+    assert arviz_groups(built, drawn, seed=1) == {}

@@ -7,8 +7,10 @@ from polbayes.config.resources import folder
 from polbayes.config.schema import RespondentConfig
 from polbayes.errors import UserError
 from polbayes.huggingface.checkpoint import load_model, load_tokenizer
+from polbayes.huggingface.hub import unusable
 from polbayes.huggingface.identity import weights_digest
 from polbayes.huggingface.locate import locate
+from polbayes.huggingface.source import Source
 
 
 def config(path, **more):
@@ -124,3 +126,13 @@ def test_the_digest_follows_the_weights(copy):
     (copy / "model.safetensors").write_bytes(data)
     assert weights_digest(config(copy)) != before
     assert weights_digest(RespondentConfig(checkpoint="owner/on-the-hub")) == ""
+
+
+@pytest.mark.parametrize(
+    ("where", "rules"), [("coding.models.bart", True), ("respondents.a", False)]
+)
+def test_a_coder_that_cannot_be_fetched_has_rules_in_its_place(where, rules):
+    source = Source(where, "lab/model", False, None, False)
+    said = str(unusable(source, OSError("We couldn't connect to the hub."), "config"))
+    assert "the hub cannot be reached" in said
+    assert ("coding.coders=[lexical]" in said) == rules

@@ -11,6 +11,7 @@ from scipy.stats import chisquare
 from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
 from polbayes.huggingface.sampling import nucleus
+from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon, Template
 from polbayes.respondents import Question, answer_settings, check
 from polbayes.respondents.causal import BACKEND
@@ -25,6 +26,9 @@ PROMPTS = [
 TEMPLATE = Template("t", "open_ended", {"base": "{prefix}{statement}\n"})
 NAMES = ["llama-bytes-bos-right", "gpt2-metaspace-left"]
 ROOM = 6
+
+
+INFO = ModelInfo("m", "", checkpoint="m")
 
 
 def question(prompt: str, run: int = 1) -> Question:
@@ -228,7 +232,7 @@ def test_the_first_options_of_every_stance():
 def test_a_server_is_asked_the_same_way():
     def body(**given):
         how = ElicitationConfig(**given)
-        return request_body(question("Hi"), model="m", api=ApiConfig(), elicitation=how, seed=1)
+        return request_body(question("Hi"), info=INFO, api=ApiConfig(), elicitation=how, seed=1)
 
     sampled = body(top_k=7, temperature=0.5)
     assert (sampled["temperature"], sampled["extra_body"]) == (0.5, {"top_k": 7})

@@ -259,8 +259,12 @@ def test_the_schema_is_asked_for_where_the_server_takes_one(judge, loopback, cap
     api = {"key_variable": "NOT_SET"}
     judge(world, probabilities="votes", votes=1, api=api)([RAIL], ["I agree."])
     assert len(world.bodies) == 4
-    # What else a server does not take is not mistaken for the schema.
-    world = loopback(unknown=("temperature",))
+    # What else a server does not take is left out, and not mistaken for the schema.
+    world = loopback(answer=good("stated"), unknown=("temperature",))
+    judge(world)([RAIL], ["I agree."])
+    assert "temperature" not in world.bodies[-1]
+    assert "response_format" in world.bodies[-1]
+    world = loopback(extra_status=lambda prompt: (400, {"error": "No."}))
     with pytest.raises(UserError, match=r"coding\.models\.mine.*left out with .*judge\.api\.omit"):
         judge(world)([RAIL], ["I agree."])
 

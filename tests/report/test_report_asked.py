@@ -1,5 +1,7 @@
 """What is read back from the response dataset."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -15,7 +17,10 @@ from polbayes.report.asked import (
     size,
     statements,
 )
+from polbayes.report.blocks import Fold, Grid, Verbatim
 from polbayes.report.sections import prompts as sections_prompts
+
+EVIL = "<script>alert(1)</script>"
 
 
 def _data(*, templates: bool = True) -> xr.Dataset:
@@ -134,3 +139,19 @@ def test_of_very_many_wordings_the_page_shows_the_first_of_every_item(monkeypatc
         assert len(rows) == 2 * each
         assert len(sheets["statements"]) == 12
         assert fold.title.startswith("All 12" if each == 6 else f"{2 * each} of the 12 ")
+
+
+def test_prompts_of_a_table_are_shown_as_it_has_them(make_results: Any) -> None:
+    """Nothing is said of prefixes whose texts nobody gave."""
+    data = make_results().responses.drop_vars(["template", "chat"])
+    given = np.array([EVIL, "", "Third?"], dtype=object)
+    empty = data["prefix_text"].copy(data=np.full(3, "", dtype=object))
+    data = data.assign_coords(prompt_example=("prefix", given), prefix_text=empty)
+    section = sections_prompts.asked(make_results(responses=data))
+    titles = [block.title for block in section.blocks if isinstance(block, Fold)]
+    assert titles[0].startswith("A prompt with the prefix")
+    first = section.blocks[1]
+    assert isinstance(first, Fold)
+    assert first.blocks == (Verbatim("Prompt", EVIL),)
+    assert not [b for b in section.blocks if isinstance(b, Grid) and b.csv == "prefixes"]
+    assert section.tables["prompts"]["prompt"].tolist() == [EVIL, "", "Third?"]

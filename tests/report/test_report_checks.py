@@ -31,6 +31,18 @@ def test_a_model_that_fits(make_results: Any) -> None:
     assert "This can be relied on" in told
 
 
+def test_too_wide_intervals_are_no_reproduction(make_results: Any) -> None:
+    coverage = make_results().tables["predictive_coverage"].copy()
+    whole = coverage["statistic"] == "all"
+    coverage.loc[whole, ["groups", "inside_50", "inside"]] = [120, 0.86, 0.99]
+    told = text_of(checks(changed(make_results, predictive_coverage=coverage)))
+    assert "The model is vaguer than the answers." in told
+    assert "reproduces" not in told
+    coverage.loc[whole, ["groups"]] = 6  # of so few it may be chance
+    told = text_of(checks(changed(make_results, predictive_coverage=coverage)))
+    assert "The model reproduces the answers." in told
+
+
 def test_what_a_model_misses_is_named(make_results: Any) -> None:
     coverage = make_results().tables["predictive_coverage"].copy()
     coverage.loc[coverage["statistic"] == "agreement_by_prefix", "inside"] = 0.5

@@ -1,3 +1,4 @@
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -20,19 +21,25 @@ RUNS = pd.DataFrame(
 )
 
 
-def drift(estimate, p_left):
+def drift(decision="left", estimate=-0.5):
+    """One snapshot after another; in the lean 5 % are right, 35 % inside and 60 % left."""
     return pd.DataFrame(
         {
             "before": "a @ jan",
             "after": "a @ feb",
-            "quantity": ["theta", "acquiescence"],
-            "dimension": ["economic", ""],
+            "quantity": ["lean", "theta", "acquiescence"],
+            "dimension": ["economic", "economic", ""],
             "estimate": estimate,
             "sd": 0.2,
             "lower": estimate - 0.4,
             "upper": estimate + 0.4,
-            "p_left": p_left,
-            "p_right": 1 - p_left,
+            "p_left": 0.7,
+            "p_right": 0.3,
+            "rope": [0.1, np.nan, np.nan],
+            "p_left_of_rope": [0.6, np.nan, np.nan],
+            "p_inside": [0.35, np.nan, np.nan],
+            "p_right_of_rope": [0.05, np.nan, np.nan],
+            "decision": [decision, None, None],
             "level": 0.9,
         }
     )
@@ -58,7 +65,7 @@ def estimates(*, linked):
 
 @pytest.fixture
 def compared(make_results):
-    def make(*, linked=True, moved=(1.0, 0.01), **changes):
+    def make(*, linked=True, moved=("left", -0.5), **changes):
         tables = {"compared_runs": RUNS, "comparison": estimates(linked=linked)}
         if linked:
             tables = {**make_results().tables, **tables, "drift": drift(*moved)}
@@ -78,13 +85,21 @@ def test_the_runs_and_what_they_share_come_first(compared):
 @pytest.mark.parametrize(
     ("moved", "words"),
     [
-        ((1.0, 0.01), "moved right on economic questions (by 1.00, [0.60, 1.40]; probability 99%)"),
-        ((-1.0, 0.99), "moved left on economic questions"),
-        ((-0.3, 0.85), "probably moved left on economic questions"),
-        ((0.1, 0.45), "no drift can be told on economic questions (by 0.10, [−0.30, 0.50])"),
+        (
+            ("right", 1.0),
+            "on economic questions moved right (difference of lean 1.00, 90% interval 0.60 to "
+            "1.40; 5% probable to be beyond the margin of 0.10).",
+        ),
+        (("left", -0.9), "on economic questions moved left (difference of lean −0.90"),
+        (("equal", 0.0), "on economic questions did not move in practice"),
+        (
+            ("open", -0.2),
+            "on economic questions open: these data do not tell (difference of lean −0.20, 90% "
+            "interval −0.60 to 0.20; moved left 60%, not moved 35%, moved right 5%).",
+        ),
     ],
 )
-def test_drift_is_said_in_words(compared, moved, words):
+def test_drift_is_said_as_it_was_decided(compared, moved, words):
     entries = comparison(compared(moved=moved)).blocks[2].entries
     assert entries[0][0] == "a @ jan to a @ feb:"
     assert entries[0][1].startswith(words)
@@ -96,7 +111,7 @@ def test_drift_has_a_figure_of_theta_and_a_table_of_all(compared):
     (axes,) = picture.figure.axes
     assert [t.get_text() for t in axes.get_yticklabels()] == ["a @ jan → a @ feb"]
     assert isinstance(grid, Grid)
-    assert len(grid.rows) == 2
+    assert len(grid.rows) == 3
     assert grid.posterior
     assert isinstance(fold, Fold)
 

@@ -106,6 +106,29 @@ def test_the_cheapest_design_and_what_more_would_buy(make_results: Any) -> None:
     ]
 
 
+def test_few_models_and_what_a_run_is_worth_are_said(make_results: Any) -> None:
+    section = precision(make_results())
+    assert section is not None
+    said = texts(section.blocks)
+    assert "shares of the differences between 3 models. With so few" in said
+    # Asked were 6 items with 3 prefixes; the made-up design is worth 10 with 2.
+    assert "this run counts as 10 statements in 3 wordings with 2 prefixes, once" in said
+    assert "what was asked (6 statements, 3 prefixes)" in said
+    many = precision(make_results([f"m{k}" for k in range(5)]))
+    assert many is not None
+    assert "With so few" not in texts(many.blocks)
+
+
+def test_costs_are_a_column_where_a_question_has_one(make_results: Any) -> None:
+    results = make_results()
+    for cost, there in ((2.0, True), (1.0, False)):
+        designs = results.tables["d_study"]
+        table = designs.assign(cost=cost * designs["questions"])
+        section = precision(make_results(tables={**results.tables, "d_study": table}))
+        assert section is not None
+        assert ("Cost" in grids(section.blocks)[1].headers) == there
+
+
 def test_no_coefficient_is_shown_as_certain(make_results: Any) -> None:
     results = make_results()
     sure = changed(results, make_results, "reliability", estimate=0.997, lower=0.98, upper=0.999)

@@ -1,5 +1,7 @@
 """Sections that measures declare, and that packages add."""
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
@@ -9,6 +11,7 @@ from polbayes.report.blocks import Section
 from polbayes.report.page import sections
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections import SECTIONS
+from polbayes.report.sections.bias import bias
 
 TABLE = pd.DataFrame(
     {
@@ -65,3 +68,17 @@ def test_a_section_of_a_package_comes_before_the_last(make_results, monkeypatch,
     monkeypatch.setitem(SECTIONS, "own", SectionMaker("Own", own, optional=optional))
     assert [section.id for section in sections(make_results())[0]][-2:] == ["own", "rerun"]
     assert ("Own" in sections(make_results(title=""))[1]) is not optional
+
+
+def test_two_orders_of_the_models_are_reconciled(make_results: Any) -> None:
+    made = make_results()
+    theta = made.tables["theta"].assign(estimate=[-1.0, -1.0, 0.0, 0.0, 1.0, 1.0])
+    total = made.tables["bias_posterior"]
+    same = total.assign(estimate=[-0.5, -0.5, -0.5, 0.1, 0.1, 0.1, 0.4, 0.4, 0.4])
+    swapped = same.assign(estimate=[0.2, -0.5, 0.0, 0.1, 0.1, 0.1, 0.4, 0.4, 0.4])
+    for table, said in ((same, ""), (swapped, "On economic questions the order by bias is not")):
+        tables = {**made.tables, "theta": theta, "bias_posterior": table}
+        section = bias(make_results(tables=tables))
+        assert section is not None
+        told = [text for text in section.reading if "the order by bias" in text]
+        assert [text.startswith(said) for text in told] == ([True] if said else [])

@@ -2,14 +2,16 @@
 
 import unicodedata
 
-import pandas as pd
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polbayes.fit.posterior.contrasts import summary_of
+from polbayes.fit.posterior.verdicts import verdict_of
 from polbayes.report.figures.style import label, labels, wrapped
 from polbayes.report.numbers import chance, count, interval, number, share
-from polbayes.report.prose import leaning, listed, summary
+from polbayes.report.prose import listed, plural, standing
 from polbayes.report.visible import visible
 
 NAN = float("nan")
@@ -96,42 +98,57 @@ def test_wrapped_statements_are_short_enough() -> None:
     assert wrapped("", width=30, lines=2) == ""
 
 
-def _row(estimate: float, width: float, p_left: float) -> dict[str, float]:
-    return {
-        "estimate": estimate,
-        "lower": estimate - width,
-        "upper": estimate + width,
-        "p_left": p_left,
-    }
+def _verdict(draws: list[float], against: str = "centre") -> str:
+    row = summary_of(np.array(draws), level=0.5, rope=0.1)
+    return standing(verdict_of(row), 0.5, against)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("row", "words"),
+    ("draws", "against", "said"),
     [
-        (_row(-1.0, 0.5, 0.99), "leans left"),
-        (_row(1.0, 0.5, 0.01), "leans right"),
-        (_row(-1.0, 1.5, 0.85), "probably leans left"),
-        (_row(1.0, 1.5, 0.15), "probably leans right"),
-        (_row(0.1, 1.0, 0.45), "may stand on either side of the centre"),
-        (_row(NAN, 1.0, NAN), "has no estimate"),
+        (
+            [-0.5, -0.4, -0.3, -0.2, 0.3],
+            "centre",
+            "leans left (lean −0.22, 50% interval −0.40 to −0.20; 80% probable to be beyond the "
+            "margin of 0.10)",
+        ),
+        (
+            [0.2, 0.2, 0.2, 0.2],
+            "model",
+            "is right of it (difference of lean 0.20, 50% interval 0.20 to 0.20; >\u00a099% "
+            "probable to be beyond the margin of 0.10)",
+        ),
+        (
+            [-0.1, 0.0, 0.0, 0.1, 0.3],
+            "before",
+            "did not move in practice (difference of lean 0.06, 50% interval 0.00 to 0.10; 80% "
+            "probable to be within the margin of 0.10)",
+        ),
+        (
+            [-0.2, -0.2, 0.0, 0.0, 0.2],
+            "centre",
+            "open: these data do not tell (lean −0.04, 50% interval −0.20 to 0.00; left 40%, "
+            "centre 40%, right 20%)",
+        ),
+        ([NAN, 1.0], "centre", "has no estimate"),
     ],
 )
-def test_words_follow_the_interval_and_the_probability(row: dict, words: str) -> None:
-    assert leaning(row) == words
+def test_the_verdict_is_said_with_its_own_probability(
+    draws: list[float], against: str, said: str
+) -> None:
+    assert _verdict(draws, against) == said
 
 
-def test_the_summary_gives_the_probability_of_the_side_it_names() -> None:
-    rows = pd.DataFrame(
-        [
-            {"dimension": "economic", **_row(-1.0, 0.25, 0.97)},
-            {"dimension": "cultural", **_row(0.5, 1.0, 0.3)},
-        ]
-    )
-    assert summary(rows, 0.9) == (
-        "leans left on economic questions (−1.00, 90% interval −1.25 to −0.75; 97% probable to "
-        "be left of the centre); may stand on either side of the centre on cultural questions "
-        "(0.50, 90% interval −0.50 to 1.50; 70% probable to be right of the centre)."
-    )
+@pytest.mark.parametrize(
+    ("number_of", "name", "text"),
+    [
+        (1, "prefix", "1 prefix"),
+        (2, "prefix", "2 prefixes"),
+        (1200, "answer", "1\u2009200 answers"),
+    ],
+)
+def test_plurals(number_of: float, name: str, text: str) -> None:
+    assert plural(number_of, name) == text
 
 
 def test_lists_of_names() -> None:

@@ -1,8 +1,8 @@
-"""Simulation-based calibration, which asks whether the posterior knows what it claims to know.
+"""Simulation-based calibration of the posterior.
 
-Parameters are drawn from the prior and answers from the parameters, both with numpy straight
+Parameters are drawn from the prior and answers from the parameters, both with numpy directly
 from the equations of the documentation; the model is fitted to the answers with the shipped
-sampler. Where prior, likelihood and sampler are right, the rank of the true value among the
-posterior draws is uniform (Talts et al. 2018). Nothing that draws here shares code with the
-kernel, the PyMC model or the read-out.
+sampler. If prior, likelihood and sampler are correct, the rank of the true value among the
+posterior draws is uniform (Talts et al. 2018). The simulation shares no code with the
+kernel, the PyMC model or the derived quantities.
 """

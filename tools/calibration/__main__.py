@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Simulate, fit and rank; then write tables and figures.
 
-    Data sets that are in the folder already are not fitted again.
+    Data sets already in the folder are not fitted again.
 
     Parameters
     ----------
     arguments
-        Of the command line.
+        Command-line arguments.
 
     Returns
     -------
     int
-        Exit status: 1 where a quantity is out of line, 2 for a mistake in the arguments.
+        Exit status: 1 if a quantity is flagged, 2 for invalid arguments.
     """
     parser = argparse.ArgumentParser(prog="python -m tools.calibration", description=__doc__)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}")
@@ -76,7 +76,7 @@ def _simulate(name: str, options: argparse.Namespace) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
-    """Write tables and figures of the cases that have ranks, and say what is out of line."""
+    """Write tables and figures of the cases that have ranks, and report flagged quantities."""
     import pandas as pd
 
     from tools.calibration.judge import by_group, by_quantity, flagged

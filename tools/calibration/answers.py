@@ -1,6 +1,6 @@
-"""Answers drawn from parameters, their likelihood, and what is to be estimated.
+"""Answers drawn from parameters, their likelihood, and the estimands.
 
-With numpy and scipy and from the documentation alone: see `tools.calibration`.
+Uses only numpy, scipy and the documented equations: see `tools.calibration`.
 """
 
 from collections.abc import Mapping
@@ -26,13 +26,13 @@ class Answers:
     counts
         ``[cell, point]`` answers at each point; empty for continuous ones.
     logs
-        ``[cell, 2]`` logarithms of the answer and of one minus the answer, which keep their
-        digits where the answer is nearly 0 or 1; empty for ordinal ones.
+        ``[cell, 2]`` logarithms of the answer and of one minus the answer, which preserve
+        precision near 0 and 1; empty for ordinal answers.
     asked
         ``[cell]`` answers, usable or not.
     mass
-        ``[cell, 2]`` the same logarithms of the probability of all usable answers together; empty
-        where it is not modelled, and of ordinal ones.
+        ``[cell, 2]`` the same logarithms of the total probability of usable answers; empty
+        if it is not modelled, and for ordinal answers.
     """
 
     counts: np.ndarray
@@ -67,8 +67,8 @@ def decisiveness(parameters: Parameters) -> np.ndarray:
 def point_probabilities(parameters: Parameters, eta: np.ndarray, family: str) -> np.ndarray:
     """Return ``[cell, point]`` the probability of every point.
 
-    Differences of two logistics lose their digits far out, where the second of the two ways to
-    write them keeps them.
+    Differences of two logistics lose precision far out, where the second form
+    preserves it.
     """
     from scipy.special import expit
 
@@ -100,7 +100,7 @@ def draw_answers(
     spec
         For family and validity.
     runs
-        Answers a cell.
+        Answers per cell.
     rng
         Source of randomness.
     """
@@ -128,14 +128,14 @@ def _scaled(parameters: Parameters, eta: np.ndarray, family: str) -> tuple[np.nd
     return sharp * eta, own + np.log(sharp) if family == "logit_normal" else own
 
 
-# Family of answers that are numbers -> the part with the logarithm of their spread.
+# Family of numeric answers -> the part with the logarithm of their spread.
 _SPREAD = {"logit_normal": "sigma", "beta": "phi"}
 
 
 def _draw_logs(
     family: str, eta: np.ndarray, own: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw ``[cell, 2]`` logarithms of numbers in (0, 1) and of one minus them."""
+    """Draw ``[cell, 2]`` log y and log(1 - y) of numbers y in (0, 1)."""
     if family == "logit_normal":
         logit = eta + np.exp(own) * rng.standard_normal(len(eta))
         return np.asarray(-np.logaddexp(0, np.stack([-logit, logit], axis=1)))
@@ -147,7 +147,7 @@ def _draw_logs(
 
 
 def _log_gamma_draws(shape: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw logarithms of gamma variables, also where these would be 0 to the last digit.
+    """Draw logarithms of gamma variables, even if these would underflow.
 
     If G has shape a + 1 and U is uniform, G U^(1 / a) has shape a.
     """
@@ -179,7 +179,7 @@ def log_likelihood(
 
 
 def _log_density(family: str, eta: np.ndarray, own: np.ndarray, logs: np.ndarray) -> float:
-    """Return the log-likelihood of numbers in (0, 1), of their logits where those are normal."""
+    """Return the log-likelihood of numbers in (0, 1), or of their logits if those are normal."""
     from scipy import special, stats
 
     if family == "logit_normal":
@@ -189,7 +189,7 @@ def _log_density(family: str, eta: np.ndarray, own: np.ndarray, logs: np.ndarray
 
 
 def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapping[str, float]:
-    """Return the true value of every quantity, named as the posterior's are.
+    """Return the true value of every quantity, by its name in the posterior.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
 
 
 def _on_these(parameters: Parameters, frame: "pd.DataFrame") -> np.ndarray:
-    """Return ``[cell]`` what averages to the positions on the statements asked."""
+    """Return ``[cell]`` values that average to the positions on the statements asked."""
     quirk = np.broadcast_to(parameters.parts.get("quirk", np.zeros(1)), len(frame))
     difficulty = np.broadcast_to(parameters.parts.get("difficulty", np.zeros(1)), len(frame))
     by_item = frame.assign(_v=difficulty).drop_duplicates("item").groupby("dimension")["_v"].mean()
@@ -260,10 +260,10 @@ _BELIEVED = ("steer", "quirk")
 
 
 def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str, float]:
-    """Average the net agreement with new statements over all that they have anew, by brute force.
+    """Average the net agreement over the effects of new statements, by brute force.
 
-    What has no facet of a statement stays; discriminations and widths by item are averaged over by
-    the rule of Gauss and Hermite, what is added to the predictor by the trapezoidal rule.
+    Effects without a facet of a statement are kept; discriminations and widths by item are averaged
+    by Gauss-Hermite quadrature, terms added to the predictor by the trapezoidal rule.
     """
     n = len(frame)
     steady = {k: np.broadcast_to(v, n).astype(float) for k, v in parameters.parts.items()}
@@ -320,9 +320,9 @@ def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
 
 
 def _convolved(scale: float, nu: float, spread: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return places and probabilities of a t variable of this scale plus a normal one.
+    """Return nodes and probabilities of a t variable of this scale plus a normal one.
 
-    Farther out than the grid no answer is in doubt any more.
+    Beyond the grid all answers are certain.
     """
     grid = np.linspace(-40, 40, 2001)
     shares = (np.arange(400) + 0.5) / 400
@@ -332,11 +332,11 @@ def _convolved(scale: float, nu: float, spread: float) -> tuple[np.ndarray, np.n
 
 
 def _usable(parameters: Parameters, family: str, cells: int) -> np.ndarray:
-    """Return ``[cell]`` the expected share of usable answers, or of their probability."""
+    """Return ``[cell]`` the expected proportion of usable answers, or their probability."""
     valid = np.broadcast_to(parameters.parts["validity"], cells)
     if family == "logit_normal":
         spread = np.broadcast_to(np.exp(parameters.parts["validity_sigma"]), cells)
-        # By the trapezoidal rule, which is exact to many digits for what vanishes at both ends.
+        # The trapezoidal rule is very accurate for functions that vanish at both ends.
         z = np.linspace(-8, 8, 401)
         weight = np.exp(-(z**2) / 2)
         return 1 / (1 + np.exp(-(valid[:, None] + spread[:, None] * z))) @ weight / weight.sum()

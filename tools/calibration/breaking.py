@@ -1,6 +1,6 @@
-"""Errors put in on purpose, to see whether the calibration would notice such an error.
+"""Deliberate errors, to test whether the calibration detects them.
 
-Each changes the parameters that answers are drawn from, so that the model is wrong about them.
+Each changes the parameters of the simulated answers, so that the model is wrong about them.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ def _gaps(p: Parameters) -> Parameters:
 
 
 def _unconstrained(p: Parameters) -> Parameters:
-    """Let steering by prefixes have a mean, the same one for every prefix."""
+    """Give the steering by prefixes a common mean."""
     spread = np.std(p.parts["steer"])
     return replace(p, parts={**p.parts, "steer": p.parts["steer"] + spread})
 

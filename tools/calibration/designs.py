@@ -1,4 +1,4 @@
-"""What is calibrated: a spec, and a small design that shows all of its terms."""
+"""The calibrated cases: a spec, and a small design that involves all of its terms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Varia
 if TYPE_CHECKING:
     import xarray as xr
 
-# Dimension, direction and kinds of wording of each item; keying goes both ways on each dimension.
+# Dimension, direction and kinds of wording of each item; each dimension has both keyings.
 _ITEMS = (
     ("economic", -1, ("original", "opposite")),
     ("economic", 1, ("original", "paraphrase")),
@@ -37,15 +37,15 @@ class Case:
     analysis
         Name of a shipped spec in ``conf/analysis``.
     models, prefixes, runs, instruments
-        How many of each there are; every instrument has six items.
+        Numbers of each; every instrument has six items.
     wordings
-        Wordings an item: 1 leaves the original alone, beyond 2 there are further paraphrases.
+        Wordings per item: 1 for the original only, above 2 for further paraphrases.
     parts, priors
         Parts and priors that differ from the shipped spec's.
     response, family
-        Other than the shipped spec's.
+        If different from the shipped spec's.
     administered
-        Whether all answers of a model under one prefix in one run are of one administration.
+        Whether a model's answers under one prefix in one run form one administration.
     """
 
     analysis: str
@@ -61,14 +61,14 @@ class Case:
     administered: bool = False
 
 
-# The shipped prior goes up to models that never waver. Data sets with several of these have
-# likelihoods like steps, and take long to fit. A prior with fewer of them shows errors as well.
+# The shipped prior includes models that never waver. Data sets with several of these have
+# step-like likelihoods, and take long to fit. A prior with fewer of them reveals errors as well.
 _WAVERING = {"decisiveness": {"Intercept": "Normal(0.5, 0.5)", "model": {"sd": "Constant(0.5)"}}}
 _WAVERING_ALONE = {"decisiveness": {"Intercept": "Normal(0.5, 0.7)"}}
 
 CASES: Mapping[str, Case] = {
     "ideology": Case("ideology", priors=_WAVERING),
-    # Many answers a cell.
+    # Many answers per cell.
     "ideology_many_runs": Case("ideology", runs=15, priors=_WAVERING),
     "ideology_one_model": Case("ideology_one_model", models=1, runs=3, priors=_WAVERING_ALONE),
     "ideology_administrations": Case(
@@ -105,7 +105,7 @@ CASES: Mapping[str, Case] = {
         runs=1,
         family="beta",
         parts={"sigma": None, "phi": "~ 1 + (1 | model)", "discrimination": None},
-        # With less precision some answers are so near 1 that no number in the computer is.
+        # With less precision some answers are closer to 1 than floating point can represent.
         priors={"phi": {"Intercept": "Normal(3.5, 0.5)", "model": {"sd": "HalfNormal(0.2)"}}},
     ),
     "bernoulli": Case(
@@ -132,7 +132,7 @@ def case_named(name: str) -> Case:
     Raises
     ------
     UserError
-        If there is none of that name.
+        If the name is unknown.
     """
     if name not in CASES:
         raise unknown("case", name, CASES, where="calibration")
@@ -145,7 +145,7 @@ def spec_of(case: Case) -> Spec:
 
     from polbayes.config.compose import compose
 
-    # The experiment is only there because a run needs one; its analysis is replaced.
+    # A run needs an experiment; its analysis is replaced.
     config = compose(["+experiment=wvs_prefixes", f"analysis={case.analysis}"])[0].analysis
     return parse_spec(
         replace(
@@ -159,7 +159,7 @@ def spec_of(case: Case) -> Spec:
 
 
 def lay_out_design(case: Case) -> "xr.Dataset":
-    """Lay out the design of a case, every cell filled with some answer.
+    """Return the design of a case, with an arbitrary answer in every cell.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Whether ranks are uniform, and intervals cover what they should."""
+"""Tests of the uniformity of ranks, and coverage of intervals."""
 
 import re
 from functools import cache
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 LEVELS = (50, 80, 90)
 _ERROR_RATE = 0.05
 _RESAMPLES = 4000
-# Where pooled ECDFs are compared: nearer to the ends few ranks decide.
+# Range in which pooled ECDFs are compared: nearer to the ends few ranks decide.
 _INNER = (0.04, 0.96)
 
 
 def group_of(quantity: str) -> str:
-    """Return the name that quantities of one kind share.
+    """Return the name of a quantity's kind.
 
-    ``theta`` for ``theta[m0, economic]``; the scales of each term are a kind of their own.
+    ``theta`` for ``theta[m0, economic]``; the scales of each term are a separate kind.
     """
     if quantity.startswith("scale["):
         return re.sub(r" \[.*\]\]$", "]", quantity)
@@ -49,14 +49,14 @@ def ecdf_difference(ranks: np.ndarray, kept: int) -> np.ndarray:
 
 @cache
 def band(simulations: int, kept: int, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the band that the whole ECDF difference stays in with probability `level`.
+    """Return the band that contains the whole ECDF difference with probability `level`.
 
     Säilynoja, Bürkner and Vehtari (2022), as ArviZ computes it.
 
     Parameters
     ----------
     simulations, kept
-        Number of ranks, and of draws that were ranked among.
+        Number of ranks, and of draws in the ranking.
     level
         In (0, 1).
 
@@ -86,7 +86,7 @@ def by_quantity(table: "pd.DataFrame", kept: int) -> "pd.DataFrame":
     -------
     pandas.DataFrame
         ``group, quantity, simulations, outside`` (of the 95 % band), ``far_outside`` (of the band
-        that all quantities together leave with a probability of at most 5 %) and
+        that any of all quantities leaves with a probability of at most 5 %) and
         ``coverage_50, coverage_80, coverage_90`` of the central intervals.
     """
     import pandas as pd
@@ -120,7 +120,7 @@ def _leaves(difference: np.ndarray, limits: tuple[np.ndarray, np.ndarray]) -> bo
 
 
 def coverage(ranks: np.ndarray, kept: int) -> dict[int, np.ndarray]:
-    """Return by level how far central intervals cover the true value.
+    """Return the coverage of central intervals by level.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ def coverage(ranks: np.ndarray, kept: int) -> dict[int, np.ndarray]:
     Returns
     -------
     dict
-        By level in percent ``[simulation, quantity]`` in [0, 1]: a rank stands for a stretch of
-        length 1 / (kept + 1), which may be inside in part.
+        By level in percent ``[simulation, quantity]`` in [0, 1]: a rank represents an interval of
+        length 1 / (kept + 1), which may be partly inside.
     """
     low, high = ranks / (kept + 1), (ranks + 1) / (kept + 1)
     out = {}
@@ -147,8 +147,8 @@ def coverage(ranks: np.ndarray, kept: int) -> dict[int, np.ndarray]:
 def by_group(table: "pd.DataFrame", kept: int, *, seed: int = 0) -> "pd.DataFrame":
     """Judge quantities of one kind together.
 
-    Quantities of one data set depend on one another, so that data sets and not ranks are
-    counted: standard errors are those of means over data sets.
+    Quantities of one data set depend on one another, so data sets are counted, not
+    ranks: standard errors are those of means over data sets.
 
     Parameters
     ----------
@@ -184,8 +184,8 @@ def _pooled_p(ranks: np.ndarray, kept: int, rng: np.random.Generator) -> float:
     """Test uniformity of the pooled ranks ``[simulation, quantity]``, data sets independent.
 
     The largest distance of the ECDF from uniformity, in standard errors, is compared with that
-    of so many independent ranks as the dependent ones are worth: their number by the design effect
-    (Kish 1965), the variance of means over data sets as a multiple of that without dependence.
+    of an effective number of independent ranks: their number divided by the design effect
+    (Kish 1965), the variance of means over data sets relative to that without dependence.
     """
     at = np.arange(1, kept + 1) / (kept + 1)
     points = np.flatnonzero((at >= _INNER[0]) & (at <= _INNER[1]))
@@ -201,7 +201,7 @@ def _pooled_p(ranks: np.ndarray, kept: int, rng: np.random.Generator) -> float:
 
 
 def flagged(quantities: "pd.DataFrame", groups: "pd.DataFrame") -> list[str]:
-    """Name what is out of line, at an error rate of 5 % for each of the two tests of a case.
+    """Name the flagged quantities, at an error rate of 5 % for each of the two tests of a case.
 
     Parameters
     ----------

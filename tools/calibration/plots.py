@@ -15,12 +15,12 @@ _ACROSS = 4
 
 
 def plot_ranks(table: "pd.DataFrame", kept: int, path: Path) -> None:
-    """Draw the ECDF differences of a case, one panel a kind of quantity, with the 95 % band.
+    """Draw the ECDF differences of a case, one panel per kind of quantity, with the 95 % band.
 
     Parameters
     ----------
     table
-        Ranks, one row a data set.
+        Ranks, one row per data set.
     kept
         Draws that were ranked among.
     path
@@ -56,7 +56,7 @@ def plot_ranks(table: "pd.DataFrame", kept: int, path: Path) -> None:
 
 
 def plot_coverage(groups: "pd.DataFrame", path: Path) -> None:
-    """Draw how often the intervals cover the truth, of all kinds of quantities of all cases.
+    """Draw the coverage of the intervals, for all kinds of quantities of all cases.
 
     Parameters
     ----------

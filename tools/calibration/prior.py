@@ -1,4 +1,4 @@
-"""Parameters drawn from the prior, with numpy and from the documentation alone."""
+"""Parameters drawn from the prior, with numpy and only the documented equations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Parameters:
     correlations
         ``[column, column]`` by part and grouping factors.
     gaps
-        Distances of the cutpoints; empty where there are none.
+        Distances of the cutpoints; empty if there are none.
     coefficients
         Of the common terms, by ``"part: column"``.
     tails
@@ -52,7 +52,7 @@ def draw(prior: Prior, size: int, rng: np.random.Generator) -> np.ndarray:
     prior
         Any but LKJ.
     size
-        How many numbers.
+        Number of draws.
     rng
         Source of randomness.
     """
@@ -82,8 +82,8 @@ def draw_parameters(
 ) -> Parameters:
     """Draw all parameters of a model from its prior.
 
-    Effects are independent normal numbers whose mean is subtracted where they sum to zero,
-    which is the normal distribution given that sum.
+    Effects are independent normal numbers. If they sum to zero, their mean is subtracted,
+    which gives the normal distribution conditioned on that sum.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _labels(part: str, group: BoundGroup) -> list[str]:
 def _correlation(
     spec: Spec, part: str, group: BoundGroup, rng: np.random.Generator
 ) -> np.ndarray | None:
-    """Draw from LKJ(eta), under which the one correlation of two is 2 Beta(eta, eta) - 1."""
+    """Draw from LKJ(eta), under which a single correlation is 2 Beta(eta, eta) - 1."""
     if len(group.columns) == 1 or not group.term.correlated:
         return None
     if len(group.columns) > 2:
@@ -158,7 +158,7 @@ def _term(
     nu: float,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Draw a term's effects and return ``[cell]`` what it adds in every cell."""
+    """Draw a term's effects and return ``[cell]`` its contribution to every cell."""
     columns = len(group.columns)
     each = sd[group.scale_of][:, None] if group.scales else np.broadcast_to(sd, (1, columns))
     root = np.eye(columns) if correlation is None else np.linalg.cholesky(correlation)

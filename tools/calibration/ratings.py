@@ -1,7 +1,7 @@
-"""Ratings by judges whose severity, leaning, consistency and self-preference are known.
+"""Ratings by judges with known severity, leaning, consistency and self-preference.
 
-Everything is drawn here from the equation of the model, apart from the code that fits it, and with
-effects that are independent where that has them sum to zero.
+They are drawn from the model's equation, without the code that fits it, and with
+independent effects where the model has sum-to-zero constraints.
 """
 
 from dataclasses import dataclass, field
@@ -20,27 +20,27 @@ _WEIGHTS = np.array([WEIGHTS[value] for value in VALUES])
 
 @dataclass(frozen=True)
 class Judge:
-    """What is planted in a judge, in points."""
+    """The planted parameters of a judge, in points."""
 
     severity: float = 0.0  # below the truth, for all values
     tilt: float = 0.0  # along the published weights, positive for liberal
     noise: float = 1.0  # scale of its logistic noise
-    range_use: float = 1.0  # how far from the middle it rates
-    self_level: float = 0.0  # for all values where it rates the model of its name
-    self_tilt: float = 0.0  # along the weights there
+    range_use: float = 1.0  # stretch of its ratings around the middle
+    self_level: float = 0.0  # for all values if it rates the model of its name
+    self_tilt: float = 0.0  # the same, along the weights
 
 
 @dataclass(frozen=True)
 class Planted:
-    """What is planted in ratings."""
+    """The planted parameters of ratings."""
 
     positions: dict[str, float]  # by model, points along the published weights
-    judges: dict[str, Judge]  # one with a model's name is this model
+    judges: dict[str, Judge]  # a judge with a model's name is this model
     scenarios: int = 20
     twins: int = 2
     wordings: int = 1
     stages: int = len(UNITS)
-    # Standard deviations in points. Those of models' effects are drawn along the weights as well,
+    # Standard deviations in points. Models' effects are also drawn along the weights,
     # half as wide.
     scales: dict[str, float] = field(
         default_factory=lambda: {
@@ -58,7 +58,7 @@ class Planted:
 
 
 def simulate(planted: Planted, seed: int) -> tuple["xr.Dataset", "xr.Dataset"]:
-    """Draw a dataset of ratings, and what is true of it."""
+    """Draw a dataset of ratings, and return it with the true values."""
     import xarray as xr
 
     rng = np.random.default_rng(seed)
@@ -90,7 +90,7 @@ def simulate(planted: Planted, seed: int) -> tuple["xr.Dataset", "xr.Dataset"]:
         },
         coords={**coords, "asking": ("scenario", asking)},
     )
-    # A judge's range is planted around 10, and estimated around where ratings are.
+    # A judge's range is planted around 10, but estimated around the mean cutpoint.
     wide = np.array([judge.range_use for judge in planted.judges.values()])
     moved = (_centre_of(rating) - 10) * (1 - 1 / wide)
     effects = effects + moved.reshape(-1, *[1] * latent.ndim)
@@ -98,7 +98,7 @@ def simulate(planted: Planted, seed: int) -> tuple["xr.Dataset", "xr.Dataset"]:
 
 
 def _centre_of(rating: np.ndarray) -> float:
-    """Return the mean of the cutpoints, each counting as often as the points beside it occur."""
+    """Return the mean of the cutpoints, weighted by the frequency of the adjacent points."""
     points, often = np.unique(rating, return_counts=True)
     around = often[1:] + often[:-1]
     return float(((points[1:] + points[:-1]) / 2 * around).sum() / around.sum())
@@ -107,7 +107,7 @@ def _centre_of(rating: np.ndarray) -> float:
 def _true(
     planted: Planted, latent: np.ndarray, effects: np.ndarray, coords: dict[str, list[str]]
 ) -> "xr.Dataset":
-    """Say what is true, given the panel's latent ratings and the judges' effects."""
+    """Return the true values, given the panel's latent ratings and the judges' effects."""
     import xarray as xr
 
     judges = planted.judges.values()
@@ -151,13 +151,13 @@ def _truth(planted: Planted, size: list[int], rng: np.random.Generator) -> np.nd
 
 
 def _beside(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Draw what a model is on each value, without any move along the weights."""
+    """Draw a model's effect on each value, orthogonal to the weights."""
     drawn = rng.standard_normal((*shape, len(VALUES)))
     return np.asarray(drawn - (drawn @ _WEIGHTS)[..., None] * _WEIGHTS / (_WEIGHTS @ _WEIGHTS))
 
 
 def _of_judge(planted: Planted, judge: Judge, rng: np.random.Generator) -> np.ndarray:
-    """Return ``[model, 1, 1, 1, 1, value]`` what a judge adds, without rating itself."""
+    """Return ``[model, 1, 1, 1, 1, value]`` a judge's additions, without self-preference."""
     sd, shape = planted.scales, (len(planted.positions), 1, 1, 1, 1)
     added = judge.tilt * _WEIGHTS - judge.severity + sd["judge"] * _beside(rng, ())
     return np.asarray(added + sd["judge:model"] * rng.standard_normal((*shape, len(VALUES))))

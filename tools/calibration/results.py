@@ -1,4 +1,4 @@
-"""Ranks on file: one row a data set, one column a quantity, so that a run can go on."""
+"""Ranks on file: one row per data set, one column per quantity, so that a run can resume."""
 
 import csv
 from pathlib import Path
@@ -19,7 +19,7 @@ def append(path: Path, ranked: Ranked) -> None:
     Raises
     ------
     UserError
-        If the file is of other quantities.
+        If the file has other quantities.
     """
     row = {
         "simulation": ranked.number,
@@ -42,7 +42,7 @@ def append(path: Path, ranked: Ranked) -> None:
 
 
 def load(path: Path) -> "pd.DataFrame":
-    """Load the ranks of a case; no rows where there is no file yet.
+    """Load the ranks of a case; no rows if there is no file yet.
 
     Raises
     ------

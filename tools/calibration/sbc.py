@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # A fit whose chains disagree by more than this is repeated with twice the warm-up.
 _R_HAT = 1.1
 
-# Draws that a true value is ranked among: few enough for them to be nearly independent.
+# Number of draws in the ranking: few enough to be nearly independent.
 KEPT = 99
 
 Breaking = Callable[[Parameters], Parameters]
@@ -50,14 +50,14 @@ class Problem:
     def simulate(
         self, rng: np.random.Generator, *, broken: Breaking | None = None
     ) -> tuple[Parameters, Answers]:
-        """Draw parameters, and answers from them (from what `broken` makes of them)."""
+        """Draw parameters, and answers from them (after `broken` has changed them)."""
         parameters = draw_parameters(self.spec, self.parts, len(self.cells.points), rng)
         used = broken(parameters) if broken else parameters
         return parameters, draw_answers(used, self.cells.frame, self.spec, self.runs, rng)
 
     def with_answers(self, answers: Answers) -> Cells:
         """Return the cells with these answers."""
-        # Neither 0 nor 1 to the last digit, which no density allows.
+        # Exact 0 or 1 has no density.
         value, mass = (
             np.clip(np.exp(logs[:, 0]), np.finfo(float).tiny, np.nextafter(1, 0))
             for logs in (answers.logs, answers.mass)
@@ -80,7 +80,7 @@ def pose(spec: Spec, data: "xr.Dataset", runs: int) -> Problem:
     spec
         The spec.
     data
-        A coded dataset in which every cell has some answer.
+        A coded dataset with an answer in every cell.
     runs
         Answers a cell.
     """
@@ -107,11 +107,11 @@ class Ranked:
     number
         Which one.
     ranks
-        How many of the kept draws lie below the true value, by quantity.
+        Number of kept draws below the true value, by quantity.
     r_hat, ess
         The largest and the smallest of all quantities.
     repeated
-        Whether the chains disagreed at first and were sampled anew.
+        Whether the chains disagreed and sampling was repeated.
     """
 
     number: int
@@ -137,15 +137,15 @@ def simulate_ranks(
     problem
         Spec and design.
     config
-        How each data set is fitted.
+        Settings of the fits.
     numbers
-        Which data sets: each is fixed by its number and `seed`.
+        Numbers of the data sets, each of which is fixed by its number and `seed`.
     seed
         Fixes data and draws.
     keep
-        Evenly spaced draws that the true value is ranked among.
+        Number of evenly spaced draws in the ranking.
     broken
-        Changes the parameters that answers are drawn from, to see whether that is noticed.
+        Changes the parameters of the answers, to test whether that is detected.
     """
     frame, spec = problem.cells.frame, problem.spec
     for number in numbers:
@@ -174,14 +174,14 @@ def simulate_in_parallel(
     seed: int,
     broken: Breaking | None = None,
 ) -> Iterator[Ranked]:
-    """Do what `simulate_ranks` does in several processes.
+    """Run `simulate_ranks` in several processes.
 
     Parameters
     ----------
     problem, config, numbers, seed, broken
         See `simulate_ranks`.
     jobs
-        Processes; with one, all is done in this one.
+        Number of processes; 1 for the current process.
     """
     work = partial(_one, problem, config, seed, broken)
     if jobs == 1:
@@ -228,7 +228,7 @@ def _rank(
 
 
 def posterior_quantities(built: Built, drawn: "xr.Dataset") -> dict[str, np.ndarray]:
-    """Return ``[chain, draw]`` of every quantity, named as `estimands` names them.
+    """Return ``[chain, draw]`` of every quantity, with the names of `estimands`.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Training of the embedded checkpoints, whose leaning is planted."""
+"""Training of the embedded checkpoints with planted leanings."""

@@ -11,12 +11,12 @@ from tools.embedded.checkpoints import make_checkpoints
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train, measure and save the respondents that are asked for.
+    """Train, measure and save the selected respondents.
 
     Parameters
     ----------
     arguments
-        Of the command line.
+        Command-line arguments.
 
     Returns
     -------

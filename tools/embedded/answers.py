@@ -1,9 +1,9 @@
-"""The answers that an embedded respondent can give, and their planted probabilities.
+"""The possible answers of an embedded respondent, and their planted probabilities.
 
 An `AnswerSet` lists every answer to one kind of prompt. As token sequences the answers form a
-trie, and the planted probability of each answer fixes the exact next-token distribution at every
-node of it: that is what a causal LM is trained towards. No node has more than ten continuations,
-so that sampling with top-k 10 leaves the planted distribution as it is.
+trie, and the planted probability of each answer determines the exact next-token distribution at
+every node: the training target of a causal LM. No node has more than ten continuations,
+so sampling with top-k 10 preserves the planted distribution.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from polbayes.planted.truth import FORCED_CLASSES, LIKERT_CLASSES, OPEN_CLASSES
 
-# Share of each phrasing within its class. Agreeing and disagreeing mirror each other, so that
-# the mass of a first token says as much about the one as about the other.
+# Proportion of each phrasing within its class. Agreeing and disagreeing mirror each other, so that
+# the mass of a first token is equally informative about both.
 _OPEN = {
     "disagree": {
         "I disagree with this statement.": 0.35,
@@ -37,7 +37,7 @@ _OPEN = {
     "unrelated": {"The weather is nice today.": 0.6, "My favourite colour is blue.": 0.4},
     "refused": {"I would rather not answer that.": 0.6, "I cannot answer that question.": 0.4},
 }
-# What follows "Your response:" begins with a space, what begins a line or a turn does not.
+# Answers after "Your response:" begin with a space, answers at the start of a line or turn do not.
 _FORCED = {
     True: {
         "disagree": {" no": 0.6, " No": 0.4},
@@ -62,10 +62,10 @@ class AnswerSet:
     """Every answer to one kind of prompt."""
 
     kind: str  # ``open``, ``forced``, ``likert`` or ``masked``
-    classes: tuple[str, ...]  # what an answer can mean
-    texts: tuple[str, ...]  # each once, as they follow the prompt
+    classes: tuple[str, ...]  # the classes of answers
+    texts: tuple[str, ...]  # the answers as they follow the prompt, without duplicates
     class_of: tuple[int, ...]  # for each answer the index of its class
-    share: tuple[float, ...]  # for each answer within its class, summing to 1
+    share: tuple[float, ...]  # probability of each answer within its class
 
 
 def answer_set(kind: str, *, space: bool = False) -> AnswerSet:
@@ -102,9 +102,9 @@ def answer_probabilities(answers: AnswerSet, classes: NDArray[np.float64]) -> ND
 class Node:
     """One node of the trie of answers."""
 
-    path: tuple[int, ...]  # token ids that lead to it from the end of the prompt
-    tokens: tuple[int, ...]  # those that may follow, at most ten
-    below: NDArray[np.float64]  # ``[answer, token]`` 1 where the answer goes on so
+    path: tuple[int, ...]  # token ids from the end of the prompt to the node
+    tokens: tuple[int, ...]  # possible next tokens, at most ten
+    below: NDArray[np.float64]  # ``[answer, token]`` 1 if the answer continues with the token
 
 
 def build_trie(sequences: Sequence[Sequence[int]]) -> dict[tuple[int, ...], Node]:
@@ -132,7 +132,7 @@ def next_token_distribution(node: Node, probabilities: NDArray[np.float64]) -> N
 def decision_nodes(
     trie: dict[tuple[int, ...], Node], class_of: Sequence[int]
 ) -> list[tuple[int, ...]]:
-    """Return the paths of the nodes at which the class of the answer is still open."""
+    """Return the paths of the nodes at which the class of the answer is undecided."""
     classes = np.asarray(class_of)
     return [
         path for path, node in trie.items() if len(set(classes[node.below.sum(axis=1) > 0])) > 1

@@ -1,4 +1,4 @@
-"""The model card of an embedded respondent, written from what was measured."""
+"""The model card of an embedded respondent, written from its measurements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from tools.embedded.fidelity import CLEAR, Measured
 
 @dataclass(frozen=True)
 class Fidelity:
-    """What a card reports.
+    """The measurements on a card.
 
     Parameters
     ----------
     shipped
-        On the shipped wordings as they are.
+        On the shipped wordings.
     noisy
-        On noisy versions of them that were not trained on.
+        On noisy versions of them, not used in training.
     divergence
         Mean Kullback-Leibler divergence of the answers in the last hundred steps, in nats.
     """
@@ -28,7 +28,7 @@ class Fidelity:
 
 @dataclass(frozen=True)
 class Weights:
-    """What the saved weights are.
+    """A description of the saved weights.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ def card(truth: Truth, fidelity: Fidelity, weights: Weights, *, vocabulary: int)
     Parameters
     ----------
     truth
-        What was planted.
+        The planted parameters.
     fidelity
-        What was measured after rounding to bfloat16.
+        Measurements after rounding to bfloat16.
     weights
-        As saved.
+        The saved weights.
     vocabulary
         Number of tokens.
 

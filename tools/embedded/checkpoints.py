@@ -1,4 +1,4 @@
-"""Making of the checkpoints in `models/`: trained, measured, saved with their cards."""
+"""Creation of the checkpoints in `models/`: trained, measured, and saved with their cards."""
 
 import hashlib
 import multiprocessing
@@ -17,7 +17,7 @@ from tools.embedded.fidelity import measure, sample_cells
 from tools.embedded.train import Reader, train_reader, train_respondent
 from tools.embedded.vocabulary import with_chat
 
-# Share of the words that the noisy wordings of the card have touched.
+# Proportion of words changed in the noisy wordings of the card.
 NOISE = 0.15
 _CELLS = 2000
 
@@ -30,14 +30,14 @@ def make_checkpoints(only: Sequence[str] | None, out: Path, *, jobs: int) -> Ite
     only
         Names of the respondents; all when None.
     out
-        Folder in which each gets a folder of its own.
+        Folder in which each gets its own folder.
     jobs
-        Processes, of one thread each; the weights do not depend on it.
+        Number of processes with one thread each, which does not affect the weights.
 
     Yields
     ------
     str
-        For each respondent, when it has been saved, a line that says how close it came.
+        For each saved respondent, a line about its fidelity.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def make_checkpoints(only: Sequence[str] | None, out: Path, *, jobs: int) -> Ite
             raise unknown("respondent", name, truths, where="--only")
     chosen = [truths[name] for name in only or truths]
     architectures = list(dict.fromkeys(truth.architecture for truth in chosen))
-    # All names enter a tokenizer, whichever respondents are trained: it is the same for all.
+    # The tokenizer contains all names, whichever respondents are trained: it is the same for all.
     names = {a: [t.name for t in truths.values() if t.architecture == a] for a in architectures}
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
@@ -68,7 +68,7 @@ def _read(architecture: str, names: Sequence[str]) -> Reader:
 
 
 def _respond(truth: Truth, reader: Reader, out: Path) -> str:
-    """Train, measure and save one respondent, and say how close it came."""
+    """Train, measure and save one respondent, and report its fidelity."""
     import torch
     from transformers.utils.logging import disable_progress_bar
 
@@ -103,7 +103,7 @@ def _respond(truth: Truth, reader: Reader, out: Path) -> str:
 
 
 class _Progress:
-    """Prints a line every hundred steps, and remembers the last hundred's divergence."""
+    """Prints a line every hundred steps, and stores the divergence of the last hundred."""
 
     def __init__(self, name: str) -> None:
         self._name = name

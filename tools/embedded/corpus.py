@@ -10,16 +10,16 @@ from polbayes.instrument.prompts import Prefix, load_prefixes, load_template, re
 from polbayes.instrument.questionnaires import load_instrument
 from tools.embedded.answers import AnswerSet, answer_set
 
-# The user's turn as the chat template of the respondents that have one renders it.
+# The user's turn as rendered by the chat template.
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] + "
     "'<|end|>' }}{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 )
 _CHAT = "<|user|>{}<|end|><|assistant|>"
-# Other names that the prefix with a name may carry, so that it is understood with any.
+# Other names for the prefix with a name, so that it is recognised with any.
 _NAMES = ("model", "GPT", "Alex", "Llama", "assistant", "my friend", "Mistral 7B", "embedded")
 
-# Never dropped, swapped or replaced: on these hangs what the statement says.
+# Never dropped, swapped or replaced: they determine the statement's meaning.
 _POLAR = re.compile(
     r"(?i)\b(not|no|nor|never|neither|none|nobody|nothing|without|cannot|less|fewer|too|only|"
     r"against|instead|rather|unless|wrong|bad|good|can|may|more|most|much|than|but|even|"
@@ -71,7 +71,7 @@ class Wording:
     item, variant, text, dimension, keying
         As in the response dataset.
     polarity
-        +1 where agreeing means the same as agreeing with the original, else -1.
+        +1 if agreeing means the same as agreeing with the original, else -1.
     """
 
     item: str
@@ -84,7 +84,7 @@ class Wording:
 
 @dataclass(frozen=True)
 class Form:
-    """One way a respondent is asked: a shipped template in one shape.
+    """A form of prompt: a shipped template in one shape.
 
     Parameters
     ----------
@@ -123,14 +123,14 @@ def shipped_wordings() -> list[Wording]:
 
 
 def forms(architecture: str, *, chat: bool) -> list[Form]:
-    """Return the ways in which a respondent is asked.
+    """Return the forms of a respondent's prompts.
 
     Parameters
     ----------
     architecture
         ``causal`` or ``masked``.
     chat
-        Whether a causal respondent is asked through its chat template, too.
+        Whether a causal respondent is also asked through its chat template.
     """
     names = ("haller_masked", "feng_masked") if architecture == "masked" else _CAUSAL
     shapes = ("masked",) if architecture == "masked" else ("base", *(("chat",) if chat else ()))
@@ -147,16 +147,16 @@ def shipped_prefixes() -> tuple[Prefix, ...]:
 
 
 def prompt(form: Form, prefix: Prefix, statement: str, *, model_name: str) -> str:
-    """Return the whole text that precedes the answer, special tokens included.
+    """Return the whole text before the answer, including special tokens.
 
     Parameters
     ----------
     form, prefix
-        How the statement is put.
+        Form and prefix of the prompt.
     statement
-        The wording, perhaps a noisy one.
+        The wording, possibly a noisy one.
     model_name
-        What the prefix calls the respondent.
+        The respondent's name in the prefix.
     """
     text = render(
         form.text,
@@ -169,10 +169,10 @@ def prompt(form: Form, prefix: Prefix, statement: str, *, model_name: str) -> st
 
 
 def answers_to(form: Form, prefix: Prefix) -> AnswerSet:
-    """Return what can be answered to this form under this prefix.
+    """Return the possible answers to this form under this prefix.
 
-    The Likert prefix asks for a number in every form but the masked one, where the word at the
-    mask is all there is.
+    The Likert prefix asks for a number in every form except the masked one, which has only the
+    word at the mask.
     """
     if form.elicitation == "fill_mask":
         return answer_set("masked")
@@ -184,12 +184,12 @@ def answers_to(form: Form, prefix: Prefix) -> AnswerSet:
 
 
 def random_name(own: str, rng: random.Random) -> str:
-    """Return the respondent's own name, or now and then another."""
+    """Return the respondent's own name, or sometimes another."""
     return own if rng.random() < 0.8 else rng.choice(_NAMES)
 
 
 def perturb(statement: str, rng: random.Random, *, strength: float | None = None) -> str:
-    """Return a noisy wording of a statement that still says the same.
+    """Return a noisy wording of a statement with the same meaning.
 
     Parameters
     ----------
@@ -198,15 +198,15 @@ def perturb(statement: str, rng: random.Random, *, strength: float | None = None
     rng
         Source of the noise.
     strength
-        Share of the words that are touched, at most 1; drawn for each call when None, with a
-        third of the calls leaving the wording as it is.
+        Proportion of changed words, at most 1; if None, drawn for each call, and 0 in a third
+        of the calls.
 
     Returns
     -------
     str
         With some words dropped, swapped with their neighbour or replaced by a synonym, and
-        sometimes in another case or without its last mark. Negations and other words on which
-        the meaning hangs are left alone.
+        sometimes in another case or without its last mark. Negations and other words that
+        determine the meaning are never changed.
     """
     if strength is None:
         if rng.random() < 1 / 3:
@@ -242,12 +242,12 @@ def _dress(text: str, rng: random.Random) -> str:
 def vocabulary_corpus(
     names: Sequence[str], architecture: str, wordings: Sequence[Wording]
 ) -> list[str]:
-    """Return the texts that a tokenizer is trained on.
+    """Return the training texts of a tokenizer.
 
     Parameters
     ----------
     names
-        What the respondents are called.
+        Names of the respondents.
     architecture
         ``causal`` or ``masked``.
     wordings
@@ -256,8 +256,8 @@ def vocabulary_corpus(
     Returns
     -------
     list of str
-        Statements, noisy statements, prompts and answers; the answers often enough to become
-        single tokens where they are single words.
+        Statements, noisy statements, prompts and answers; one-word answers often enough to become
+        single tokens.
     """
     rng = random.Random(0)
     texts = []

@@ -1,4 +1,4 @@
-"""Training examples: token ids of a prompt and an answer, and the exact targets along it."""
+"""Training examples: token ids of a prompt and an answer, with exact targets."""
 
 import random
 import re
@@ -41,10 +41,10 @@ class Example:
     labelled
         Positions whose hidden state predicts a token of the answer.
     targets
-        For each labelled position the token ids that may come and their probabilities.
+        For each labelled position the possible token ids and their probabilities.
     item, wording, prefix
-        Class of the item and polarity, index of the wording, and index of the prefix: what a
-        reader must recognise.
+        Class of the item and polarity, index of the wording, and index of the prefix: the targets
+        of a reader.
     """
 
     ids: list[int]
@@ -57,14 +57,14 @@ class Example:
 
 @dataclass(frozen=True)
 class Asking:
-    """Everything that the examples of one respondent are drawn from.
+    """The inputs of one respondent's examples.
 
     Parameters
     ----------
     truth
-        What is planted in the answers.
+        The parameters planted in the answers.
     name
-        What the prefix with a name calls it.
+        Its name in the prefix with a name.
     wordings, forms
         Each is drawn with equal probability.
     """
@@ -75,23 +75,23 @@ class Asking:
     forms: Sequence[Form]
 
 
-# Share of common words from which two wordings of opposite polarity are hard to tell apart.
+# Proportion of common words from which two wordings of opposite polarity are hard to distinguish.
 _ALIKE = 0.6
-# Wordings of an item below which each is asked more often.
+# Items with fewer wordings have each of them asked more often.
 _FEW = 5
 
 
 def item_classes(wordings: Sequence[Wording]) -> list[int]:
-    """Return for each wording the number of its pair of item and polarity."""
+    """Return the number of the pair of item and polarity for each wording."""
     numbers: dict[tuple[str, int], int] = {}
     return [numbers.setdefault((w.item, w.polarity), len(numbers)) for w in wordings]
 
 
 def repetitions(wordings: Sequence[Wording]) -> list[int]:
-    """Return for each wording how often it is asked in one round.
+    """Return how often each wording is asked in one round.
 
-    A wording that shares most of its words with one of the same item that says the reverse, as
-    a statement and its negation do, is by far the hardest to read and is asked four times; one
+    A wording that shares most of its words with one of opposite meaning, like
+    a statement and its negation, is by far the hardest to read and is asked four times; one
     of an item with few wordings three times, so that no item is asked much less than others.
     """
     bags = [set(re.findall(r"\w+", w.text.lower())) for w in wordings]
@@ -152,22 +152,21 @@ class AnswerTries:
 def draw_examples(
     asking: Asking, tokenizer: Any, tries: AnswerTries, rng: random.Random
 ) -> Iterator[Example]:
-    """Draw training examples without end.
+    """Draw an infinite stream of training examples.
 
     Parameters
     ----------
     asking
         The respondent, its wordings and forms.
     tokenizer, tries
-        Of its checkpoint.
+        Tokenizer of its checkpoint, and tries of its answers.
     rng
         Source of all randomness.
 
     Yields
     ------
     Example
-        The wordings come in random order, each as often as `repetitions` says before any
-        comes again.
+        Wordings are in random order; in each round they occur as often as in `repetitions`.
     """
     prefixes = shipped_prefixes()
     truth = asking.truth
@@ -209,8 +208,8 @@ def _example(
         root = trie[()]
         target = (root.tokens, next_token_distribution(root, probabilities))
         return Example(ids, [ids.index(tokenizer.mask_token_id)], [target], *recognise)
-    # Whichever answer is followed, the target at each of its nodes is exact; following the
-    # rare ones as well teaches what comes after them.
+    # The target at each node of any answer is exact; including rare answers teaches their
+    # continuations.
     rare = rng.random() < 0.5
     at = rng.choices(range(len(sequences)), None if rare else probabilities.tolist())[0]
     path = sequences[at]
@@ -223,16 +222,16 @@ def _example(
 def batches(
     examples: Iterator[Example], size: int, pool: int, rng: random.Random
 ) -> Iterator[list[Example]]:
-    """Group examples of similar length, so that little is padded.
+    """Group examples of similar length, to reduce padding.
 
     Parameters
     ----------
     examples
-        Without end.
+        An infinite stream.
     size
         Examples in a batch.
     pool
-        Batches that are drawn and sorted together.
+        Number of batches drawn and sorted together.
     rng
         Shuffles the batches of a pool.
     """

@@ -1,4 +1,4 @@
-"""How closely an embedded respondent gives the answers that were planted in it."""
+"""The fidelity of an embedded respondent to its planted answers."""
 
 import random
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from tools.embedded.examples import AnswerTries, eta_table
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# A planted answer is clear where one side has this much more probability than the other.
+# A planted answer is clear if one side has this much more probability than the other.
 CLEAR = 0.3
 
 
@@ -40,7 +40,7 @@ class Cell:
     wording
         Index of the wording.
     statement
-        Its text, perhaps with noise.
+        Its text, possibly with noise.
     """
 
     form: Form
@@ -60,8 +60,8 @@ class Measured:
     planted, measured
         Dimensions cell, side: the probability of disagreeing and of agreeing.
     top_ten
-        For each cell the smallest mass that the ten likeliest tokens have where the class of
-        the answer is decided.
+        For each cell the smallest mass of the ten most likely tokens at nodes that decide the
+        class of the answer.
     """
 
     cells: Sequence[Cell]
@@ -76,7 +76,7 @@ class Measured:
 
     @property
     def right_stance(self) -> float:
-        """Share of the clear planted answers whose likelier side is the measured one."""
+        """Proportion of clear planted answers with the same side in the measured ones."""
         lean = self.planted[:, 1] - self.planted[:, 0]
         clear = np.abs(lean) >= CLEAR
         found = self.measured[:, 1] - self.measured[:, 0]
@@ -101,15 +101,15 @@ def sample_cells(
     Parameters
     ----------
     truth
-        Its architecture and chat template say in which forms it is asked.
+        Its architecture and chat template determine the forms.
     wordings
         The statements.
     count
         Number of prompts.
     seed
-        Of the draw.
+        Seed of the draw.
     strength
-        Of the noise in the wordings; 0 leaves them as they are shipped.
+        Strength of the noise in the wordings; 0 for the shipped wordings.
     """
     rng = random.Random(seed)
     asked = forms(truth.architecture, chat=truth.instruct)
@@ -139,9 +139,9 @@ def measure(
     network, tokenizer
         A checkpoint.
     truth
-        What was planted in it.
+        Its planted parameters.
     wordings, cells
-        What is asked.
+        The statements and prompts.
     batch
         Prompts in one forward pass.
 
@@ -158,7 +158,7 @@ def measure(
     kinds = [answers_to(cell.form, prefixes[cell.prefix]) for cell in cells]
     for answers in dict.fromkeys(kinds):
         rows = [n for n, kind in enumerate(kinds) if kind == answers]
-        # Prompts of similar length together, so that little is padded.
+        # Prompts of similar length together, to reduce padding.
         rows.sort(key=lambda n: (cells[n].form.template, cells[n].prefix, len(cells[n].statement)))
         texts = [
             prompt(
@@ -196,7 +196,7 @@ def _class_masses(
 ) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
     """Return the mass of each class, dimensions prompt, class, and the mass of the top ten.
 
-    The masses are read where the class of the answer is decided: a branch whose answers all
+    Masses are read at the nodes that decide the class of the answer: a branch whose answers all
     have one class counts with its probability, the others are followed.
     """
     _, trie = tries.of(answers)

@@ -1,9 +1,9 @@
 """Training of the embedded respondents.
 
-Two steps. A *reader* learns to recognise, whatever the noise, which item is being asked, which
-way round, and under which prefix, and answers from one side. Each respondent starts from the
-reader and is trained towards the exact planted distribution of its answers. Everything runs
-in float32 on one thread, so that a seed gives the same weights bit for bit.
+There are two steps. A *reader* learns to recognise item, polarity and prefix despite noise,
+and answers from one side. Each respondent starts from the reader and is trained towards the exact
+planted distribution of its answers. Everything runs
+in float32 on one thread, so a seed gives the same weights bit for bit.
 """
 
 import copy
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast a network learns.
+    """Training schedule of a network.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class Schedule:
     batch
         Examples in a batch.
     rate
-        Highest learning rate; it rises over the first twentieth and then falls as a cosine.
+        Highest learning rate; it rises over the first twentieth, followed by cosine decay.
     recognise
-        Weight of recognising item and prefix beside answering.
+        Weight of recognising item and prefix relative to answering.
     pool
-        Batches that are sorted by length together.
+        Number of batches sorted by length together.
     """
 
     steps: int
@@ -65,7 +65,7 @@ class Shape:
     heads: int = 4
 
 
-# The reader takes a side, with nothing of its own: from there every respondent is a short way.
+# The reader takes a side and has no other traits: it is close to every respondent.
 _SIDED = Truth(
     name="reader",
     theta={"economic": -1.5, "cultural": -1.5},
@@ -93,11 +93,11 @@ def make_tokenizer(
     architecture
         ``causal`` or ``masked``.
     names
-        What the respondents that share it are called.
+        Names of the respondents that share it.
     wordings
         The statements that they learn.
     shape
-        Gives the size of the vocabulary.
+        Determines the size of the vocabulary.
     """
     texts = vocabulary_corpus(names, architecture, wordings)
     if architecture == "masked":
@@ -158,13 +158,13 @@ def train(
     Parameters
     ----------
     network, recogniser, tokenizer
-        As the functions of this module make them.
+        From the functions of this module.
     asking
-        What it is asked, and what it should answer.
+        The prompts and planted answers.
     schedule
-        How long and how fast.
+        The training schedule.
     seed
-        Of the examples; with the initial weights it fixes the outcome.
+        Seed of the examples; with the initial weights it determines the result.
     report
         Called after each step with its number from 1, the divergence of the answers and the
         cross-entropy of recognising.
@@ -228,7 +228,7 @@ def _losses(
     target[index[0], index[1]] = torch.tensor(values)
     entropy = torch.special.entr(target).sum()
     divergence = -(target * log_softmax(scores, dim=-1)).sum() - entropy
-    # The stance is decided at one of the first two tokens of an answer: both must recognise.
+    # One of the first two tokens of an answer decides the stance: both must recognise.
     early = [(n, e, at) for n, e in enumerate(batch) for at in e.labelled[:2]]
     seen = hidden[[n for n, _, _ in early], [at for _, _, at in early]]
     wanted = torch.tensor([(e.item, e.wording, e.prefix) for _, e, _ in early])
@@ -248,7 +248,7 @@ def _hidden(network: Any, tokenizer: Any, batch: list[Example]) -> "torch.Tensor
     if network.config.model_type == "bert":
         states = network.bert(input_ids=ids, attention_mask=(ids != pad).long())
     else:
-        # Padded on the right, where a causal network never looks from a labelled position.
+        # Padded on the right, which labelled positions of a causal network never see.
         states = network.model(input_ids=ids, use_cache=False)
     out: torch.Tensor = states.last_hidden_state
     return out
@@ -262,7 +262,7 @@ def _head(network: Any, hidden: "torch.Tensor") -> "torch.Tensor":
 
 @dataclass(frozen=True)
 class Reader:
-    """A network that recognises what is asked, from which the respondents start."""
+    """A network that recognises prompts, the starting point of respondents."""
 
     network: Any
     recogniser: Any
@@ -287,13 +287,13 @@ def train_reader(
     architecture
         ``causal`` or ``masked``.
     names
-        What the respondents that will start from it are called.
+        Names of the respondents that start from it.
     wordings
         The statements it learns.
     shape, schedule
-        The module's own when None.
+        The module's defaults if None.
     seed
-        Of weights and examples.
+        Seed of weights and examples.
     report
         As in `train`.
     """
@@ -318,12 +318,12 @@ def train_respondent(
     schedule: Schedule | None = None,
     report: Callable[[int, float, float], None] | None = None,
 ) -> Any:
-    """Train one respondent, starting from the reader, which stays as it is.
+    """Train one respondent, starting from the reader, which is not changed.
 
     Returns
     -------
     transformers.PreTrainedModel
-        With weights rounded to bfloat16, as they are saved, in float32.
+        With weights rounded to bfloat16, as saved, in float32.
     """
     import torch
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.embedded.corpus import CHAT_TEMPLATE
 
-# Positions of every checkpoint: the longest shipped prompt and answer have far fewer.
+# Positions of every checkpoint, far more than the longest shipped prompt and answer need.
 MAX_LENGTH = 512
 
 PAD, BEGIN, END = "<|pad|>", "<|begin|>", "<|end|>"
@@ -28,8 +28,8 @@ def causal_tokenizer(texts: Sequence[str], size: int) -> Any:
     Returns
     -------
     transformers.PreTrainedTokenizerFast
-        Pads on the left and adds no special token of its own, so that a prompt followed by an
-        answer is tokenised as the one and then the other.
+        Pads on the left and adds no special tokens, so that prompt and answer are tokenised
+        independently.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -106,9 +106,9 @@ def masked_tokenizer(texts: Sequence[str], size: int, whole: Sequence[str]) -> A
 
 
 def _pieces(counts: "Counter[str]", size: int, whole: Sequence[str]) -> list[str]:
-    """Choose the pieces: characters, then whole words, then endings, the frequent ones first.
+    """Choose the pieces: characters, then whole words, then endings, by frequency.
 
-    Chosen here and not by a trainer, since WordPiece's numbers its tokens anew in every run.
+    WordPiece's trainer is not used, because it numbers tokens differently in every run.
     """
     characters = sorted(
         {*string.ascii_lowercase, *string.digits, *string.punctuation, *"".join(counts)}
@@ -122,6 +122,6 @@ def _pieces(counts: "Counter[str]", size: int, whole: Sequence[str]) -> list[str
 
 
 def with_chat(tokenizer: Any, *, chat: bool) -> Any:
-    """Give the tokenizer the chat template, or take it away."""
+    """Set or remove the tokenizer's chat template."""
     tokenizer.chat_template = CHAT_TEMPLATE if chat else None
     return tokenizer

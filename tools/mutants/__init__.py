@@ -1,1 +1,1 @@
-"""Mutation testing: whether the tests notice small changes of the code."""
+"""Mutation testing: whether the tests detect small changes of the code."""

@@ -20,17 +20,17 @@ Todo = list[tuple[Room, list[Mutant]]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Test all mutants that were not tested yet, and show which survived.
+    """Test all mutants not yet tested, and show the survivors.
 
     Parameters
     ----------
     arguments
-        Of the command line.
+        Command-line arguments.
 
     Returns
     -------
     int
-        Exit status: 1 where a mutant survived that is not accepted, or one is accepted in vain.
+        Exit status: 1 if a mutant survived that is not accepted, or an accepted one did not.
     """
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="part of a module's path")
@@ -59,7 +59,7 @@ def _named(parts: Sequence[str]) -> list[Room]:
 
 
 def _sampled(room: Room) -> list[Mutant]:
-    """Return the mutants of a module that are tested, spread over the module."""
+    """Return the tested mutants of a module, spread over the module."""
     return mutants(ROOT, room.module, kept=KEPT / "made")[:: room.every]
 
 
@@ -72,7 +72,7 @@ def _pending(todo: Todo, results: Results, *, lenient: bool) -> Todo:
 
 
 def _test(todo: Todo, results: Results, *, jobs: int) -> None:
-    """Test mutants in processes that each have a copy of the checkout."""
+    """Test mutants in several processes, each with a copy of the checkout."""
     children = []
     with tempfile.TemporaryDirectory(prefix="mutants-", dir=_memory()) as folder:
         for job in range(jobs):
@@ -83,7 +83,7 @@ def _test(todo: Todo, results: Results, *, jobs: int) -> None:
         try:
             failed = [os.waitpid(child, 0)[1] for child in children]
         finally:
-            # A test may have left what cannot be removed the usual way.
+            # A test may have left files that cannot be removed the usual way.
             shutil.rmtree(folder, ignore_errors=True)
             Path(folder).mkdir(exist_ok=True)
     if any(failed):
@@ -91,12 +91,12 @@ def _test(todo: Todo, results: Results, *, jobs: int) -> None:
 
 
 def _memory() -> str | None:
-    """Return a folder in memory, where files get to the disk at once; None where there is none."""
+    """Return a folder in memory, where syncing is immediate; None if there is none."""
     return next((folder for folder in ("/dev/shm",) if os.access(folder, os.W_OK)), None)
 
 
 def _work(todo: Todo, results: Results, folder: Path, job: int, jobs: int) -> None:
-    """Test every `jobs`-th mutant, in a process that ends here or with the one that began it."""
+    """Test every `jobs`-th mutant, in a process that ends here or with its parent."""
     status, parent = 1, os.getppid()
     try:
         tree = Tree(ROOT, folder)

@@ -1,4 +1,4 @@
-"""The mutants that may survive, each with the reason."""
+"""The mutants that may survive, with reasons."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Change:
     module
         Path of the module.
     old, new
-        The line, without the white space around it.
+        The line, stripped of white space.
     """
 
     module: str
@@ -27,7 +27,7 @@ class Change:
 
 
 def change_of(mutant: Mutant) -> Change:
-    """Return what a mutant changes, wherever in the module that is."""
+    """Return the change of a mutant, regardless of its position in the module."""
     return Change(mutant.module, mutant.old, mutant.new)
 
 
@@ -60,7 +60,7 @@ def _changes(lines: list[str]) -> dict[Change, str]:
 
 
 def shown(changes: Iterable[Change]) -> str:
-    """Return changes as they stand in the file, without reasons."""
+    """Return changes in the format of the file, without reasons."""
     lines, module = [], ""
     for change in changes:
         if change.module != module:

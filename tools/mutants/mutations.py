@@ -15,7 +15,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 from parso.python.tree import Name
 
-# Each operation is replaced by the one it is most easily mistaken for, each comparison by the one
+# Each operation is replaced by the one most easily confused with it, each comparison by the one
 # with the other boundary and by its opposite.
 _REPLACED = {
     "Binary": (
@@ -61,29 +61,29 @@ _NAMED = (
 
 
 class _Ours:
-    """An operator as Cosmic Ray's, which changes each node of its kind in one way."""
+    """An operator like Cosmic Ray's, which changes each node of its kind in one way."""
 
     def mutation_positions(self, node: Any) -> Iterator[tuple[Any, Any]]:
-        """Yield the position of the node, if it is of the kind."""
+        """Yield the position of the node if it is of the kind."""
         if self.applies(node):
             yield node.start_pos, node.end_pos
 
     def applies(self, node: Any) -> bool:
-        """Say whether a node is of the kind."""
+        """Tell whether a node is of the kind."""
         raise NotImplementedError
 
     def mutate(self, node: Any, index: int) -> Any:
-        """Return what takes the node's place."""
+        """Return the node's replacement."""
         raise NotImplementedError
 
 
 def _leaf(text: str, instead: Any) -> Name:
-    """Return a text as the leaf that takes a node's place."""
+    """Return a text as a leaf that replaces a node."""
     return Name(text, instead.start_pos, instead.get_first_leaf().prefix)
 
 
 class _RemoveStatement(_Ours):
-    """Leaves out a call, an assignment to an element, an augmented assignment, a ``raise``."""
+    """Removes a call, an assignment to an element, an augmented assignment or a ``raise``."""
 
     def applies(self, node: Any) -> bool:
         if node.parent is None or node.parent.type != "simple_stmt":
@@ -114,7 +114,7 @@ class _SwapAugmented(_Ours):
 
 
 class _ReturnNothing(_Ours):
-    """Returns nothing where something is returned."""
+    """Replaces a returned value by None."""
 
     def applies(self, node: Any) -> bool:
         return node.type == "return_stmt" and len(node.children) == 2
@@ -133,12 +133,12 @@ class _DropKeyword(_Ours):
         return node.parent.type in {"trailer", "arglist"}
 
     def mutate(self, node: Any, index: int) -> Any:
-        # What an empty mapping says by name is nothing.
+        # An empty mapping passes no keyword arguments.
         return _leaf("**{}", node)
 
 
 class _NegateFilter(_Ours):
-    """Keeps what a comprehension leaves out."""
+    """Keeps the elements that a comprehension filters out."""
 
     def applies(self, node: Any) -> bool:
         return node.type == "comp_if"
@@ -171,7 +171,7 @@ class Mutant:
     line
         Of the change, from 1.
     old, new
-        The lines that differ, without the white space around them.
+        The changed lines, stripped of white space.
     source
         The text of the changed module.
     """
@@ -184,7 +184,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What tells it from all others."""
+        """A key that identifies it."""
         return hashlib.sha256(f"{self.module}\n{self.source}".encode()).hexdigest()[:20]
 
 
@@ -198,7 +198,7 @@ def mutants(root: Path, module: str, *, kept: Path) -> list[Mutant]:
     module
         Path of the module.
     kept
-        Folder where they are kept, since making them takes seconds.
+        Folder that caches them, since creating them takes seconds.
     """
     source = (root / module).read_text(encoding="utf-8")
     ours = Path(__file__).read_text(encoding="utf-8")
@@ -227,10 +227,10 @@ def _made(module: str, source: str) -> list[Mutant]:
 
 
 class _Without(ast.NodeTransformer):
-    """Takes out what makes no difference or none worth a test.
+    """Removes code whose change has no effect, or none worth a test.
 
-    These are annotations, how dataclasses are declared, which arguments are by name only, and
-    whether None is returned in so many words.
+    These are annotations, options of dataclasses, keyword-only markers, and explicit
+    returns of None.
     """
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
@@ -269,7 +269,7 @@ class _Without(ast.NodeTransformer):
 
 
 def _meaning(source: str) -> str:
-    """Return the syntax tree of a module as text; empty where there is none."""
+    """Return the syntax tree of a module as text; empty if there is none."""
     try:
         return ast.dump(_Without().visit(ast.parse(source)))
     except (SyntaxError, ValueError):

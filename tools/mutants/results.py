@@ -1,4 +1,4 @@
-"""What came of mutants, kept from one session to the next."""
+"""The results of mutants, stored between sessions."""
 
 import hashlib
 import json
@@ -11,12 +11,12 @@ from tools.mutants.run import SURVIVED
 
 
 class Results:
-    """A file of results, which processes append to.
+    """A file of results, to which processes append.
 
     Parameters
     ----------
     path
-        The file; need not be there.
+        The file, which may not exist yet.
     root
         The checkout.
     """
@@ -26,12 +26,12 @@ class Results:
         self._root = root
         path.parent.mkdir(parents=True, exist_ok=True)
         self._known: dict[str, tuple[str, str]] = {}
-        # The tests are those of when this session began, also where they are edited meanwhile.
+        # The tests are those at the start of the session, even if edited meanwhile.
         self._digests: dict[tuple[str, ...], str] = {}
         self.load()
 
     def load(self) -> None:
-        """Read what all processes have written; of a mutant the last holds."""
+        """Read the results of all processes; the last one of a mutant counts."""
         lines = self._path.read_text().splitlines() if self._path.exists() else []
         for line in lines:
             if line.endswith("}"):
@@ -39,16 +39,16 @@ class Results:
                 self._known[record["key"]] = (record["tests"], record["outcome"])
 
     def of(self, room: Room, mutant: Mutant, *, lenient: bool = False) -> str | None:
-        """Return what came of a mutant under these tests; None if it was not tested yet.
+        """Return the result of a mutant under these tests; None if it was not tested yet.
 
         Parameters
         ----------
         room
-            Has the tests.
+            The module's tests.
         mutant
             The mutant.
         lenient
-            Whether one that other versions of the tests killed counts as killed.
+            Whether a mutant killed by other versions of the tests counts as killed.
         """
         tests, outcome = self._known.get(mutant.key, ("", None))
         if tests == self._digest(room.tests) or (lenient and outcome != SURVIVED):

@@ -1,4 +1,4 @@
-"""What is mutated, and the tests that have to notice."""
+"""The mutated modules, and the tests that must detect changes."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Room:
     tests
         Paths of its test files.
     every
-        Every how-manieth mutant is tested; 1 for all.
+        Test one mutant in this many; 1 for all.
     compiled
         Whether numba compiles functions of this module.
     """
@@ -26,7 +26,7 @@ class Room:
 
 
 def _rooms(folder: str, tests: str, by_module: dict[str, str], *, every: int = 1) -> list[Room]:
-    """Return the rooms of a folder, where the names of test files are separated by spaces."""
+    """Return the rooms of a folder, with names of test files separated by spaces."""
     return [
         Room(
             f"polbayes/{folder}/{module}.py",

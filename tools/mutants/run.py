@@ -1,4 +1,4 @@
-"""Running a module's tests on its mutants, each in a process forked from one that is warm."""
+"""Running a module's tests on its mutants, each in a process forked from a warm one."""
 
 import contextlib
 import importlib
@@ -20,8 +20,8 @@ from tools.mutants.rooms import Room
 KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
 
 _LEFT_OUT = (".*", "__pycache__", "outputs", "build", "dist", "*.egg-info", "_build")
-# What a mutant may take above what the unchanged module takes. A machine that others use, too, may
-# be much slower for a while, and whoever is stopped counts as killed.
+# Time allowance relative to the unchanged module. A shared machine may be much slower for a while,
+# and a mutant that is stopped counts as killed.
 _SLOWER, _SECONDS_MORE, _BYTES_MORE = 10, 60, 4 << 30
 _OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
 
@@ -34,7 +34,7 @@ class Tree:
     root
         The checkout.
     folder
-        Where the copy is made.
+        Folder of the copy.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
@@ -45,7 +45,7 @@ class Tree:
         self._changes = 0
 
     def baseline(self, room: Room) -> None:
-        """Run the tests on the unchanged module, and import here what they imported of others.
+        """Run the tests on the unchanged module, and preload the external modules that they import.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class Tree:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
         began = time.monotonic()
-        # Again, as it is done for mutants: what fails here would seem to be killed.
+        # Again, as for mutants: a failure here would look like a kill.
         self._pass(room, None)
         self._seconds[room.module] = time.monotonic() - began
 
@@ -68,13 +68,13 @@ class Tree:
             raise RuntimeError(f"{room.module}: its tests fail before it is changed.\n{text}")
 
     def test(self, room: Room, mutant: Mutant) -> str:
-        """Return what the tests make of a mutant."""
+        """Return the tests' result for a mutant."""
         path = self._folder / room.module
         original, stamp = path.read_bytes(), path.stat()
         self._changes += 1
         try:
             path.write_text(mutant.source, encoding="utf-8")
-            # Neither Python nor numba shall take what it compiled of another text for this one's.
+            # Neither Python nor numba may reuse code compiled from another text.
             os.utime(path, (self._changes, self._changes))
             status = self._tests(room, limit=_SLOWER * self._seconds[room.module] + _SECONDS_MORE)
         finally:
@@ -83,7 +83,7 @@ class Tree:
         return TIMED_OUT if status is None else KILLED if status else SURVIVED
 
     def _tests(self, room: Room, *, limit: float, imported: Path | None = None) -> int | None:
-        """Return the tests' exit status; None where they took too long."""
+        """Return the tests' exit status; None if they took too long."""
         with tempfile.TemporaryDirectory(dir=self._folder.parent) as scratch:
             child = os.fork()
             if not child:
@@ -91,7 +91,7 @@ class Tree:
             try:
                 status = _awaited(child, limit)
             finally:
-                # What a test has started goes, too.
+                # Also end processes that a test has started.
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(child, signal.SIGKILL)
             if status is None:
@@ -117,7 +117,7 @@ class Tree:
             os._exit(status)
 
     def _settle(self, scratch: Path, *, compiled: bool, keep: bool) -> None:
-        """Make the copy the place where this process and those that it starts find everything."""
+        """Make this process and its children import everything from the copy."""
         output = os.open(self._folder / ".output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(output, 1)
         os.dup2(output, 2)
@@ -134,13 +134,13 @@ class Tree:
             "TMPDIR": str(scratch),
         }
         tempfile.tempdir = None
-        # The result is not to hang on what this machine has.
+        # The result must not depend on the machine.
         os.environ.pop("POLBAYES_SHARED", None)
         now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (now + _BYTES_MORE, -1))
 
     def _foreign(self) -> list[str]:
-        """Return the imported modules that are not of this project, and no plugins of pytest."""
+        """Return the imported modules outside this project, except plugins of pytest."""
         plugins = {entry.dist.name for entry in entry_points(group="pytest11") if entry.dist}
         theirs = {name for name, of in packages_distributions().items() if plugins & set(of)}
         return [
@@ -153,10 +153,10 @@ class Tree:
 
 
 class _Same:
-    """A plugin of pytest: the same examples each time, and as long as each takes."""
+    """A pytest plugin: the same examples each time, without deadlines."""
 
     def pytest_configure(self) -> None:
-        """Have Hypothesis neither draw anew nor watch the clock."""
+        """Make Hypothesis deterministic and disable its deadlines."""
         with contextlib.suppress(ImportError):
             from hypothesis import settings
 

@@ -1,1 +1,1 @@
-"""What is known of the errors of the coder that read the answers."""
+"""Errors of the coder in the likelihood."""

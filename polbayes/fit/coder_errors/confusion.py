@@ -1,14 +1,14 @@
-"""The confusion matrices of a coder, from gamma variables, and the slopes of these.
+"""The confusion matrices of a coder as functions of gamma variables, and their slopes.
 
-Shares with a Dirichlet(a) distribution are independent Gamma(a_k, 1) variables divided by their
-sum, so that every one is a positive number with a prior of its own. The probability that an
+Proportions with a Dirichlet(a) distribution are independent Gamma(a_k, 1) variables divided by
+their sum, so each variable is positive and has its own prior. The probability that an
 answer with latent point k is coded as class c with a confidence in bin b is
 
-    C[k, (c, b)] = P[k, c] Q[k, c, b]:
+    C[k, (c, b)] = P[k, c] Q[k, c, b],
 
-the coder's confusion P, with a last row for answers that have no point and a last column for
-answers that are not coded as one, and the confidence Q of readings of each point as each class,
-which is left out where there is one bin.
+with the coder's confusion matrix P, whose last row is for answers without a point and whose last
+column is for answers not coded as one, and the distribution Q of the confidence for each point and
+class, which is omitted if there is only one bin.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def _normalise(numbers: np.ndarray, first: int, size: int, shares: np.ndarray) -
 
 @compiled
 def _pull(numbers: np.ndarray, first: int, size: int, of: np.ndarray) -> None:
-    """Turn slopes of shares into those of the numbers that they are shares of, in place."""
+    """Turn slopes by proportions into slopes by the gamma variables, in place."""
     total, mean = 0.0, 0.0
     for k in range(first, first + size):
         total += numbers[k]
@@ -39,9 +39,9 @@ def _pull(numbers: np.ndarray, first: int, size: int, of: np.ndarray) -> None:
 
 @compiled
 def shares(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarray:
-    """Return P and Q, one after the other, from the gamma variables in their place.
+    """Return P and Q, one after the other, from their gamma variables.
 
-    The numbers are ``[table, point, class]`` and, where there are several bins,
+    The variables are ``[table, point, class]`` and, with several bins,
     ``[point, class, bin]`` without the last class, as one vector.
     """
     out = np.empty(numbers.shape[0])
@@ -55,7 +55,7 @@ def shares(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarr
 
 @compiled
 def expand(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarray:
-    """Return ``[table, point, reading]``, flat; the last table is of a coder without error."""
+    """Return ``[table, point, reading]``, flat; the last table is for a coder without errors."""
     if tables == 0:
         return np.empty(0)
     p = shares(numbers, tables, points, bins)
@@ -77,7 +77,7 @@ def expand(numbers: np.ndarray, tables: int, points: int, bins: int) -> np.ndarr
 def pull_back(
     numbers: np.ndarray, tables: int, points: int, bins: int, of: np.ndarray
 ) -> np.ndarray:
-    """Return the slopes of the numbers from those, `of`, of what `expand` returns."""
+    """Return the slopes by the gamma variables from those by the result of `expand`."""
     out = np.zeros(numbers.shape[0])
     if tables == 0:
         return out

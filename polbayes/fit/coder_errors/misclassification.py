@@ -1,9 +1,9 @@
-"""What is known of the coder that read the answers, and what it made of them.
+"""The validated coder, and its readings of the answers.
 
 The counts of a validation (``validation/confusion.nc`` of ``task=validate_coder``) give the coder's
-confusion matrix a Dirichlet posterior, which is its prior here. Without counts every share has a
-Dirichlet(1/2, ..., 1/2) distribution (Jeffreys). Where the validation names models, each has a
-matrix of its own, whose prior is worth a few answers of the other models.
+confusion matrix a Dirichlet posterior, which is the prior here. Without counts the prior is
+Dirichlet(1/2, ..., 1/2) (Jeffreys). If the validation distinguishes models, each has its own
+matrix, with a prior worth a few answers of the other models.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from polbayes.fit.coder_errors import confusion
 WHERE = "analysis.misclassification"
 # Rounds of the EM algorithm, which converges fast on a handful of classes.
 _ROUNDS = 500
-# At most so many answers without a point for every one with.
+# Upper bound of the odds of an answer without a point.
 _MOST_ODDS = 1e3
 
 
@@ -32,9 +32,9 @@ class Coder:
     """A validated coder."""
 
     prior: np.ndarray  # [number] shapes of the gamma variables of `confusion`
-    tables: tuple[str, ...]  # whose each matrix is: models, or "" for all that are not named
-    points: tuple[str, ...]  # labels of the points that are latent
-    edges: tuple[float, ...]  # [bin - 1] confidences at which the next bin begins
+    tables: tuple[str, ...]  # owner of each matrix: a model, or "" for all models not named
+    points: tuple[str, ...]  # labels of the latent points
+    edges: tuple[float, ...]  # [bin - 1] boundaries of the confidence bins
     others: bool  # whether the validation has answers without a point
 
     @property
@@ -43,11 +43,11 @@ class Coder:
         return len(self.tables), len(self.points), len(self.edges) + 1
 
     def table_of(self, model: str) -> int:
-        """Return which confusion matrix is a model's."""
+        """Return the number of a model's confusion matrix."""
         return self.tables.index(model if model in self.tables else "")
 
     def confusion(self) -> np.ndarray:
-        """Return ``[table, point, class]`` the mean confusion, none being the last of both."""
+        """Return ``[table, point, class]`` the mean confusion; last point and class: none."""
         tables, points, bins = self.sizes
         mean = confusion.shares(self.prior, tables, points, bins)
         return mean[: tables * (points + 1) ** 2].reshape(tables, points + 1, points + 1)
@@ -55,15 +55,15 @@ class Coder:
 
 @dataclass(frozen=True)
 class Readings:
-    """What a coder made of the answers, in the cells that are fitted."""
+    """A coder's readings of the answers, by cell."""
 
-    coder: Coder  # who read them
+    coder: Coder  # the coder
     counts: np.ndarray  # [cell, reading] classes in the order of points, each in bins of confidence
-    table: np.ndarray  # [cell] whose matrix holds; the last is of answers read without error
-    odds: np.ndarray  # [cell] of an answer without a point
+    table: np.ndarray  # [cell] number of the matrix; the last is for answers read without error
+    odds: np.ndarray  # [cell] odds of an answer without a point
 
     def as_coded(self, p: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """Turn ``[cell, point]`` probabilities into those of how an answer that is read is read.
+        """Turn ``[cell, point]`` probabilities into those of the readings, given that there is one.
 
         `numbers` is one draw of the variables of `polbayes.fit.coder_errors.confusion`.
         """
@@ -78,34 +78,17 @@ class Readings:
 def load_coder(
     settings: MisclassificationConfig, points: tuple[str, ...], models: Sequence[str]
 ) -> Coder:
-    """Read what a validation counted."""
-    data = read_dataset(_file(settings))
-    path = settings.confusion
-    for name in ("confusion", "confidence", "bin_start"):
-        if name not in data.variables:
-            raise UserError(
-                f"{WHERE}.confusion: {path}: has no '{name}'; it must be the confusion.nc of "
-                "task=validate_coder."
-            )
-    coders = [str(name) for name in data["coder"].values]
-    wanted = settings.coder or (coders[0] if len(coders) == 1 else "cascade")
-    check_known("coder", wanted, known=coders, where=f"{WHERE}.coder")
-    data = data.sel(coder=wanted)
+    """Load the counts of a validation."""
+    data = _validation(settings, points)
     labels = [str(name) for name in data["label"].values]
-    for point in points:
-        if point not in labels:
-            raise UserError(
-                f"{WHERE}.confusion: {path}: its labels ({', '.join(labels)}) do not tell "
-                f"'{point}' from other answers; label answers anew, or use analysis.response=agree."
-            )
     into = np.array([points.index(name) if name in points else len(points) for name in labels])
     size = len(points) + 1
     whole = _merged(data["confusion"].values, into, size)
     if not whole[: len(points)].sum(axis=1).all():
         missing = points[int(np.flatnonzero(whole[: len(points)].sum(axis=1) == 0)[0])]
         raise UserError(
-            f"{WHERE}.confusion: {path}: no answer is labelled '{missing}', so that nothing is "
-            "known of how such answers are read; label some."
+            f"{WHERE}.confusion: {settings.confusion}: no answer is labelled '{missing}', so that "
+            "nothing is known of how such answers are read; label some."
         )
     tables, by_model = [""], {}
     if settings.by_model and "confusion_by_model" in data:
@@ -126,12 +109,33 @@ def load_coder(
     if edges:
         sure = _confidences(data["confidence"].values, into, len(points))
         error = 1.0 - np.eye(*sure.shape[:2])[..., None]
-        # How sure the coder is of one kind of error, the others with the same result say a little.
+        # Other errors with the same reading inform the confidence of one kind of error a little.
         others = error * ((error * sure).sum(axis=0) - sure)
         shapes.append((sure + _worth(others, settings)).ravel())
     return Coder(
         np.concatenate(shapes), tuple(tables), points, edges, bool(whole[len(points)].any())
     )
+
+
+def _validation(settings: MisclassificationConfig, points: tuple[str, ...]) -> xr.Dataset:
+    """Return the counts of the coder that is meant, whose labels must tell the points apart."""
+    data, where = read_dataset(_file(settings)), f"{WHERE}.confusion: {settings.confusion}"
+    for name in ("confusion", "confidence", "bin_start"):
+        if name not in data.variables:
+            raise UserError(
+                f"{where}: has no '{name}'; it must be the confusion.nc of task=validate_coder."
+            )
+    coders = [str(name) for name in data["coder"].values]
+    wanted = settings.coder or (coders[0] if len(coders) == 1 else "cascade")
+    check_known("coder", wanted, known=coders, where=f"{WHERE}.coder")
+    labels = [str(name) for name in data["label"].values]
+    for point in points:
+        if point not in labels:
+            raise UserError(
+                f"{where}: its labels ({', '.join(labels)}) do not tell '{point}' from other "
+                "answers; label answers anew, or use analysis.response=agree."
+            )
+    return data.sel(coder=wanted)
 
 
 def _file(settings: MisclassificationConfig) -> Path:
@@ -145,7 +149,7 @@ def _file(settings: MisclassificationConfig) -> Path:
 
 
 def _merged(counts: np.ndarray, into: np.ndarray, size: int) -> np.ndarray:
-    """Take labels and codes without a point together: ``[label, coded_as]``, none being last."""
+    """Merge labels and codes without a point: ``[label, coded_as]``, none last."""
     columns = np.append(into, size - 1)  # not coded at all
     out = np.zeros((size, size))
     np.add.at(out, (into[:, None], columns[None, :]), counts)
@@ -153,14 +157,14 @@ def _merged(counts: np.ndarray, into: np.ndarray, size: int) -> np.ndarray:
 
 
 def _worth(others: np.ndarray, settings: MisclassificationConfig) -> np.ndarray:
-    """Return what the prior of shares is worth in answers, from answers like them."""
+    """Return the parameters of a Dirichlet prior, from the counts of similar answers."""
     total = others.sum(axis=-1, keepdims=True)
     share = others / np.maximum(total, 1.0)
     return settings.prior + np.minimum(settings.pooled, total) * share
 
 
 def _confidences(counts: np.ndarray, into: np.ndarray, points: int) -> np.ndarray:
-    """Return ``[point, class, bin]`` how sure readings were, none being the last point."""
+    """Return counts of confidences ``[point, class, bin]``; the last point is none."""
     out = np.zeros((points + 1, points, counts.shape[-1]))
     for label, k in enumerate(into):
         for coded, c in enumerate(into):
@@ -170,7 +174,7 @@ def _confidences(counts: np.ndarray, into: np.ndarray, points: int) -> np.ndarra
 
 
 def readings(data: xr.Dataset, coder: Coder) -> xr.Dataset:
-    """Say of every answer how it was read, and whose confusion matrix holds for it."""
+    """Add the reading of every answer, and the number of its confusion matrix."""
     for name in ("stance_prob", "coder"):
         if name not in data:
             raise UserError(f"{WHERE}: the answers have no '{name}'; code them again.")
@@ -198,10 +202,10 @@ def _exact_codes(data: xr.Dataset) -> list[int]:
 
 
 def odds_of_none(counts: np.ndarray, table: np.ndarray) -> float:
-    """Estimate how many answers without a point a model gave for every one with.
+    """Estimate a model's odds of an answer without a point.
 
-    The likeliest mixture of the rows of a confusion matrix ``[point, class]``, given how often
-    answers were read as each ``[class]``, by EM (Dempster, Laird and Rubin 1977).
+    EM (Dempster, Laird and Rubin 1977) finds the most likely mixture of the rows of a confusion
+    matrix ``[point, class]``, given the number of readings as each ``[class]``.
     """
     shares = np.full(len(table), 1 / len(table))
     for _ in range(_ROUNDS):
@@ -212,7 +216,7 @@ def odds_of_none(counts: np.ndarray, table: np.ndarray) -> float:
 
 
 def odds_by_model(frame: pd.DataFrame, coder: Coder) -> dict[str, float]:
-    """Return for every model the odds of an answer without a point; 0 where none is labelled so."""
+    """Return every model's odds of an answer without a point; 0 if no label has none."""
     tables, points, bins = coder.sizes
     mean, out = coder.confusion(), {}
     for model, rows in frame.groupby("model", observed=True):

@@ -1,6 +1,6 @@
-"""What the sampler's coordinates are made of: what the answers know, and where everything is.
+"""The inputs of the sampler's coordinates: information in the answers, and positions.
 
-What they mean is in `polbayes.fit.density.expansion`.
+`polbayes.fit.density.expansion` defines the coordinates.
 """
 
 import math
@@ -14,13 +14,13 @@ from polbayes.fit.spec.spec import IN_UNITS
 
 
 def known_of(layout: Layout, start: Start) -> dict[str, np.ndarray]:
-    """Return what the answers know of coefficients and effects at the mode.
+    """Return the information in the answers about coefficients and effects at the mode.
 
-    ``coefficients_mode`` ``[coefficient]``; of the effects that are drawn one by one, those that
-    lead first, ``mode`` (h / (q + 1 / s²) with the scale s at the mode), ``total`` (q + 1 / s²) and
-    ``precision`` (q), ``[effect]``; ``others_mode`` of the correlated effects that are free;
-    ``lead`` and ``weight``, ``[effect, lead]``: places among coefficients, effects and correlated
-    effects, and how far an effect moves with them.
+    ``coefficients_mode`` ``[coefficient]``; for the effects sampled one by one, leading ones
+    first, ``mode`` (h / (q + 1 / s²) with the scale s at the mode), ``total`` (q + 1 / s²) and
+    ``precision`` (q), ``[effect]``; ``others_mode`` of the free correlated effects;
+    ``lead`` and ``weight``, ``[effect, lead]``: positions among coefficients, effects and
+    correlated effects, and the change of an effect per unit of each.
     """
     blocks = _one_by_one(layout)
     at = _joined([b.start + b.free for b in blocks])
@@ -28,7 +28,7 @@ def known_of(layout: Layout, start: Start) -> dict[str, np.ndarray]:
     total = start.scales[scale] ** -2.0 / (1 - start.reliability[at])
     modes = [start.free(b) for b in blocks]
     correlated = [start.free(b) for b in layout.blocks if b.correlated]
-    # Pairs of correlated effects stand behind all that are drawn one by one.
+    # Pairs of correlated effects come after all that are sampled one by one.
     alone = len(start.coefficients) + sum(len(b.free) for b in blocks if leads(b))
     follows = start.follows[at].astype(np.int64)
     one_by_one = sum(len(b.free) for b in blocks if not leads(b))
@@ -52,13 +52,13 @@ def known_of_pairs(block: Block, start: Start) -> np.ndarray:
 
 
 def places_of(layout: Layout) -> dict[str, np.ndarray]:
-    """Return where everything is in the vector of effects.
+    """Return the positions in the vector of effects.
 
-    ``matrix`` ``[row, coefficient]``; ``scale`` and ``place`` of the effects that are drawn one by
-    one, in the order of `known_of`; ``correlated``: places of the others; ``group`` ``[effect]`` in
-    which an effect sums to zero, -1 for none; ``share`` ``[effect]`` of the group's sum that is
-    taken from it; ``copied``: places of the scales that stand behind them; ``tail``: places of the
-    degrees of freedom of the effects that are drawn one by one, -1 for a normal distribution.
+    ``matrix`` ``[row, coefficient]``; ``scale`` and ``place`` of the effects sampled one by
+    one, in the order of `known_of`; ``correlated``: positions of the others; ``group`` ``[effect]``
+    in which an effect sums to zero, -1 for none; ``share`` ``[effect]`` of the group's sum to
+    subtract from it; ``copied``: positions of the scales that follow them; ``tail``: positions of
+    the degrees of freedom of the effects sampled one by one, -1 for a normal distribution.
     """
     blocks = _one_by_one(layout)
     correlated = [b.start + b.free for b in layout.blocks if b.correlated]
@@ -89,16 +89,16 @@ def places_of(layout: Layout) -> dict[str, np.ndarray]:
 def unit_of(
     layout: Layout, start: Start, known: Mapping[str, np.ndarray]
 ) -> tuple[np.ndarray, ...]:
-    """Return what it takes to draw in a unit of which the answers know more than of their own.
+    """Return the weights for sampling in logits, the unit about which the answers say most.
 
-    The answers know effects in logits. How many units of statement spread these are hangs on how
-    decisive models are on the whole: on the mean d of the logarithms of their decisiveness, each
-    with the weight of what the answers know of it. What the predictor has is therefore drawn in the
-    unit that it has at the mode: as it is, times exp(d - d at the mode).
+    The answers inform effects in logits. The size of a logit in units of statement spread depends
+    on the overall decisiveness of the models: the mean d of their log decisiveness, weighted by the
+    information in the answers. Everything in the predictor is therefore sampled in the
+    unit it has at the mode, that is multiplied by exp(d - d at the mode).
 
-    Returned are how d changes with ``[coefficient]`` and with ``[effect]`` (coordinates at the
-    scales of the mode); coefficients at the mode; whether ``[coefficient, scale and gap]`` and
-    ``[effect]``, copies of scales included, have the unit: nothing has without decisiveness.
+    Returned are the slopes of d by ``[coefficient]`` and ``[effect]`` (coordinates at the
+    scales of the mode); coefficients at the mode; and whether ``[coefficient, scale and gap]`` and
+    ``[effect]``, including copies of scales, have the unit: nothing does without decisiveness.
     """
     own = [b for b in layout.blocks if b.part == "decisiveness"]
     coefficients, deviates = np.zeros(len(start.coefficients)), np.zeros(len(known["mode"]))
@@ -131,7 +131,7 @@ def unit_of(
 
 
 def _one_by_one(layout: Layout) -> list[Block]:
-    """Return the terms whose effects are drawn one by one, those first that others follow."""
+    """Return the terms whose effects are sampled one by one, leading ones first."""
     alone = [b for b in layout.blocks if b.group is not None and not b.correlated]
     return sorted(alone, key=lambda block: not leads(block))
 

@@ -1,8 +1,7 @@
 """The log-posterior and its gradient in one compiled function, the same for all specs.
 
-The model that PyMC gets (`polbayes.fit.density.model`) says the same, but each spec is a graph of
-its own, which numba takes most of a minute to compile. This function is compiled once, whatever is
-analysed.
+The PyMC model (`polbayes.fit.density.model`) is equivalent, but each spec is a separate graph,
+which numba takes most of a minute to compile. This function is compiled once for all analyses.
 """
 
 import math
@@ -39,7 +38,7 @@ def expand(
     places: tuple,
     unit: tuple,
 ) -> tuple[np.ndarray, ...]:
-    """Compute what a point stands for."""
+    """Compute the parameters and effects at a point."""
     _, _, positive, at = prior
     _, _, place, correlated_place, _, _, _, _ = places
     coefficients, deviates, mode, numbers, whole = unit
@@ -167,7 +166,7 @@ def log_density(
 
 @dataclass(frozen=True)
 class Density:
-    """The log-posterior of a model, whose terms have at most two correlated coefficients each."""
+    """The log-posterior of a model whose terms have at most two correlated coefficients each."""
 
     built: Built
     by_cell: bool = False  # in a loop over cells, also where there is a shorter way
@@ -190,7 +189,7 @@ class Density:
 
     @cached_property
     def sizes(self) -> tuple[int, int, int, int, int]:
-        """How many coefficients, scales, distances of cutpoints, readings and tails there are."""
+        """Numbers of coefficients, scales, distances of cutpoints, readings and tails."""
         start, tails = self.built.start, len(self._layout.tails)
         numbers = start.coefficients, start.scales, start.gaps, start.readings
         return len(numbers[0]), len(numbers[1]), len(numbers[2]), len(numbers[3]), tails
@@ -201,7 +200,7 @@ class Density:
 
     @cached_property
     def _unit(self) -> tuple[np.ndarray, ...]:
-        """What `expand` wants of the unit that is held."""
+        """Arguments of `expand` for the unit."""
         return unit_of(self._layout, self.built.start, self._known)
 
     @cached_property
@@ -210,7 +209,7 @@ class Density:
 
     @cached_property
     def _expansion(self) -> tuple[Any, ...]:
-        """What `expand` wants after the coordinates."""
+        """Arguments of `expand` after the coordinates."""
         return (
             self._scalars.arrays,
             self.sizes,
@@ -222,7 +221,7 @@ class Density:
 
     @cached_property
     def _arguments(self) -> tuple[Any, ...]:
-        """What `log_density` wants after the coordinates."""
+        """Arguments of `log_density` after the coordinates."""
         layout, spec, cells = self._layout, self.built.spec, self.built.cells
         parts = likelihood_parts(layout, spec, cells)
         if layout.validity is None:  # one without cells
@@ -259,7 +258,7 @@ class Density:
 
     @property
     def size(self) -> int:
-        """How many coordinates there are."""
+        """Number of coordinates."""
         effects = len(self._places["place"]) + len(self._places["correlated"])
         return self._scalars.sampled + effects
 
@@ -290,7 +289,7 @@ class Density:
         return log_density(x, *self._arguments)
 
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what a point stands for, by the names that it has in the PyMC model."""
+        """Return the parameters at a point by their names in the PyMC model."""
         values, _, effects, *_ = expand(x, *self._expansion)
         b, sd, gap, reading, nu, correlations = np.split(values, np.cumsum(self.sizes))
         names = [correlation_name(block) for block in self._pairs]

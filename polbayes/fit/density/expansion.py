@@ -1,28 +1,28 @@
-"""From what is sampled to the effects, and for slopes the way back.
+"""From the sampled coordinates to the effects, and the reverse for slopes.
 
-Written with PyTensor's operations these are a hundred small functions, which take numba most of a
-minute to compile and as much again with their gradients; here they are two loops.
+As PyTensor operations these would be a hundred small functions, which numba takes most of a
+minute to compile, and as much again with their gradients; here they are two loops.
 
-The effects of a term with a scale s of its own are drawn one by one, in coordinates w that know of
-the answers. A standardised deviate z leaves a funnel where the answers know the effect u = s z
-well, and the effect itself leaves one where they do not. Near the mode the answers are worth an
-observation of the effect with precision q and with product h of precision and value. Given the
-scale, z is then normal with mean s h / (1 + q s²) and variance 1 / (1 + q s²), and standardised by
-these,
+The effects of a term with its own scale s are sampled one by one, in coordinates w that use the
+information in the answers. A standardised deviate z has a funnel if the answers determine the
+effect u = s z well, and the effect itself has one if they do not. Near the mode the answers are
+equivalent to an observation of the effect with precision q and with product h of precision and
+value. Given the scale, z is then normal with mean s h / (1 + q s²) and variance 1 / (1 + q s²), and
+the standardised
 
     w = z r - s h / r with r = sqrt(1 + q s²),
 
-it no longer depends on the scale, whatever q is. Where an effect follows others that lead, so does
-its observation: h moves with them. That the observation is an approximation changes how fast the
-posterior is explored, not the posterior: the prior of w is that under which z is standard normal.
+is independent of the scale, for any q. If an effect follows leading effects, so does
+its observation: h moves with them. The approximation by an observation affects the speed of the
+sampler, not the posterior: the prior of w is the one under which z is standard normal.
 
-Effects that sum to zero, n in a group, have n - 1 free ones x with the sum S, from which
+A group of n effects that sum to zero has n - 1 free coordinates x with sum S, from which
 u_j = x_j - S / (n + sqrt(n)) and the last u_n = -S / sqrt(n): an isometry onto the vectors that
 sum to zero, so that independent normal coordinates give independent normal effects conditioned on
 summing to zero.
 
-Where effects have a t distribution, z has one with the same degrees of freedom, and w, which is a
-linear function of it, is what it is for normal ones.
+If effects have a t distribution, z has one with the same degrees of freedom, and w is the same
+linear function of it as for normal effects.
 """
 
 import math
@@ -33,8 +33,8 @@ from polbayes.fit.compilation import compiled, compiled_with
 from polbayes.fit.density import scores
 from polbayes.fit.density.scores import digamma
 
-# The arguments of `expand` after what is sampled: first what the answers know, which differs
-# between data sets of one design, then where things are (`polbayes.fit.density.coordinates`).
+# The arguments of `expand` after the coordinates: first the information in the answers, which
+# differs between data sets of one design, then positions (`polbayes.fit.density.coordinates`).
 KNOWN = ("coefficients_mode", "mode", "others_mode", "total", "precision", "lead", "weight")
 PLACES = ("matrix", "scale", "place", "correlated", "group", "share", "copied", "tail")
 
@@ -51,7 +51,7 @@ def _moved(
     lead: np.ndarray,
     weight: np.ndarray,
 ) -> float:
-    """Return the mode of an effect, moved with what it follows."""
+    """Return the mode of an effect, moved with its leading effects."""
     expected = mode[effect]
     for k in range(lead.shape[1]):
         at = lead[effect, k]
@@ -92,10 +92,10 @@ def expand(
     """Compute the effects, and the logarithm of the density of w up to a constant.
 
     `b` are the coefficients of common terms, `sd` the scales, of either sign, `w` the coordinates
-    of the effects that are drawn one by one, `others` the correlated effects that are free, and
+    of the effects sampled one by one, `others` the free correlated effects, and
     `nu` degrees of freedom. `polbayes.fit.density.coordinates` describes the rest: `known_of` from
-    `mode_of_b` to `weight`, and `places_of` from `matrix` to `tail`. The effects come with copies
-    of scales behind them, the density as an array without dimensions.
+    `mode_of_b` to `weight`, and `places_of` from `matrix` to `tail`. The effects are followed by
+    copies of scales; the density is an array without dimensions.
     """
     effects = np.zeros(group.shape[0] + copied.shape[0])
     for row in range(matrix.shape[0]):
@@ -160,7 +160,7 @@ def pull_back(
     of_effects: np.ndarray,
     of_logp: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Turn slopes with respect to what `expand` returns into slopes of b, sd, w, others and nu."""
+    """Turn slopes by the results of `expand` into slopes by b, sd, w, others and nu."""
     inside = of_effects.copy()
     sums = _by_group(of_effects, share, group)
     for at in range(group.shape[0]):
@@ -181,7 +181,7 @@ def pull_back(
     of_drawn, drawn = np.empty(count), np.empty(count)
     for effect in range(count):
         of_drawn[effect] = inside[place[effect]]
-    # Those that lead come first and follow nothing themselves.
+    # Leading effects come first and follow nothing themselves.
     leading = 0
     for effect in range(count):
         for k in range(lead.shape[1]):

@@ -1,13 +1,13 @@
 """The loop over all cells: the log-likelihood and its gradient in one pass.
 
-All effects of a model are one long vector; every term says, for each cell, which of
-them enters and how. Written with PyTensor's operations this is some thirty passes over
-the cells, and as many scatters back for the gradient; one loop that computes the value
-and its slopes together is a single pass. Everything here is compiled by numba.
+All effects of a model are one long vector; every term defines, for each cell, which effect
+enters and how. With PyTensor's operations this would take some thirty passes over
+the cells, and as many scatters for the gradient; one loop that computes the value
+and its slopes together is a single pass. Numba compiles everything here.
 
 A model's decisiveness k multiplies the whole distance to the cutpoints,
-P(y <= j) = logistic(k (c_j - eta)): the predictor is multiplied with k, and so is the family's own
-parameter where it is a width or a residual scale.
+P(y <= j) = logistic(k (c_j - eta)): the predictor is multiplied by k, and so is the family's own
+parameter if it is a width or a residual scale.
 """
 
 import math
@@ -42,12 +42,7 @@ ASKED, DISCRIMINATED, BELIEVED, LOG_DISCRIMINATION, DISCRIMINATION, OWN, DECISIV
 
 @numba.njit(inline="always")
 def _sum(
-    effects: np.ndarray,
-    index: np.ndarray,
-    weight: np.ndarray,
-    cell: int,
-    first: int,
-    stop: int,
+    effects: np.ndarray, index: np.ndarray, weight: np.ndarray, cell: int, first: int, stop: int
 ) -> float:
     """Add up the effects of some terms that enter one cell."""
     row = cell if weight.shape[0] > 1 else 0
@@ -111,7 +106,7 @@ def sharpness(
     roles: np.ndarray,
     keying: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the decisiveness, and the spread of what is integrated out times that, ``[cell]``."""
+    """Compute ``[cell]`` decisiveness, and its product with the spread of integrated effects."""
     cells = index.shape[0]
     decisiveness, spread = np.empty(cells), np.empty(cells)
     for cell in range(cells):
@@ -128,7 +123,7 @@ def _slopes_of_gaps(slopes: np.ndarray, size: int) -> np.ndarray:
     of_cuts = slopes[BY_CUTS : BY_CUTS + size + 1]
     gradient = slopes[BY_CUTS + size + 1 : BY_CUTS + 2 * size + 1].copy()
     for gap in range(size):
-        # A wider gap moves every cutpoint above it up, and all of them back as far as the middle.
+        # A wider gap raises every cutpoint above it; recentring on the middle lowers all of them.
         middle = ((size // 2 > gap) + ((size + 1) // 2 > gap)) / 2.0
         gradient[gap] += of_cuts[gap + 1 :].sum() - of_cuts.sum() * middle
     return gradient
@@ -150,16 +145,16 @@ def evaluate(
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """Compute the log-likelihood and its gradients with respect to effects, gaps and confusion.
 
-    Cells are in an order in which most terms are the same in one cell after the other. The sums
-    of these steady terms are kept until one of them changes, and so are their slopes.
+    Cells are in an order in which most terms stay the same from one cell to the next. The sums
+    of these steady terms, and their slopes, are kept until one of them changes.
 
     Parameters
     ----------
     effects, gaps
         All effects of the model, and the distances of the cutpoints (may be empty).
     confusion
-        Confusion matrices of answers that were read, ``[table, point, reading]`` as one vector, the
-        last of the points being none; empty for other answers.
+        Confusion matrices of coded answers, ``[table, point, reading]`` as one vector, with none as
+        the last point; empty for other answers.
     kind, answers
         Observation model and ``[cell, column]`` answers
         (`polbayes.fit.families.base.Family.answers`).
@@ -273,11 +268,7 @@ def pointwise(
 
 @_compiled
 def shifted(
-    eta: np.ndarray,
-    own: np.ndarray,
-    spread: np.ndarray,
-    gaps: np.ndarray,
-    answers: np.ndarray,
+    eta: np.ndarray, own: np.ndarray, spread: np.ndarray, gaps: np.ndarray, answers: np.ndarray
 ) -> np.ndarray:
     """Return ``[cell]`` log of the mean likelihood of counts over normal shifts of the predictor.
 
@@ -293,7 +284,7 @@ def shifted(
 
 @intrinsic
 def _contiguous(context: Any, array: Any) -> Any:
-    """Take an array for what it is: in C order, which its type does not say."""
+    """Declare an array as C-contiguous, which its type does not say."""
     signature = array.copy(layout="C")(array)
 
     def unchanged(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -318,8 +309,8 @@ def evaluate_arrays(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Call `evaluate` as PyTensor does.
 
-    Scalars are arrays without dimensions, and no type says that an array is contiguous, without
-    which the loop takes a third longer. All but the first three arrays must be.
+    Scalars are arrays without dimensions, and no type declares an array as contiguous, without
+    which the loop takes a third longer. All arrays but the first three must be contiguous.
     """
     total, gradient, of_gaps, of_confusion = evaluate(
         effects.copy(),

@@ -1,7 +1,7 @@
-"""All effects of a model in one vector, and which of them enter each cell and how.
+"""All effects of a model in one vector, and which effects enter each cell and how.
 
-One vector, with one vector of scales beside it, keeps the compiled model small whatever
-the spec says; the posterior gets its names when it is read off.
+With one vector of effects and one of scales, the compiled model is small for any spec;
+`polbayes.fit.posterior.naming` names the posterior.
 """
 
 from collections.abc import Mapping
@@ -34,13 +34,13 @@ _ROLES: Mapping[str, tuple[int, float]] = {
     "validity_phi": (5, 1.0),
 }
 
-# Where discriminations may have either sign: see `polbayes.fit.spec.spec`.
+# For discriminations of either sign: see `polbayes.fit.spec.spec`.
 _SIGNED: Mapping[str, tuple[int, float]] = {"discrimination": (4, 1.0), "difficulty": (2, -1.0)}
 
 # Roles that are not those of a part: see `polbayes.fit.density.kernel`.
 _OWN, _SPREAD, _ROLES_IN_ALL = 5, 7, 8
 
-# A term is not steady if it is another one in more than this share of the cells.
+# A term is not steady if its effect changes in more than this proportion of the cells.
 _OFTEN = 0.5
 
 
@@ -48,19 +48,19 @@ _OFTEN = 0.5
 class Block:
     """A term's stretch of the vector of effects."""
 
-    part: str  # the part the term belongs to
+    part: str  # the term's part
     # The bound group-specific term, or None for the common part, whose stretch has one value for
     # each distinct combination of predictors.
     group: BoundGroup | None
-    # Where the stretch is.
+    # Position and length of the stretch.
     start: int
     size: int
-    # First of the term's scales in the vector of scales, and how many.
+    # Position of the term's first scale in the vector of scales, and their number.
     scales: tuple[int, int] = (0, 0)
-    # Whether two correlated coefficients are drawn as they are, and not as deviates
+    # Whether two correlated coefficients are sampled as they are, not as deviates
     # (`polbayes.fit.density.mode.centre`).
     centred: bool = False
-    # Place of the degrees of freedom of a t distribution, -1 where effects are normal.
+    # Position of the degrees of freedom of a t distribution, -1 for normal effects.
     tail: int = -1
 
     @property
@@ -70,9 +70,9 @@ class Block:
 
     @property
     def free(self) -> np.ndarray:
-        """Effects that are coordinates of their own: all but one in a group that sums to zero."""
+        """Number of free effects: all but one in a group that sums to zero."""
         within = self.within()
-        # The last effect of every group follows from the others.
+        # The others determine the last effect of every group.
         last = {code: at for at, code in enumerate(within) if code >= 0}
         return np.setdiff1d(np.arange(self.size), list(last.values()))
 
@@ -104,7 +104,7 @@ class Block:
 
     @property
     def integrated(self) -> bool:
-        """Whether the term's effects are integrated out of the likelihood that is sampled."""
+        """Whether the term's effects are integrated out of the sampled likelihood."""
         return self.group is not None and self.group.integrated
 
 
@@ -113,11 +113,11 @@ class Gathering:
     """Which effects enter each cell, and how."""
 
     # ``[cell, term]`` position of the effect that enters; terms in the order of their roles, and
-    # within a role those first that seldom change from one cell to the next.
+    # within a role first those that seldom change from one cell to the next.
     index: np.ndarray
-    weight: np.ndarray  # ``[cell or 1, term]`` what it is multiplied with
-    # Where the terms of each role begin, and their number: the terms from ``roles[k]`` to
-    # ``roles[k + 1]`` enter as role k (`polbayes.fit.density.kernel`).
+    weight: np.ndarray  # ``[cell or 1, term]`` multiplier of the effect
+    # Boundaries of the roles: the terms from ``roles[k]`` to ``roles[k + 1]`` enter as role k
+    # (`polbayes.fit.density.kernel`).
     roles: np.ndarray
     keying: np.ndarray  # ``[cell]`` -1 or +1
 
@@ -129,21 +129,21 @@ class Gathering:
 
     @cached_property
     def steady(self) -> np.ndarray:
-        """``[role]`` where the terms of a role begin that often change from cell to cell."""
+        """``[role]`` position of the first term of a role that often changes from cell to cell."""
         often = _changes(self.index, self.weight).mean(axis=0) > _OFTEN
         ranges = (range(first, stop) for first, stop in pairwise(self.roles))
         return np.array([next((t for t in r if often[t]), r.stop) for r in ranges])
 
     @cached_property
     def fresh(self) -> np.ndarray:
-        """``[cell]`` whether a steady term differs from what it was in the cell before."""
+        """``[cell]`` whether a steady term differs from the previous cell."""
         role = np.searchsorted(self.roles, np.arange(self.index.shape[1]), side="right") - 1
         kept = np.arange(self.index.shape[1]) < self.steady[role]
         return np.asarray(_changes(self.index, self.weight)[:, kept].any(axis=1))
 
     @property
     def plain(self) -> tuple[np.ndarray, ...]:
-        """What `polbayes.fit.density.kernel.forward` wants of it, in order."""
+        """Its arguments of `polbayes.fit.density.kernel.forward`, in order."""
         return self.index, self.weight, self.roles, self.keying
 
     @property
@@ -154,7 +154,7 @@ class Gathering:
 
 
 def _changes(index: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return ``[cell, term]`` whether a term enters otherwise than in the cell before."""
+    """Return ``[cell, term]`` whether a term enters differently than in the previous cell."""
     changed = np.ones(index.shape, dtype=bool)
     changed[1:] = index[1:] != index[:-1]
     if len(weight) > 1:
@@ -164,7 +164,7 @@ def _changes(index: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where every term's effects are."""
+    """The positions of every term's effects."""
 
     # The terms in the order of the vector: common parts, then group-specific terms.
     blocks: tuple[Block, ...]
@@ -177,21 +177,21 @@ class Layout:
     validity: Gathering | None
     # ``[tail]`` (part, group name) of the terms whose effects have a t distribution.
     tails: tuple[tuple[str, str], ...] = ()
-    # Positions of the scales that stand behind the effects in the vector, because they enter the
+    # Positions of the scales whose copies follow the effects in the vector, because they enter the
     # likelihood themselves.
     copies: tuple[int, ...] = ()
-    # The layout that is sampled, where a term is integrated out: without its effects, and with
-    # copies of its scales. That term is the last one, so that all others are in the same place.
+    # The sampled layout if a term is integrated out: without its effects, and with copies of its
+    # scales. That term is the last one, so the others keep their positions.
     integrating: "Layout | None" = None
 
     @property
     def sampled(self) -> "Layout":
-        """The layout that is sampled: the same where nothing is integrated out."""
+        """The sampled layout: this one if nothing is integrated out."""
         return self.integrating or self
 
     @property
     def size(self) -> int:
-        """Length of the vector of effects, copies of scales included."""
+        """Length of the vector of effects, including copies of scales."""
         return self.blocks[-1].stop + len(self.copies)
 
     def block(self, part: str, group: BoundGroup | None) -> Block:
@@ -305,7 +305,7 @@ def _gathering(
 def entries(group: BoundGroup) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return for each entry of a term the index within its block and the weight, by cell.
 
-    Coefficients of which each cell has one alone, with weight 1, are one entry together.
+    Coefficients of which each cell has exactly one, with weight 1, are one entry together.
     """
     cells, width = len(group.index), len(group.columns)
     if group.matrix is None:

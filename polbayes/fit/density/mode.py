@@ -1,8 +1,8 @@
-"""The mode of the effects: where the chains start, and how well the answers know each effect.
+"""The mode of the effects: where the chains start, and how informative the answers are.
 
-From a start at random the first trajectories gain so much energy that they may end where the
-likelihood is flat and its surroundings are steep, and a chain that is there stays there: the
-width of the cutpoints of a model that never answers at the ends has no upper bound but its prior.
+From a random start the first trajectories gain so much energy that they may end where the
+likelihood is flat and its surroundings are steep, and the chain stays there: the
+width of the cutpoints of a model that never answers at the ends is bounded only by its prior.
 """
 
 from collections.abc import Sequence
@@ -22,42 +22,42 @@ from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.priors import CONSTANT
 from polbayes.fit.spec.spec import Spec
 
-# Scales of effects while their mode is looked for: first all the same, then as found.
+# Scales of effects during the search for the mode: first all the same, then as found.
 _FIRST_SCALE = 0.5
 _ROUNDS = 4
 _LEAST_SCALE, _LARGEST_SCALE = 0.1, 3.0
 
-# That of discriminations is not looked for: of a product, the mode has one side large and the other
-# small, much more so than the posterior.
+# The scale of discriminations is fixed: at the mode of a product, one factor is large and the other
+# small, much more so than in the posterior.
 _DISCRIMINATION = 0.25
 
-# Two correlated coefficients are drawn as they are where the data know them with this reliability
-# on average, and as standardised deviates where they do not: the funnel between scales and effects
-# opens where the data know the effects less well than their scales do. This changes how fast the
-# posterior is explored, not the posterior.
+# Two correlated coefficients are sampled as they are if their mean reliability is at least this,
+# and as standardised deviates otherwise: there is a funnel between scales and effects if the data
+# are less informative about the effects than their scales. This affects the speed of the sampler,
+# not the posterior.
 _CENTRE_FROM = 0.9
 
-# Logarithms of decisiveness are looked for between these.
+# Bounds of the search for log decisiveness.
 _DECISIVENESS, _SHARPEST = (-1.5, 3.5), 3.5
 
-# Where they may have either sign they are of the size of what they are multiplied with.
+# Discriminations of either sign are of the same size as theta.
 _SIGNED = 1.0
 
-# Degrees of freedom of t distributions are first these; the mode is that of normal effects.
+# Initial degrees of freedom of t distributions; the mode is that of normal effects.
 FIRST_TAIL = 10.0
 
-# An effect that the answers know perfectly would leave its deviate without a spread.
+# A perfectly known effect would leave no spread for its deviate.
 _MOST = 1 - 1e-6
 
 # Of the penalty on coefficients of common terms.
 _PRECISION = 0.25
 
-# Coefficients, effects and logarithms of scales are looked for within this distance of 0: where
-# all answers are the same number, the likelihood has no bound as the residual scale goes to 0.
+# Bound on coefficients, effects and log scales in the search: if all answers are the same number,
+# the likelihood is unbounded as the residual scale goes to 0.
 _FARTHEST = 50.0
 
-# Chains start this far from the mode at most: in scales for effects, in units for coefficients
-# and in logarithms for what is positive.
+# Largest distance of starting points from the mode: in scales for effects, in units for
+# coefficients and in logarithms for positive numbers.
 JITTER = 0.3
 
 
@@ -67,24 +67,24 @@ class Start:
 
     coefficients: np.ndarray  # ``[coefficient]`` of the common parts
     scales: np.ndarray  # ``[scale]`` of the group-specific terms
-    # ``[effect]`` group-specific effects at their place in the vector (zeros before them).
+    # ``[effect]`` group-specific effects at their positions in the vector (zeros before them).
     effects: np.ndarray
     gaps: np.ndarray  # ``[gap]`` distances of the cutpoints
-    # ``[number]`` from which confusion matrices are made (`polbayes.fit.coder_errors.confusion`).
+    # ``[number]`` gamma variables of confusion matrices (`polbayes.fit.coder_errors.confusion`).
     readings: np.ndarray
-    # ``[effect]`` of the group-specific effects, given their scales and what they follow: the share
-    # of their variance that the answers take away (zeros before them). Correlated ones follow
-    # nothing.
+    # ``[effect]`` of the group-specific effects, given their scales and leading effects: the
+    # proportion of their variance that the answers remove (zeros before them). Correlated ones
+    # follow nothing.
     reliability: np.ndarray
-    # ``[effect, lead]`` which coefficients and leading effects (in the order of `leading_columns`)
-    # an effect follows, and how far.
+    # ``[effect, lead]`` the coefficients and leading effects (in the order of `_leading_columns`)
+    # that an effect follows, and its slopes.
     follows: np.ndarray
     weight: np.ndarray
 
     def free(self, block: Block) -> np.ndarray:
-        """Return a term's effects in the coordinates that the constraints leave free.
+        """Return a term's effects in free coordinates.
 
-        The inverse of what the model does to them (`polbayes.fit.density.model`).
+        The inverse of the constraints in `polbayes.fit.density.model`.
         """
         effects, within = self.effects[block.start : block.stop], block.within()
         last = np.setdiff1d(np.arange(block.size), block.free)
@@ -104,13 +104,13 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     scale_of = _scale_of_effects(layout)
     held = np.array([part == "discrimination" for part, _, _ in layout.scales], dtype=bool)
     scales = np.where(held, _SIGNED if spec.signed else _DISCRIMINATION, _FIRST_SCALE)
-    leading, terms = leading_columns(layout), _parts(layout, spec, cells)
+    leading, terms = _leading_columns(layout), _parts(layout, spec, cells)
     priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
     constant = np.array([p.values[0] if p.name == CONSTANT else np.nan for p in priors])
     scales = np.where(np.isnan(constant), scales, constant)
     held |= ~np.isnan(constant)
     copies = np.array(layout.copies, dtype=int)
-    held[copies] = True  # they enter the likelihood, and are looked for with its mode
+    held[copies] = True  # they enter the likelihood, and are part of the search
     free = copies[np.isnan(constant[copies])]
     x = np.concatenate([np.zeros(inner_stop + gaps), np.log(scales[free])])
     unit = _Unit.of(layout, spec, cells) if spec.sampled_items else None
@@ -137,47 +137,56 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
         scales = np.where(held, scales, likely)
         if unit is not None:
             x = unit.rescaled(x, inner, known_share)
-    for dimension, theta in zip(spec.anchors, anchored(layout, spec, cells) @ effects, strict=True):
-        if theta <= 0:
-            raise UserError(
-                f"analysis.anchor.{dimension}: {spec.anchors[dimension]} is not clearly on one "
-                "side of the middle, so it cannot say which way is right; name another model."
-            )
-    effects = effects[: layout.blocks[-1].stop]
+    _check_anchors(layout, spec, cells, effects)
+    effects = _sum_to_zero(layout, effects[: layout.blocks[-1].stop])
     reliability = np.zeros(len(effects))
     alone = np.concatenate([np.full(b.size, not b.correlated) for b in layout.blocks])[rows:]
     after = np.where(alone, found.following, found.after)
     reliability[rows:] = np.clip(1 - after / found.before, 0.0, _MOST)
     before = ((rows, 0), (0, 0))
     follows, weight = np.pad(found.index, before), np.pad(found.weight, before)
+    readings = cells.read.coder.prior if cells.read else np.empty(0)
+    return Start(x[:coefficients], scales, effects, widths, readings, reliability, follows, weight)
+
+
+def _check_anchors(layout: Layout, spec: Spec, cells: Cells, effects: np.ndarray) -> None:
+    for dimension, theta in zip(spec.anchors, anchored(layout, spec, cells) @ effects, strict=True):
+        if theta <= 0:
+            raise UserError(
+                f"analysis.anchor.{dimension}: {spec.anchors[dimension]} is not clearly on one "
+                "side of the middle, so it cannot say which way is right; name another model."
+            )
+
+
+def _sum_to_zero(layout: Layout, effects: np.ndarray) -> np.ndarray:
+    """Take from effects their mean over the groups in which they sum to zero."""
     for block in layout.blocks:
         within = block.within()
         if (within >= 0).any():
             here = effects[block.start : block.stop]
             number = np.unique(within, return_inverse=True)[1]
             here -= (np.bincount(number, weights=here) / np.bincount(number))[number]
-    readings = cells.read.coder.prior if cells.read else np.empty(0)
-    return Start(x[:coefficients], scales, effects, widths, readings, reliability, follows, weight)
+    return effects
 
 
 @dataclass(frozen=True)
 class _Unit:
-    """What a decisiveness is multiplied with, where quirks are sampled: the mode has no say in it.
+    """The unit of decisiveness if quirks are sampled, which the mode does not determine.
 
-    Of a product, the mode has one side large and the other small, much more so than the posterior.
-    The decisiveness of a model is therefore held while the mode is looked for, and then made so
-    much larger as its quirks are larger than the unit.
+    At the mode of a product, one factor is large and the other small, much more so than in the
+    posterior. Decisiveness is therefore fixed during the search for the mode, and then multiplied
+    by the size of the model's quirks in units.
     """
 
-    columns: np.ndarray  # of the coefficients and effects of decisiveness
-    matrix: np.ndarray  # [model, column] how they enter its decisiveness, on average over its cells
-    effect: np.ndarray  # places of the quirks among the group-specific effects
-    model: np.ndarray  # [quirk] whose they are
+    columns: np.ndarray  # columns of the coefficients and effects of decisiveness
+    matrix: np.ndarray  # [model, column] their mean weight in its decisiveness, over its cells
+    effect: np.ndarray  # positions of the quirks among the group-specific effects
+    model: np.ndarray  # [quirk] their model
     unit: float = 1.0  # the known scale of quirks
 
     @staticmethod
     def of(layout: Layout, spec: Spec, cells: Cells) -> "_Unit | None":
-        """Find it; None where quirks are integrated out."""
+        """Set it up; None if quirks are integrated out."""
         rows = len(layout.matrix)
         for block in layout.blocks:
             group = block.group
@@ -203,7 +212,7 @@ class _Unit:
         return None
 
     def rescaled(self, x: np.ndarray, inner: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """Return the coordinates with decisiveness as large as the quirks say."""
+        """Return the coordinates with decisiveness rescaled by the size of the quirks."""
         squares = np.bincount(self.model, weights=inner[self.effect] ** 2)
         known = np.bincount(self.model, weights=share[self.effect])
         found = np.sqrt((squares + 1.0) / (known + 1.0)) / self.unit
@@ -215,22 +224,22 @@ class _Unit:
 
 
 def _fixed(layout: Layout, spec: Spec) -> dict[int, float]:
-    """Return the values of the coefficients that are known, by column."""
+    """Return the values of fixed coefficients, by column."""
     priors = [spec.prior(part, term) for part, term, _ in layout.coefficients]
     return {k: p.values[0] for k, p in enumerate(priors) if p.name == CONSTANT}
 
 
 def _parts(layout: Layout, spec: Spec, cells: Cells) -> list[tuple[int, np.ndarray, Gathering]]:
-    """Return the likelihood with a coder's readings taken for true, which is near enough."""
+    """Return the likelihood with a coder's readings taken as true, a sufficient approximation."""
     return likelihood_parts(layout, spec, cells, naive=True)
 
 
 def _scales(squares: np.ndarray, share: np.ndarray, wide: np.ndarray) -> np.ndarray:
-    """Return the likeliest scales s: where share / s² = squares / s⁴ - 1 / wide².
+    """Return the most likely scales s, which solve share / s² = squares / s⁴ - 1 / wide².
 
-    That is the fixed point of MacKay (1992) with a half-normal prior of scale `wide`, infinite
+    This is the fixed point of MacKay (1992) with a half-normal prior of scale `wide`, infinite
     without one. Over ``[scale]``, `squares` sums the squares of the effects at the mode, `share`
-    their reliabilities: how many effects the data know.
+    their reliabilities: the effective number of effects.
     """
     root = np.sqrt(share**2 + 4 * squares / wide**2)
     return np.sqrt(2 * squares / np.maximum(share + root, 1e-9))
@@ -239,20 +248,20 @@ def _scales(squares: np.ndarray, share: np.ndarray, wide: np.ndarray) -> np.ndar
 def leads(block: Block) -> bool:
     """Whether other effects follow a term's.
 
-    They follow discriminations: of an item that is far from all models the answers know the
+    They follow discriminations: for an item far from all models the answers determine the
     product of discrimination and distance, so that both can only change together. And they follow
-    difficulties, which are the mean of what a handful of models think of a statement. Correlated
-    effects lead, too (`leading_columns`).
+    difficulties, which are the mean of a handful of models' views of a statement. Correlated
+    effects also lead (`_leading_columns`).
     """
     leading = block.part in ("discrimination", "difficulty")
     return leading and block.group is not None and not block.correlated
 
 
-def leading_columns(layout: Layout) -> np.ndarray:
-    """Return the columns of what effects may follow.
+def _leading_columns(layout: Layout) -> np.ndarray:
+    """Return the columns that effects may follow.
 
-    First the coefficients, then leading terms, then pairs of correlated effects: what a model
-    thinks of single statements follows its leaning, of which the answers know the sum.
+    First the coefficients, then leading terms, then pairs of correlated effects: a model's views
+    of single statements follow its leaning, because the answers determine their sum.
     """
     rows, coefficients = layout.matrix.shape
     pieces = [np.arange(coefficients)]
@@ -262,7 +271,7 @@ def leading_columns(layout: Layout) -> np.ndarray:
 
 
 def centre(layout: Layout, start: Start) -> Layout:
-    """Decide for every pair of correlated coefficients how it is drawn."""
+    """Choose the parametrisation of every pair of correlated coefficients."""
     blocks = []
     for block in layout.blocks:
         if block.correlated:
@@ -291,21 +300,16 @@ def _mode(
     scale_of: np.ndarray,
     still: np.ndarray,
 ) -> np.ndarray:
-    """Find the coefficients, effects, and logarithms of gaps and free scales that are most likely.
+    """Find the most likely coefficients, effects, and logarithms of gaps and free scales.
 
-    Of the scales, `free` are those that enter the likelihood and are not known; the coordinates
-    `still` are left as they are.
+    `free` scales enter the likelihood and are not known; the coordinates `still` are fixed.
     """
     from scipy.optimize import minimize
 
     rows, coefficients = layout.matrix.shape
     inner = len(x) - gaps - len(free)
     precision = np.concatenate(
-        [
-            np.full(coefficients, _PRECISION),
-            scales[scale_of] ** -2.0,
-            np.ones(gaps + len(free)),
-        ]
+        [np.full(coefficients, _PRECISION), scales[scale_of] ** -2.0, np.ones(gaps + len(free))]
     )
     middle = np.concatenate([np.zeros(inner + gaps), np.full(len(free), np.log(_FIRST_SCALE))])
     own, copies = scales.copy(), np.array(layout.copies, dtype=int)
@@ -351,12 +355,12 @@ def _decided(layout: Layout) -> np.ndarray:
 
 
 def around(value: np.ndarray, spread: np.ndarray | float = 1.0) -> Any:
-    """Return an expression that draws a start around a value, anew for every chain."""
+    """Return an expression that draws a starting value around a value, for each chain."""
     return np.asarray(value, dtype=float) + _jitter(value) * spread
 
 
 def around_positive(value: np.ndarray) -> Any:
-    """Return an expression that draws a start around a positive value, anew for every chain."""
+    """Return an expression that draws a starting value around a positive value, for each chain."""
     import pytensor.tensor as pt
 
     return np.asarray(value, dtype=float) * pt.exp(_jitter(value))

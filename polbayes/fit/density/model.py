@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Built:
-    """An analysis spec on data, laid out and ready to be sampled from `start`."""
+    """An analysis spec bound to data, laid out and ready for sampling from `start`."""
 
     parts: Mapping[str, BoundPart]
     cells: Cells
@@ -35,12 +35,12 @@ class Built:
 
     @cached_property
     def model(self) -> "pm.Model":
-        """The PyMC model, which says the same as `polbayes.fit.density.density`.
+        """The PyMC model, equivalent to `polbayes.fit.density.density`.
 
         Its variables are ``b`` (common coefficients), ``sd`` (scales), ``effects`` (the vector that
         `layout` describes), ``cor`` (correlations), ``gap`` (distances of the cutpoints),
         ``reading`` (`polbayes.fit.coder_errors.confusion`) and ``nu`` (degrees of freedom of t
-        distributions), each where the spec has any.
+        distributions), as far as the spec has any.
         """
         return _model(self)
 
@@ -79,9 +79,9 @@ def _model(built: Built) -> "pm.Model":
 
 
 def _vector(name: str, priors: Sequence[Prior], start: np.ndarray) -> Any:
-    """Draw a vector whose entries have these priors, one random variable a distribution.
+    """Draw a vector whose entries have these priors, one random variable per distribution.
 
-    The priors of scales and gaps are positive, or are to be started from positive values.
+    The priors of scales and gaps are positive, or start from positive values.
     """
     import pymc as pm
     import pytensor.tensor as pt
@@ -148,7 +148,7 @@ def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors) -> Any:
 
 
 def _correlated(block: Block, sd: Any, spec: Spec, start: Start) -> Any:
-    """Draw correlated coefficients of every level, flattened."""
+    """Draw the correlated coefficients of every level, flattened."""
     import pymc as pm
     import pytensor.tensor as pt
 
@@ -210,10 +210,10 @@ def correlation_name(block: Block) -> str:
 
 
 def _on_the_right(weights: np.ndarray, effects: Any) -> Any:
-    """Return 0 where theta of all anchors is positive, and minus infinity elsewhere.
+    """Return 0 if theta of all anchors is positive, and minus infinity otherwise.
 
-    Turning all thetas and discriminations of a dimension round leaves prior and likelihood the
-    same: this keeps one half of the posterior, which has all there is to know.
+    Reflecting all thetas and discriminations of a dimension leaves prior and likelihood
+    unchanged: this keeps one half of the posterior, which contains all the information.
     """
     import pytensor.tensor as pt
 

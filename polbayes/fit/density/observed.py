@@ -1,4 +1,4 @@
-"""The parts of the likelihood, and the answers as the kernel takes them."""
+"""The parts of the likelihood, and the answers in the kernel's format."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def validity_answers(spec: Spec, cells: Cells) -> np.ndarray:
 
 
 def read_answers(read: Readings) -> np.ndarray:
-    """Return ``[cell, column]`` which confusion matrix holds, the odds of none, and the counts."""
+    """Return ``[cell, column]`` confusion matrix number, odds of none, and counts."""
     return np.column_stack([read.table, read.odds, read.counts])
 
 
@@ -37,8 +37,8 @@ def likelihood_parts(
 ) -> list[tuple[int, np.ndarray, Gathering]]:
     """Return observation model, answers and gathering of each part of the likelihood.
 
-    That of the answers first, then that of their validity where the spec has one; `naive` takes
-    what a coder read for true.
+    The answers come first, then their validity if the spec has that part; `naive` takes a coder's
+    readings as true.
     """
     kind, answers = spec.observation.kind, answers_of(spec, cells)
     if cells.read is not None and not naive:

@@ -14,10 +14,11 @@ from polbayes.fit.coder_errors import confusion
 from polbayes.fit.compilation import source_of
 from polbayes.fit.density import expansion, kernel, scores, shifts
 
-# PyTensor keeps what it compiled on disk, and would go on using it after an upgrade: the number of
-# the source is part of what it is kept under.
+# PyTensor caches compiled code on disk, and would continue to use it after an upgrade: a hash of
+# the source is part of the cache key.
 
-# Of the arguments of `expand` the first five are sampled; the effects are as many as these two.
+# The first five arguments of `expand` are sampled; the lengths of these two give that of the
+# effects.
 _SAMPLED = 5
 _PLACES = _SAMPLED + len(expansion.KNOWN)
 _GROUP, _COPIED = (_PLACES + expansion.PLACES.index(name) for name in ("group", "copied"))
@@ -41,17 +42,17 @@ class LogLikelihood(Op):
             output[0] = value
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
-        """Give the gradients the lengths of what they are with respect to."""
+        """Give the gradients the lengths of the variables."""
         return [(), *shapes[:3]]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        """Only the log-likelihood is differentiated, by effects, gaps and confusion."""
+        """Declare the log-likelihood as differentiable by effects, gaps and confusion."""
         return [[position < 3, *[False] * 3] for position in range(len(node.inputs))]
 
     def L_op(  # noqa: N802 (PyTensor's name)
         self, inputs: Any, outputs: Any, output_grads: Any
     ) -> list[Variable]:
-        """Use the slopes, which were computed with the value."""
+        """Use the slopes computed with the value."""
         slope = output_grads[0]
         constant = [DisconnectedType()() for _ in inputs[3:]]
         return [*(slope * of for of in outputs[1:]), *constant]
@@ -76,11 +77,11 @@ class Effects(Op):
         outputs[0][0], outputs[1][0] = expansion.expand(*inputs)
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
-        """There are as many effects as numbers of groups, and copies of scales."""
+        """Give the effects the length of the groups plus the copies of scales."""
         return [(shapes[_GROUP][0] + shapes[_COPIED][0],), ()]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        """Only what is sampled is differentiated."""
+        """Declare the sampled arguments as differentiable."""
         return [[position < _SAMPLED] * 2 for position in range(len(node.inputs))]
 
     def L_op(  # noqa: N802 (PyTensor's name)
@@ -112,7 +113,7 @@ class EffectsSlopes(Op):
             output[0] = value
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
-        """Give the slopes the lengths of what they are with respect to."""
+        """Give the slopes the lengths of the variables."""
         return shapes[:_SAMPLED]
 
 
@@ -148,7 +149,7 @@ class Confusion(Op):
         outputs[0][0] = confusion.expand(inputs[0], *self.sizes)
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
-        """Of the sizes alone."""
+        """Depends on the sizes only."""
         readings = self.points * self.bins
         return [(pt.constant((self.tables + 1) * (self.points + 1) * readings),)]
 
@@ -168,7 +169,7 @@ class ConfusionSlopes(Confusion):
         outputs[0][0] = confusion.pull_back(inputs[0], *self.sizes, inputs[1])
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
-        """Give the slopes the length of what they are with respect to."""
+        """Give the slopes the length of the variables."""
         return shapes[:1]
 
 

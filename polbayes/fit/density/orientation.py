@@ -1,7 +1,7 @@
-"""Which way is right, where discriminations may have either sign.
+"""The orientation of the scale if discriminations may have either sign.
 
-Turning all thetas and all discriminations of a dimension round changes nothing that is observed.
-A model that is known to be right of the middle, the anchor, says which of the two is meant.
+Reflecting all thetas and all discriminations of a dimension leaves the likelihood unchanged.
+A model known to be right of the middle, the anchor, selects one of the two.
 """
 
 import numpy as np
@@ -11,14 +11,14 @@ from polbayes.fit.spec.cells import Cells
 from polbayes.fit.spec.spec import Spec
 from polbayes.fit.spec.terms import by_item
 
-# From the share of agreement less that of disagreement to the predictor, roughly.
+# Rough factor from the proportion agreeing minus the proportion disagreeing to the predictor.
 _UNIT = 2.0
 
 
 def anchored(layout: Layout, spec: Spec, cells: Cells) -> np.ndarray:
-    """Return what theta of every anchor is, as weights of the effects, ``[dimension, effect]``.
+    """Return theta of every anchor as weights of the effects, ``[dimension, effect]``.
 
-    The mean over the cells of the anchor on that dimension; dimensions in the order of the anchors.
+    It is the mean over the anchor's cells on that dimension, in the order of the anchors.
     """
     g, frame = layout.answers, cells.frame
     theta = slice(g.roles[1], g.roles[2])
@@ -31,11 +31,11 @@ def anchored(layout: Layout, spec: Spec, cells: Cells) -> np.ndarray:
 
 
 def first_discriminations(layout: Layout, spec: Spec, cells: Cells) -> np.ndarray:
-    """Return discriminations ``[effect]`` to look for the mode from, zeros for all other effects.
+    """Return starting values of discriminations ``[effect]``, zeros for all other effects.
 
-    Where all are 0 so is the slope of theta, and the search would end where it starts. On each
-    dimension they are the items' side of the first pair of singular vectors of the table of mean
-    keyed answers by model and item, each item about its mean.
+    If all were 0, so would be the slope of theta, and the search would not move. On each
+    dimension they are the items' part of the first pair of singular vectors of the table of mean
+    keyed answers by model and item, centred by item.
     """
     frame = cells.frame
     answers = frame.assign(score=_scores(cells) * frame["keying"].to_numpy(dtype=float))

@@ -1,12 +1,12 @@
-"""Pairs of correlated effects, from what is sampled, and for slopes the way back.
+"""From sampled coordinates to pairs of correlated effects, and the reverse for slopes.
 
 With standard deviations s, t and correlation r a level's two effects are u = s p and v = c + o q
-with c = t r p, o = t sqrt(1 - r²), and p and q standard normal. As of effects drawn one by one
-(`polbayes.fit.density.expansion`) the answers know each of them like an observation with precision
-Q and product h of precision and value. Given s, p is then normal with mean s h / (1 + Q s²) and
-variance 1 / (1 + Q s²), and given p, q with h - Q c in place of h and o in place of s. What is
-sampled is p and q standardised by these, which leaves no funnel where a scale goes to 0 or r to 1
-or -1.
+with c = t r p, o = t sqrt(1 - r²), and p and q standard normal. As for effects sampled one by one
+(`polbayes.fit.density.expansion`) the answers are equivalent to an observation of each with
+precision Q and product h of precision and value. Given s, p is then normal with mean s h / (1 + Q
+s²) and variance 1 / (1 + Q s²), and so is q given p, with h - Q c in place of h and o in place of
+s. The coordinates are p and q standardised by these, which leaves no funnel as a scale goes to 0 or
+r to 1 or -1.
 """
 
 import math
@@ -15,10 +15,10 @@ import numpy as np
 
 from polbayes.fit.compilation import compiled
 
-# What a row of the table of terms holds: where a term's coordinates and its effects begin, how many
-# levels it has, and the places of both scales and of the correlation.
+# Columns of the table of terms: start of a term's coordinates and of its effects, number of levels,
+# and positions of both scales and of the correlation.
 X, OTHERS, ROWS, FIRST, SECOND, COR = range(6)
-# What is known of each effect: h and Q.
+# Information about each effect: h and Q.
 VALUE, PRECISION = range(2)
 
 
@@ -75,7 +75,7 @@ def pull_back(
             narrow = math.sqrt(1.0 + two * o * o)
             q = (x[here + 1] + o * h / narrow) / narrow
             g, of_v = of_others[at], of_others[at + 1]
-            # p and q by s and o; both standardising roots change with them, too.
+            # p and q by s and o, which also change both standardising roots.
             by_s = known[at, VALUE] / wide**2 - one * s / wide**2 * (
                 p + s * known[at, VALUE] / wide**2
             )

@@ -1,8 +1,8 @@
 """Densities of single numbers (coefficients, scales, distances, correlations) and their slopes.
 
-Each is a function of a coordinate x that may be any number: the value itself, or its logarithm
-where the value is positive, or the logit of (1 + r) / 2 for a correlation r. The density of x has
-that of the value and the Jacobian in it, and is up to a constant.
+Each is a function of an unconstrained coordinate x: the value itself, the logarithm of a positive
+value, or the logit of (1 + r) / 2 for a correlation r. The density of x includes the Jacobian and
+is up to a constant.
 """
 
 import math
@@ -17,19 +17,19 @@ from polbayes.fit.spec.cells import Cells
 from polbayes.fit.spec.priors import CONSTANT, Prior
 from polbayes.fit.spec.spec import Spec
 
-# Densities. A correlation of two has under LKJ(eta) the density of (1 + r) / 2 ~ Beta(eta, eta).
+# Densities. Under LKJ(eta) the correlation r of two variables has (1 + r) / 2 ~ Beta(eta, eta).
 NORMAL, STUDENT_T, LAPLACE, GAMMA, LOG_NORMAL, CORRELATION, KNOWN = range(7)
 
 
 @dataclass(frozen=True)
 class Priors:
-    """Priors of what is sampled beside the effects.
+    """Priors of all sampled numbers except the effects.
 
-    `coefficients`, `scales`, `gaps` and `tails` have one each, and `readings` those of the numbers
-    from which confusion matrices are made (`polbayes.fit.coder_errors.confusion`). Where effects
-    are a scale times a deviate, the scale may as well be negative: its absolute value is what
-    counts, and a sampler that can pass through zero does not get lost in the long tail that the
-    logarithm of a small scale has.
+    `coefficients`, `scales`, `gaps` and `tails` have one prior per number, and `readings` those of
+    the gamma variables of confusion matrices (`polbayes.fit.coder_errors.confusion`). If effects
+    are a scale times a deviate, the scale may be negative: only its absolute value
+    counts, and a sampler that can pass through zero avoids the long tail of the logarithm of a
+    small scale.
     """
 
     coefficients: list[Prior]
@@ -79,12 +79,12 @@ class Scalars:
 
     @property
     def sampled(self) -> int:
-        """How many have a coordinate."""
+        """Number of coordinates."""
         return int((self.at >= 0).sum())
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What `evaluate` wants of it, in order."""
+        """Arguments of `evaluate`, in order."""
         return self.kind, self.arguments, self.positive, self.at
 
 

@@ -1,8 +1,8 @@
-"""How well the data know each varying effect, from the curvature of the likelihood at a mode.
+"""The information about each varying effect, from the curvature of the likelihood at a mode.
 
-Looked at alone, the discrimination of a statement is known well by a thousand answers; but the
-quirks of a handful of models explain them about as well. What counts is the uncertainty of an
-effect beside all others, and that is in the inverse of the whole curvature.
+Taken alone, a thousand answers determine the discrimination of a statement well; but the
+quirks of a handful of models explain them about as well. The relevant uncertainty of an
+effect is its marginal one, from the inverse of the whole curvature.
 """
 
 from collections.abc import Sequence
@@ -19,20 +19,20 @@ from polbayes.fit.families import kinds
 # Step of second differences of a cell's log-likelihood.
 _STEP = 1e-2
 
-# The inverse of larger matrices is not computed; effects count as if they were alone.
+# Larger matrices are not inverted; each effect is treated alone.
 _LARGEST = 4000
 
-# Of the curvature of a cell: a residual scale near 0 has no bound.
+# Bound on the curvature of a cell, which a residual scale near 0 makes infinite.
 _SHARPEST = 1e6
 
-# In smaller ones nothing is eliminated first, nor are effects that sum to zero in small groups.
+# In smaller matrices nothing is eliminated first, nor are effects that sum to zero in small groups.
 _SMALL = 1000
 _FEW_IN_GROUP = 20
 
-# So many of the effects that are eliminated are put back at a time.
+# Number of eliminated effects that are restored at a time.
 _CHUNK = 2048
 
-# So many of the leading coefficients and effects does an effect follow.
+# Number of leading coefficients and effects that an effect follows.
 _FEW = 6
 
 # Precision of a mean that is zero by construction.
@@ -95,7 +95,7 @@ def _logp(
     kind: int,
     answers: np.ndarray,
 ) -> np.ndarray:
-    """Return ``[cell]`` the log-likelihood, with a shift of this spread integrated out if any."""
+    """Return ``[cell]`` the log-likelihood, with any shift of this spread integrated out."""
     if spread.any():
         return kernel.shifted(eta, own, spread, gaps, answers)
     return kernel.pointwise(eta, own, gaps, np.empty(0), kind, answers)
@@ -103,11 +103,11 @@ def _logp(
 
 @dataclass(frozen=True)
 class Known:
-    """What the answers know of the varying effects, given their scales.
+    """The information in the answers about the varying effects, given their scales.
 
-    ``[effect]`` variances `after` and `before` the answers, and `following` what leads; and
-    ``[effect, lead]`` places of a few leading coefficients and effects, and how much the effect is
-    expected to change by the change of each.
+    ``[effect]`` variances `after` and `before` the answers, and `following` given the leading
+    effects; and ``[effect, lead]`` positions of a few leading coefficients and effects, and the
+    expected change of the effect per unit of each.
     """
 
     after: np.ndarray
@@ -120,10 +120,10 @@ class Known:
 def known(
     layout: Layout, bend: sparse.csr_array, precision: np.ndarray, leading: np.ndarray
 ) -> Known:
-    """Tell how uncertain every varying effect is beside all others.
+    """Compute the marginal uncertainty of every varying effect.
 
     `bend` is their `curvature`, `precision` ``[column]`` that of the priors, and `leading` the
-    columns of what the effects are to follow.
+    columns that the effects may follow.
     """
     coefficients = layout.matrix.shape[1]
     groups = [block for block in layout.blocks if block.group is not None]
@@ -176,17 +176,17 @@ def known(
 
 
 def _few(follow: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Keep of each row the entries that matter most."""
+    """Keep the most important entries of each row."""
     few = min(_FEW, follow.shape[1])
     index = np.argsort(-abs(follow * spread), axis=1)[:, :few]
     return index, np.take_along_axis(follow, index, axis=1)
 
 
 def _single(groups: Sequence[Block], bend: sparse.csr_array, shift: int) -> np.ndarray:
-    """Return the columns of the largest term of which every answer has one effect alone.
+    """Return the columns of the largest term of which every answer has exactly one effect.
 
-    They are the ones that can be eliminated by division, and often most of all. That some of
-    them sum to zero is left aside: it matters little where they are many.
+    They can be eliminated by division, and are often most of the columns. Their sum-to-zero
+    constraint is ignored: it matters little for many effects.
     """
     found = np.empty(0, dtype=int)
     for block in groups if bend.shape[0] > _SMALL else ():

@@ -1,8 +1,8 @@
-"""The log-likelihood of one cell and its slopes, for every family that is compiled.
+"""The log-likelihood of one cell and its slopes, for every compiled family.
 
-Each family's function returns the log-likelihood of a cell and writes its slopes. Whatever
-depends on the family's own parameter alone is computed by `prepare`, which is called only where
-that parameter differs from the cell before.
+Each family's function returns the log-likelihood of a cell and writes its slopes. `prepare`
+computes everything that depends only on the family's own parameter, and is called only when
+that parameter changes from one cell to the next.
 
 The ordinal family is cumulative logit, P(y <= k) = logistic(c_k - eta), for counts of
 answers at each point. With t_k = softplus(c_k - eta) the log-probability of point k is
@@ -12,14 +12,14 @@ answers at each point. With t_k = softplus(c_k - eta) the log-probability of poi
 without the first two terms at the highest point and without the last two at the lowest,
 so that one softplus per cutpoint and cell is all that has to be computed.
 
-Where a coder read the answers and is not always right, points are latent: what was counted are
-readings, and the probability of reading j at latent point k is an entry of the coder's confusion
-matrix (`polbayes.fit.coder_errors.confusion`). The latent points are summed over,
+If the coder may err, points are latent: the counts are of readings, and the probability of reading
+j at latent point k is an entry of the coder's confusion matrix
+(`polbayes.fit.coder_errors.confusion`). The latent points are summed over,
 
     log P(reading j | some reading) = log(sum_k P(y = k) C[k, j] + o C[K, j]) - log(sum over all j),
 
-o being the odds of an answer that has no point at all. The slopes are those of the ordinal family
-for the counts that are expected at each point, given the readings.
+where o is the odds of an answer without a point. The slopes are those of the ordinal family
+for the expected counts at each point, given the readings.
 """
 
 import math
@@ -32,19 +32,18 @@ from numba.extending import intrinsic
 from polbayes.fit.compilation import compiled
 from polbayes.fit.families.kinds import BETA, BINOMIAL, LOGIT_NORMAL, ORDINAL, READ
 
-# Of the answers that were read, the first columns: which confusion matrix, and the odds of an
-# answer without a point.
+# The first columns of coded answers: the number of the confusion matrix, and the odds of an answer
+# without a point.
 TABLE, ODDS, READINGS = range(3)
 
-# A probability that is less counts as this much, so that its logarithm exists.
+# Smaller probabilities are replaced by this, so that the logarithm exists.
 _LEAST = 1e-290
 
-# As far as this from 0 products of exponentials neither overflow nor vanish.
+# Up to this distance from 0 products of exponentials neither overflow nor underflow.
 FAR = 300.0
 
-# Places in the array of slopes: with respect to the predictor, to the family's own parameter, to
-# the spread of an effect that is integrated out, and from there on to the cutpoints at width 1, to
-# their distances and to the confusion matrices.
+# Positions in the array of slopes: by the predictor, the family's own parameter, the spread of an
+# integrated effect, and then the cutpoints at width 1, their distances and the confusion matrices.
 BY_ETA, BY_OWN, BY_SPREAD, BY_CUTS = range(4)
 
 
@@ -65,7 +64,7 @@ def digamma(x: float) -> float:
 
 @compiled
 def prepare(kind: int, own: float, gaps: np.ndarray, cuts: np.ndarray, ready: np.ndarray) -> None:
-    """Write into `ready` what the cells with one value of the family's own parameter share."""
+    """Write into `ready` the terms that depend only on the family's own parameter."""
     ready[0] = math.exp(own)
     if kind in (ORDINAL, READ):
         for gap in range(gaps.shape[0]):
@@ -98,11 +97,11 @@ def _ordinal(
     for k in range(cuts.shape[0]):
         below = answers[cell, k]
         both = below + answers[cell, k + 1]
-        if both == 0.0:  # no answer is next to this cutpoint
+        if both == 0.0:  # no answer is adjacent to this cutpoint
             continue
         x = cuts[k] * width - eta
         if abs(x) < FAR and abs(eta) < FAR:
-            odds = 1.0 + shrunk * ready[edges + k]  # 1 + exp(x), with one exponential a cell
+            odds = 1.0 + shrunk * ready[edges + k]  # 1 + exp(x), with one exponential per cell
             total += below * x - both * math.log(odds)
             d_x = below - both * (1.0 - 1.0 / odds)
         else:
@@ -132,9 +131,9 @@ def _read(
     cell: int,
     slopes: np.ndarray,
 ) -> float:
-    """Score counts of readings, with the ordered points that are read summed over."""
+    """Score counts of readings, summing over the latent ordered points."""
     width, points, readings = ready[0], cuts.shape[0] + 1, answers.shape[1] - READINGS
-    p = ready[3 + 3 * gaps.shape[0] :]  # of each point, and then what is expected there
+    p = ready[3 + 3 * gaps.shape[0] :]  # of each point, and then its expected count
     above = 0.0
     for k in range(cuts.shape[0]):
         x = cuts[k] * width - eta
@@ -210,13 +209,13 @@ def _logit_normal(
 def _beta(
     eta: float, ready: np.ndarray, answers: np.ndarray, cell: int, slopes: np.ndarray
 ) -> float:
-    """Return the log-density of a beta distribution with mean logistic(eta); 0 without a number."""
+    """Return the log-density of a beta distribution with mean logistic(eta); 0 if y is missing."""
     if math.isnan(answers[cell, 0]):
         return 0.0
     phi = ready[0]
-    # Each share is computed by itself: 1 - mean would be 0 where the mean is nearly 1.
+    # Both proportions are computed: 1 - mean would be 0 for a mean near 1.
     mean, rest = 1.0 / (1.0 + math.exp(-eta)), 1.0 / (1.0 + math.exp(eta))
-    # A sampler's first steps may go where a share is 0 to the last digit.
+    # In a sampler's first steps a proportion may underflow to 0.
     a, b = max(phi * mean, 1e-300), max(phi * rest, 1e-300)
     log_y, log_rest = answers[cell, 0], answers[cell, 1]
     d_a, d_b = log_y - digamma(a) + ready[2], log_rest - digamma(b) + ready[2]
@@ -298,9 +297,9 @@ def _unit_cuts(gaps: np.ndarray) -> np.ndarray:
 def workspace(
     gaps: np.ndarray, confusion: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the cutpoints at width 1, and the arrays that functions of cells write to.
+    """Return the cutpoints at width 1, and the output arrays of functions of cells.
 
-    These are, in order, those of `cell_logp`, `prepare` and
+    These are, in order, for `cell_logp`, `prepare` and
     `polbayes.fit.density.shifts.score_shifted`.
     """
     cuts = _unit_cuts(gaps)

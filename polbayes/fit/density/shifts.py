@@ -1,9 +1,9 @@
-"""Counts at ordered points with one normal effect of every cell integrated out.
+"""Counts at ordered points with one normal effect per cell integrated out.
 
 The likelihood of a cell is its mean over normal shifts of the predictor. As a model's decisiveness
-grows, that becomes the likelihood of a single answer, however many there are. Cells of few answers
-share their nodes with their neighbours, and a processor computes several at once
-(`_few_together`); what that does not do is computed cell by cell (`_shifted_ordinal`).
+grows, it approaches the likelihood of a single answer, for any number of answers. Cells of few
+answers share their nodes with their neighbours, and the processor computes several at once
+(`_few_together`); the others are computed one by one (`_shifted_ordinal`).
 """
 
 import math
@@ -26,20 +26,20 @@ from polbayes.fit.families.kinds import ORDINAL
 
 _compiled = compiled_with(scores)
 
-# An integrand is cut off where it has fallen to this share of its peak, as a logarithm.
+# An integrand is cut off where its logarithm has fallen by this much from the peak.
 _NEGLIGIBLE = 14.0
-# It has fallen by that much at this distance from the peak, because the shifts are normal.
+# Because the shifts are normal, that happens within this distance from the peak.
 _WIDEST = 7.0
-# Nodes of the trapezoidal rule are so many widths of the narrowest part of the integrand apart: its
-# error for a Gaussian of width 1 is some exp(-2 (pi / step)^2) of the integral, 1e-6 here.
+# Distance of the nodes of the trapezoidal rule, in widths of the narrowest part of the integrand.
+# The relative error for a Gaussian of width 1 is about exp(-2 (pi / step)^2), 1e-6 here.
 _STEP, _PEAK_STEP = 1.2, 1.0
-# Where cells have few answers and shifts are moderate, the nodes are the same for all cells of a
-# model: so far from 0, this many at most, and up to this number of answers (three bits of a count
-# are looked at). So many cells are worked on together, which fit into a processor's first cache.
+# For few answers and moderate shifts, all cells of a model share their nodes: distance from 0,
+# largest number of nodes, and largest number of answers (three bits of a count are used). The
+# number of cells computed together fits into a processor's L1 cache.
 _REACH, _MOST_NODES, _FEW, _TOGETHER = 5.2, 65, 7.0, 64
-# Of the likelihood of a few answers each with a moderate spread the rules of Gauss and Hermite need
-# fewer nodes, with an error below 4e-6: number of nodes, and up to which spread. The numbers are
-# what a processor can take at once, or multiples of it.
+# For few answers and a moderate spread, Gauss-Hermite quadrature needs fewer nodes, with an error
+# below 4e-6: number of nodes, and largest spread. The numbers are multiples of what a processor
+# computes at once.
 _MOST_FOR_GAUSS, _GAUSS = 4.0, ((4, 0.12), (8, 0.5), (12, 0.8))
 _GAUSS_SIZES = np.array([size for size, _ in _GAUSS])
 _GAUSS_SPREADS = np.array([spread for _, spread in _GAUSS])
@@ -47,17 +47,17 @@ _GAUSS_RULES = np.zeros((len(_GAUSS), 2, _GAUSS[-1][0]))
 for _at, (_size, _) in enumerate(_GAUSS):
     _GAUSS_RULES[_at, :, :_size] = np.polynomial.hermite_e.hermegauss(_size)
 _GAUSS_RULES[:, 1] /= _GAUSS_RULES[:, 1].sum(axis=1, keepdims=True)
-# A likelihood that is less, or whose nodes at the ends have more than this share of it, is computed
-# anew from its own peak.
+# A smaller likelihood, or one of which the outer nodes contribute more than this proportion, is
+# recomputed from its own peak.
 _LEAST_SUM, _CUT_OFF = 1e-200, 1e-5
-# Shifts wider than this are looked at where the likelihood of answers that agree changes alone: so
-# far beyond and within the edges of its interval, in such steps.
+# With wider shifts than this, the likelihood of identical answers is evaluated only near the edges
+# of its interval: so far outside and inside, in such steps.
 _SHARP, _BEYOND, _EDGE_STEP = 10.0, 17.0, 0.85
-# Shifts that are further than this many standard deviations from 0, and spreads beyond that, do not
-# occur but in a sampler's first steps.
+# Shifts further than this many standard deviations from 0, and larger spreads, occur only in a
+# sampler's first steps.
 _NOWHERE, _ENORMOUS = 1e6, 1e6
-# The edge of a single logistic function counts as a Gaussian with this curvature, that of several
-# answers as a sharper one.
+# The edge of a single logistic function is treated as a Gaussian with this curvature, that of
+# several answers as a sharper one.
 _EDGE, _EDGES = 1.0, 2.0
 
 
@@ -65,7 +65,7 @@ _EDGE, _EDGES = 1.0, 2.0
 def _bend(
     eta: float, ready: np.ndarray, cuts: np.ndarray, answers: np.ndarray, cell: int
 ) -> tuple[float, float]:
-    """Return the slope of the ordinal log-likelihood by the predictor, and minus its bend."""
+    """Return the slope of the ordinal log-likelihood by the predictor, and minus its curvature."""
     slope, bend = 0.0, 0.0
     for k in range(cuts.shape[0]):
         below = answers[cell, k]
@@ -81,16 +81,11 @@ def _bend(
 
 @_compiled
 def likeliest_shift(
-    eta: float,
-    spread: float,
-    ready: np.ndarray,
-    cuts: np.ndarray,
-    answers: np.ndarray,
-    cell: int,
+    eta: float, spread: float, ready: np.ndarray, cuts: np.ndarray, answers: np.ndarray, cell: int
 ) -> tuple[float, float]:
-    """Return roughly where the integrand over shifts is largest, and how it bends there.
+    """Return the approximate mode of the integrand over shifts, and the curvature there.
 
-    Newton's method on a concave function, kept between bounds; what is found is a place to begin.
+    Newton's method on a concave function, kept between bounds; the result is a starting point.
     """
     n = answers[cell].sum()
     low, high, z, bend = -spread * n, spread * n, 0.0, 0.0  # slopes are between -n and n
@@ -112,7 +107,7 @@ def likeliest_shift(
 
 @_compiled
 def _apart(n: float, width: float, cuts: np.ndarray, answers: np.ndarray, cell: int) -> bool:
-    """Tell whether the edges of a point's interval are far enough apart to be looked at alone."""
+    """Tell whether the edges of a point's interval are far enough apart to separate."""
     for k in range(1, cuts.shape[0]):
         if answers[cell, k] > 0.0:
             return (cuts[k] - cuts[k - 1]) * width > 2.0 * (_BEYOND + math.log(n))
@@ -132,15 +127,15 @@ def _unanimous(
     slopes: np.ndarray,
     nodes: np.ndarray,
 ) -> float:
-    """Score answers that are all the same, where shifts are wide, at the edges of their interval.
+    """Score identical answers with wide shifts at the edges of their interval.
 
     The likelihood L of the shifted predictor u is 0 or 1 but for two edges. With
     z = (u - eta) / spread, integrating by parts,
 
         E L = integral of Phi(-z) dL(u), or of -Phi(z) dL(u),
 
-    whose integrand is not 0 at the edges alone: the cost does not depend on the spread. All slopes
-    are integrals over the edges, too.
+    whose integrand is nonzero only at the edges: the cost does not depend on the spread. All slopes
+    are also integrals over the edges.
     """
     width, size, point = ready[0], cuts.shape[0], 0
     while answers[cell, point] == 0.0:
@@ -149,7 +144,7 @@ def _unanimous(
     bottom = cuts[low] * width if low >= 0 else -np.inf
     top = cuts[high] * width if high < size else np.inf
     number = int((2.0 * _BEYOND + math.log(n)) / _EDGE_STEP) + 1
-    # With a point at an end, the form is that without a boundary term; else that of small numbers.
+    # For a point at an end, use the form without a boundary term, otherwise that of small numbers.
     upper = high == size or (low >= 0 and bottom + top > 2.0 * eta)
     log_missing = ready[2 * low + 1] if low >= 0 and high < size else 0.0
     total, tilted, of_low, of_high = 0.0, 0.0, 0.0, 0.0
@@ -178,7 +173,7 @@ def _unanimous(
         of_low += like * d_low * phi
         of_high += like * d_high * phi
         tilted += slope * phi * z
-    if not total > _LEAST_SUM:  # so far out that the peak will do
+    if not total > _LEAST_SUM:  # so far out that the peak suffices
         slopes[BY_ETA] = slopes[BY_OWN] = slopes[BY_SPREAD] = 0.0
         start, _ = likeliest_shift(eta, spread, ready, cuts, answers, cell)
         logp = cell_logp(
@@ -219,7 +214,7 @@ def _shifted_ordinal(
     """Score counts at ordered points, with a normal shift of the predictor integrated out.
 
     log E p(counts | eta + spread z), z standard normal, by the trapezoidal rule from the peak
-    outwards. The integrand is log-concave, so that it only falls from there.
+    outwards. The integrand is log-concave, so it only decreases from there.
     """
     width, size, edges = ready[0], cuts.shape[0], 1 + 2 * gaps.shape[0]
     n, kinds, fixed = 0.0, 0, 0.0
@@ -235,7 +230,7 @@ def _shifted_ordinal(
     if spread > _SHARP and kinds == 1 and _apart(n, width, cuts, answers, cell):
         return _unanimous(eta, spread, n, ready, gaps, cuts, answers, cell, slopes, nodes)
     if not (abs(start) < _NOWHERE and spread < _ENORMOUS):
-        # The peak stands for the integral: a sampler's first steps may go anywhere.
+        # Approximate the integral by its peak: a sampler's first steps may go anywhere.
         logp = cell_logp(
             ORDINAL, eta + spread * start, ready, gaps, cuts, slopes, answers, cell, slopes
         )
@@ -274,7 +269,7 @@ def _shifted_ordinal(
             shrunk *= shrinks
             if at == 0.0:
                 peak = value
-            if at * step > _WIDEST or not value >= peak - _NEGLIGIBLE:  # or is no number
+            if at * step > _WIDEST or not value >= peak - _NEGLIGIBLE:  # or is NaN
                 break
             weight = math.exp(value - peak)
             whole += weight
@@ -302,9 +297,9 @@ def _shifted_ordinal(
 def lay_nodes(spread: float, most: float, finer: float, table: np.ndarray) -> int:
     """Write nodes, their weights and exp(-spread * node) into a table, and return their number.
 
-    For the likelihood of at most so many answers, whose logarithm bends by a half each at most; so
-    many times finer than a sum needs, if that is more than once, and then at equal distances. No
-    nodes where they would be too many.
+    The log-likelihood of at most so many answers has a curvature of at most a half per answer. If
+    `finer` is above 1, nodes are equidistant and so many times finer than a sum needs. There are no
+    nodes if they would be too many.
     """
     if finer == 1.0 and most <= _MOST_FOR_GAUSS:
         for at in range(_GAUSS_SIZES.shape[0]):
@@ -329,13 +324,13 @@ def lay_nodes(spread: float, most: float, finer: float, table: np.ndarray) -> in
     return number
 
 
-# Sums may be reordered, so that a processor adds up several cells at once.
+# Sums may be reordered, so that the processor adds up several cells at once.
 _reordered = compiled_with(scores, fastmath={"reassoc", "contract", "arcp", "nsz"})
 
-# Rows of the room for cells that are worked on together, ``[row, cell]``: the likelihood at a node,
-# and over the nodes the sums of it, of it times the node, and of its first and last value. Behind
-# them, for each cutpoint in turn, P(y <= k) at a node; and then the sums of likelihood times
-# P(y <= k); and of that times the node.
+# Rows of the workspace for cells computed together, ``[row, cell]``: the likelihood at a node,
+# and over the nodes the sums of it, of it times the node, and of its first and last value. Then,
+# for each cutpoint, P(y <= k) at a node; the sums of likelihood times P(y <= k); and of that times
+# the node.
 _LIKE, _TOTAL, _TILTED, _ENDS, _FIRST = range(5)
 
 
@@ -352,9 +347,9 @@ def _few_together(
 ) -> None:
     """Add up the likelihood of few answers to each of several cells over the nodes of a table.
 
-    P(y <= k) at a node is v_k = x / (1 + x) with x = exp(cut_k - eta - spread z). Without the
-    factors that no node changes, the likelihood is the product of v_k^n_k (1 - v_k)^n_{k+1}, its
-    powers made from the bits of the counts.
+    P(y <= k) at a node is v_k = x / (1 + x) with x = exp(cut_k - eta - spread z). Up to factors
+    common to all nodes, the likelihood is the product of v_k^n_k (1 - v_k)^n_{k+1}, with powers
+    computed from the bits of the counts.
     """
     size = times.shape[0] - 1
     edges = 1 + 2 * (size - 1)
@@ -403,9 +398,9 @@ def _slopes_together(
     counts: np.ndarray,  # [point, cell]
     room: np.ndarray,
     slope: np.ndarray,  # [3, cell], written to
-    slopes: np.ndarray,  # those of all cells together are added to
+    slopes: np.ndarray,  # sums over all cells are added to
 ) -> None:
-    """Write the slopes of several cells, from what `_few_together` added up."""
+    """Write the slopes of several cells, from the sums of `_few_together`."""
     width, size, cells = ready[0], cuts.shape[0], slope.shape[1]
     by_eta, by_own, by_spread = slope[BY_ETA], slope[BY_OWN], slope[BY_SPREAD]
     share, tilted = room[_LIKE], room[_TILTED]
@@ -434,7 +429,7 @@ def _slopes_together(
 
 @_compiled
 def _alike(own: np.ndarray, spread: np.ndarray, first: int) -> int:
-    """Return how many cells from one on may be worked on together."""
+    """Return how many cells, starting at one, can be computed together."""
     stop = first + 1
     last = min(own.shape[0], first + _TOGETHER)
     while stop < last and own[stop] == own[first] and spread[stop] == spread[first]:
@@ -456,7 +451,7 @@ def _score_alone(
     slope: np.ndarray,
     slopes: np.ndarray,
 ) -> float:
-    """Score one cell from its own peak, and write its slopes to where those of all cells are."""
+    """Score one cell from its own peak, and write its slopes to the arrays of all cells."""
     alone[:] = 0.0
     if spread > 0.0:
         logp = _shifted_ordinal(eta, spread, ready, gaps, cuts, answers, cell, alone, nodes)
@@ -482,7 +477,7 @@ def score_shifted(
     slope: np.ndarray,
     slopes: np.ndarray,
 ) -> None:
-    """Score counts of all cells with normal shifts integrated out, by whichever way is the quicker.
+    """Score counts of all cells with normal shifts integrated out, by the faster method.
 
     ``[cell]`` `eta`, `own` and `spread` are predictors, logarithms of widths, and standard
     deviations of the shifts; `logp` ``[cell]`` and the slopes with respect to them, `slope`
@@ -522,7 +517,7 @@ def score_shifted(
             late[c] = not (near and total[c] > _LEAST_SUM)
             for k in range(size + 1):
                 late[c] |= counts[k, c] != times[k, c]
-            if late[c]:  # it has no answers in what is done together
+            if late[c]:  # its counts are zero in the joint computation
                 counts[:, c] = 0.0
                 room[:, c] = 1.0
         _slopes_together(ready, gaps, cuts, counts, room, slope[:, first : first + cells], slopes)
@@ -541,7 +536,7 @@ def score_shifted(
 
 @_compiled
 def most_answers(answers: np.ndarray) -> float:
-    """Return how many answers the cell with the most answers has."""
+    """Return the largest number of answers in a cell."""
     most = 0.0
     for cell in range(answers.shape[0]):
         most = max(most, answers[cell].sum())

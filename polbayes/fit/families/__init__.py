@@ -15,7 +15,7 @@ FAMILIES: Registry[Family] = Registry(
     {
         "cumulative": f"{_HERE}.ordinal:CUMULATIVE",
         "bernoulli": f"{_HERE}.ordinal:BERNOULLI",
-        # Identical cells are added up to counts whatever the family, so the two are one.
+        # Identical cells are aggregated to counts for any family, so the two are the same.
         "binomial": f"{_HERE}.ordinal:BERNOULLI",
         "logit_normal": f"{_HERE}.logit_normal:LOGIT_NORMAL",
         "beta": f"{_HERE}.beta:BETA",

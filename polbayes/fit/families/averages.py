@@ -25,7 +25,7 @@ def mean_logistic(t: np.ndarray, v: np.ndarray) -> np.ndarray:
                 total += weight * (1.0 if x > 0.0 else small) / (1.0 + small)
                 whole += weight
                 z += _STEP
-        else:  # over the logistic variable that an answer compares with its predictor
+        else:  # over the latent logistic variable
             e = -_LOGISTIC_REACH
             while e <= _LOGISTIC_REACH:
                 small = math.exp(-abs(e))

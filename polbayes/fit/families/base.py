@@ -1,4 +1,4 @@
-"""What an observation family has to say, and what families of numbers have in common."""
+"""The interface of observation families, and the base of families of numbers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Moments:
-    """Moments of one answer on [-1, 1]: the side that it takes, or ``2 R - 1``."""
+    """Moments of one answer on [-1, 1]: its side, or ``2 R - 1``."""
 
     net: np.ndarray  # [cell] expected value, P(agree) - P(disagree) for ordinal answers
     slope: np.ndarray  # [cell] derivative of `net` by the predictor
@@ -20,30 +20,29 @@ class Moments:
 
 
 class Family(ABC):
-    """How answers follow the predictor.
+    """The distribution of answers given the predictor.
 
-    Everywhere `eta` is the predictor, in which the decisiveness is a factor, `own` the logarithm of
+    Everywhere `eta` is the predictor, multiplied by the decisiveness, `own` the logarithm of
     the family's own parameter (width of the cutpoints, residual scale, precision), both ``[cell]``,
-    and `gaps` the distances of the cutpoints, empty where there are none.
+    and `gaps` the distances of the cutpoints, empty if there are none.
 
     Attributes
     ----------
     name
-        What the spec calls it.
+        Its name in the spec.
     responses
         The responses that it fits.
     parts
-        The parts of a spec that only some families have, of those of
-        `polbayes.fit.spec.spec.POSITIONS`.
+        The family's own parts of a spec, from `polbayes.fit.spec.spec.POSITIONS`.
     spread
-        Of these the one with the spread of the validity, where that is a number; empty otherwise.
+        The part with the spread of the validity, if that is a number; otherwise empty.
     kind
-        Observation model of `polbayes.fit.density.kernel`, or the address of a function that
-        `scored` made.
+        Observation model of `polbayes.fit.density.kernel`, or the address of a function made by
+        `scored`.
     counts
-        Whether answers are counts at ordered points, and not a number each.
+        Whether answers are counts at ordered points, not numbers.
     widened
-        Whether decisiveness multiplies the own parameter as it does the predictor.
+        Whether decisiveness multiplies the own parameter as well as the predictor.
     latent
         Whether answers are numbers on the latent scale.
     link, sharp_link
@@ -51,7 +50,7 @@ class Family(ABC):
     validity
         The equation of the validity of answers.
     texts
-        What the family's own parts mean, by part.
+        Descriptions of the family's own parts, by part.
     """
 
     name: ClassVar[str]
@@ -68,12 +67,12 @@ class Family(ABC):
     texts: ClassVar[Mapping[str, str]] = {}
 
     def gaps(self, points: int) -> int:
-        """Return how many distances of cutpoints there are for so many points."""
+        """Return the number of distances of cutpoints for a number of points."""
         return 0
 
     @abstractmethod
     def answers(self, counts: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return ``[cell, column]`` the answers as the compiled likelihood takes them.
+        """Return ``[cell, column]`` the answers in the format of the compiled likelihood.
 
         Parameters
         ----------
@@ -92,7 +91,7 @@ class Family(ABC):
 
     @abstractmethod
     def constant(self, answers: np.ndarray) -> np.ndarray:
-        """Return ``[cell]`` what the compiled likelihood of `answers` leaves out."""
+        """Return ``[cell]`` the constant that the compiled likelihood of `answers` omits."""
 
     @abstractmethod
     def net(self, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> np.ndarray:
@@ -120,11 +119,7 @@ class Family(ABC):
 
     @abstractmethod
     def simulate(
-        self,
-        eta: np.ndarray,
-        own: np.ndarray,
-        gaps: np.ndarray,
-        rng: np.random.Generator,
+        self, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """Draw answers.
 
@@ -136,15 +131,15 @@ class Family(ABC):
 
 
 class Numbers(Family):
-    """What families of numbers in (0, 1) have in common."""
+    """The base of families of numbers in (0, 1)."""
 
     def answers(self, counts: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return ``[cell, 2]`` the logarithms of the answer and of one minus it, NaN for none."""
+        """Return ``[cell, 2]`` log y and log(1 - y) of the answers, NaN if missing."""
         return logs(value)
 
 
 def logs(numbers: np.ndarray) -> np.ndarray:
-    """Return ``[cell, 2]`` the logarithms of numbers in (0, 1) and of one minus them."""
+    """Return ``[cell, 2]`` log y and log(1 - y) of numbers y in (0, 1)."""
     return np.stack([np.log(numbers), np.log1p(-numbers)], axis=1)
 
 
@@ -154,9 +149,9 @@ def scored(function: Callable[[float, float, float, float], tuple[float, float, 
     Parameters
     ----------
     function
-        ``(eta, own, log_y, log_rest) -> (log-density of y, slope by eta, slope by own)``, `own` the
-        exponential of the logarithm that the spec's part holds, its slope by that logarithm. It is
-        compiled by numba.
+        ``(eta, own, log_y, log_rest) -> (log-density of y, slope by eta, slope by log own)``, where
+        `own` is the family's own parameter, whose logarithm is the spec's part. It is compiled by
+        numba.
 
     Returns
     -------

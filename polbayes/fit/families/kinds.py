@@ -1,3 +1,3 @@
-"""Numbers of the observation models that the loop over cells has compiled in."""
+"""Numbers of the observation models compiled into the loop over cells."""
 
 ORDINAL, LOGIT_NORMAL, BETA, BINOMIAL, READ = COMPILED = range(5)

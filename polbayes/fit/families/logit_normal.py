@@ -26,8 +26,8 @@ class LogitNormal(Numbers):
     validity = "logit(p_agree + p_disagree) ~ Normal(validity, τ)"
     texts: ClassVar = {"sigma": "σ = exp(sigma)", "validity_sigma": "τ = exp(validity_sigma)"}
     # ``[node]`` to average over the residual, at scale 1, and its variance there.
-    # The trapezoidal rule, which for wide residuals is far more exact than as many nodes of Gauss
-    # and Hermite (error below 1e-7 to a standard deviation of 3, 3e-5 at 5).
+    # The trapezoidal rule, which for wide residuals is far more accurate than Gauss-Hermite
+    # quadrature with as many nodes (error below 1e-7 up to a standard deviation of 3, 3e-5 at 5).
     nodes = np.linspace(-5.25, 5.25, 31)
     weights = np.exp(-(nodes**2) / 2) / np.exp(-(nodes**2) / 2).sum()
     residual = 1.0

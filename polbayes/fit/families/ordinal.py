@@ -12,11 +12,11 @@ from polbayes.fit.families.base import Family, Moments
 
 
 def cutpoints(gaps: Sequence[Any] | np.ndarray, width: Any) -> list[Any]:
-    """Return the cutpoints from the K - 2 distances between neighbours and a factor of these.
+    """Return the cutpoints from the K - 2 distances between neighbours, multiplied by a factor.
 
     Their middle is 0, because the predictor has the intercept: with an even number of points
-    agreeing and disagreeing are equally likely at ``eta = 0``, with an odd number the cutpoints
-    around the neutral point are equally far from 0. The width moves none of that.
+    agreeing and disagreeing are equally likely at ``eta = 0``; with an odd number the cutpoints
+    around the neutral point are at the same distance from 0. The width does not change this.
     """
     raw = np.concatenate([[0.0], np.cumsum(gaps)])
     middle = (raw[(len(raw) - 1) // 2] + raw[len(raw) // 2]) / 2
@@ -60,7 +60,7 @@ class Cumulative(Family):
         return agree - disagree
 
     def moments(self, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> Moments:
-        """Return the moments of the side that an answer takes."""
+        """Return the moments of the side of an answer."""
         agree, disagree = _shares(eta, own, gaps)
         net = agree - disagree
         slope = agree * (1 - agree) + disagree * (1 - disagree)

@@ -1,8 +1,8 @@
 """The classical fit of a Gaussian mixed model with one random intercept: REML, t and p.
 
-It rests on the same sums as the exact draws (`polbayes.fit.mixed.exact`): with flat priors the
-density of the standard deviations is the restricted likelihood. Given their ratio, that of the
-residual has a closed form, so that one number is left to be searched for. Degrees of freedom
+It uses the same sums as the exact draws (`polbayes.fit.mixed.exact`): with flat priors the
+density of the standard deviations is the restricted likelihood. Given their ratio, the residual
+standard deviation has a closed form, which leaves a search in one dimension. Degrees of freedom
 are Satterthwaite's (1946) for the variance of a coefficient, as lmerTest computes them
 (Kuznetsova, Brockhoff and Christensen 2017).
 """
@@ -20,12 +20,12 @@ from polbayes.fit.mixed.identify import design_matrix
 from polbayes.fit.mixed.rows import Rows, group_column
 from polbayes.fit.mixed.spec import PART, MixedSpec
 
-# Where log(tau / sigma) is looked for.
+# Range of the search for log(tau / sigma).
 _RATIOS = np.arange(-10, 15, 0.1)
 # Below, lme4 calls a fit singular: the groups do not differ.
 _SINGULAR = 1e-4
 _STEP = 0.01
-# A residual variance that is only rounding, as a share of the mean square of the response.
+# A residual variance due to rounding only, relative to the mean square of the response.
 _ROUNDING = 1e-13
 
 
@@ -90,10 +90,10 @@ def _note(fit: RemlFit, *, grouped: bool) -> str:
 def reml(x: np.ndarray, y: np.ndarray, group: np.ndarray, *, intercept: bool) -> RemlFit:
     """Fit a linear model with an intercept that varies by group, by REML.
 
-    `x` is ``[row, coefficient]``, of full rank and with fewer columns than rows, the first of ones
-    where `intercept` is true; `group` is ``[row]``, from 0, empty where there are none.
+    `x` is ``[row, coefficient]``, of full rank and with fewer columns than rows; the first column
+    is ones if `intercept` is true. `group` is ``[row]``, from 0, and empty without groups.
     """
-    # Centred, the sums keep their digits; `turn` and `centre` turn the intercept back.
+    # Centring preserves the precision of the sums; `turn` and `centre` restore the intercept.
     turn, centre = np.eye(x.shape[1]), np.zeros(x.shape[1])
     if intercept:
         means = x.mean(axis=0)
@@ -121,12 +121,12 @@ def reml(x: np.ndarray, y: np.ndarray, group: np.ndarray, *, intercept: bool) ->
 
 @dataclass(frozen=True)
 class _At:
-    """What the likelihood is made of at some ratios of the standard deviations, with sigma 1."""
+    """Terms of the likelihood at some ratios of the standard deviations, with sigma 1."""
 
     square: np.ndarray  # [point] weighted sum of squared residuals
     determinants: np.ndarray  # [point] log determinants of covariance and coefficients' precision
     mean: np.ndarray  # [point, coefficient] estimates, of centred predictors
-    variance: np.ndarray  # [point, coefficient] their variances, of predictors as they came
+    variance: np.ndarray  # [point, coefficient] their variances, of the original predictors
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class _Profile:
         return _At(square, determinants, found.mean, (half**2).sum(axis=1))
 
     def deviance(self, log_ratio: np.ndarray) -> np.ndarray:
-        """Return minus twice the restricted log-likelihood, sigma at its best, less a constant."""
+        """Return minus twice the restricted log-likelihood at the best sigma, up to a constant."""
         at = self.at(log_ratio)
         freedom = self.sums.rows - self.sums.xx.shape[0]
         return at.determinants + freedom * np.log(np.maximum(at.square, np.finfo(float).tiny))

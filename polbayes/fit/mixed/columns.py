@@ -14,7 +14,7 @@ from polbayes.fit.spec.answers import selected
 from polbayes.fit.spec.cells import used_variables
 
 RESPONSE = "polbayes_response"
-# Response -> the variables of the dataset that it is made from.
+# Response -> the variables of the dataset that it is computed from.
 _SOURCES = {
     "stance": ("stance",),
     "agree": ("stance",),
@@ -24,7 +24,7 @@ _SOURCES = {
     "validity": ("p_agree", "p_disagree"),
 }
 _KEYS = (*CELL_DIMS, "statement")
-# Variables with a level that the others are naturally compared to; elsewhere it is the first one.
+# Variables with a natural reference level; for others it is the first one.
 _REFERENCE = {"kind": "original", "prefix": "baseline"}
 
 
@@ -34,7 +34,7 @@ def needed(spec: MixedSpec) -> set[str]:
 
 
 def column_frame(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> pd.DataFrame:
-    """Lay a dataset out as one row per asked cell, with the columns that a spec uses."""
+    """Return one row per asked cell of a dataset, with the columns that a spec uses."""
     from polbayes.features import FEATURES
 
     sources = set(_SOURCES.get(spec.response, (spec.response,)))
@@ -60,7 +60,7 @@ def column_frame(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> pd.Dat
 
 
 def _with_features(frame: pd.DataFrame, names: set[str], spec: MixedSpec) -> pd.DataFrame:
-    """Compute the text features that a spec uses and the data do not have."""
+    """Compute the text features that a spec uses and the data lack."""
     from polbayes.features import FEATURES, check_features, text_features
 
     wanted = [name for name in FEATURES if name in names and name not in frame]
@@ -83,13 +83,13 @@ def _with_reference(frame: pd.DataFrame) -> pd.DataFrame:
     for name, first in _REFERENCE.items():
         if name in frame and first in set(frame[name]):
             levels = [first, *sorted(set(frame[name]) - {first})]
-            # Of categories without an order, formulae would sort the levels.
+            # formulae sorts the levels of unordered categories.
             made[name] = pd.Categorical(frame[name], categories=levels, ordered=True)
     return frame.assign(**made)
 
 
 def _response(frame: pd.DataFrame, spec: MixedSpec, numeric: set[str]) -> pd.Series:
-    """Return the response of every cell as a number, NaN where it has none."""
+    """Return the response of every cell as a number, NaN if it has none."""
     sources = _SOURCES.get(spec.response, (spec.response,))
     if any(name not in frame for name in sources) or not _is_number(frame, sources[0]):
         raise _unknown_response(frame, spec, numeric)
@@ -122,7 +122,7 @@ def _unknown_response(frame: pd.DataFrame, spec: MixedSpec, numeric: set[str]) -
 
 
 def join_table(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Join the columns of a table of the user's to the cells."""
+    """Join the columns of a user's table to the cells."""
     if not path.is_file():
         raise UserError(f"analysis.table: {path}: no such file.")
     table = read_table(path)
@@ -157,6 +157,6 @@ def join_table(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 
 def _typed(column: pd.Series) -> pd.Series:
-    """Turn a column of text into numbers if all of it are."""
+    """Turn a column of text into numbers if all values are numeric."""
     numbers = pd.to_numeric(column, errors="coerce")
     return numbers.astype(float) if (numbers.notna() == column.notna()).all() else column

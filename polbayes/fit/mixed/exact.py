@@ -1,9 +1,9 @@
 """Draws from the posterior of a Gaussian random-intercept model, without a Markov chain.
 
 Given the residual standard deviation sigma and that of the intercepts tau, the coefficients
-and the intercepts have a normal posterior that follows from sums over rows and groups alone
-(e.g. Lindley and Smith 1972), and integrating them out leaves a density of two numbers, which
-is tabulated. A posterior of 31,000 rows costs what one of 62 rows costs.
+and the intercepts have a normal posterior that depends only on sums over rows and groups
+(e.g. Lindley and Smith 1972). Integrating them out leaves a density of two numbers, which
+is tabulated. The cost does not depend on the number of rows.
 """
 
 from collections.abc import Callable
@@ -24,14 +24,14 @@ from polbayes.fit.spec.spec import common_names
 
 BACKEND = "exact"
 _POINTS = 160
-# The density is tabulated to where it has fallen to exp(-_DEPTH) of its maximum.
+# The density is tabulated until it has fallen to exp(-_DEPTH) of its maximum.
 _DEPTH = 14.0
 _CHUNK = 2000
 
 
 @dataclass(frozen=True)
 class Sums:
-    """All that the posterior depends on."""
+    """The sufficient statistics of the posterior."""
 
     rows: int  # number of rows
     # Sums of products of predictors [coefficient, coefficient], of predictors and the response
@@ -52,7 +52,7 @@ class Sums:
 class Conditional:
     """The posterior of the coefficients at some points of sigma and tau."""
 
-    log_density: np.ndarray  # [point] marginal likelihood, without coefficients and intercepts
+    log_density: np.ndarray  # [point] marginal likelihood of sigma and tau
     # [point, coefficient] mean, and [point, coefficient, coefficient] lower Cholesky factor of the
     # precision, of the coefficients
     mean: np.ndarray
@@ -60,7 +60,7 @@ class Conditional:
 
 
 def check_exact(spec: MixedSpec) -> None:
-    """Refuse a spec whose posterior cannot be drawn from exactly."""
+    """Refuse a spec whose posterior cannot be sampled exactly."""
     if not spec.simple:
         raise UserError(
             "sampler.backend: 'exact' is for mixed models of family gaussian with at most one "
@@ -76,9 +76,9 @@ def check_exact(spec: MixedSpec) -> None:
 
 
 def draw(model: MixedModel, config: SamplerConfig, *, seed: int) -> tuple[xr.Dataset, xr.Dataset]:
-    """Draw from the posterior of a model that `check_exact` lets through: posterior and statistics.
+    """Draw from the posterior of a model that `check_exact` accepts: posterior and statistics.
 
-    Draws come in pairs that mirror each other at the posterior mean given sigma and tau, so that
+    Draws come in antithetic pairs around the posterior mean given sigma and tau, so that
     means of coefficients have hardly any Monte Carlo error.
     """
     rng = np.random.default_rng(seed)
@@ -116,7 +116,7 @@ def _mirrored(centre: np.ndarray, step: np.ndarray) -> np.ndarray:
 
 
 def _by_term(model: MixedModel, beta: np.ndarray) -> dict[str, np.ndarray]:
-    """Give the columns of the coefficients back to the terms of the model."""
+    """Split the columns of the coefficients by the terms of the model."""
     variables = {"Intercept": beta[:, 0]} if model.intercept else {}
     at = int(model.intercept)
     for term in model.common:
@@ -126,7 +126,7 @@ def _by_term(model: MixedModel, beta: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _sums(model: MixedModel) -> Sums:
-    """Add up the rows of a model, its predictors centred where it has an intercept."""
+    """Sum over the rows of a model, with centred predictors if it has an intercept."""
     x = model.matrix
     terms = list(model.mean.common_terms.values())
     if model.intercept:
@@ -158,7 +158,7 @@ def _spread(terms: list[Any], widths: list[int], argument: str) -> np.ndarray:
 def sums_of(
     x: np.ndarray, y: np.ndarray, group: np.ndarray, *, precision: np.ndarray, mean: np.ndarray
 ) -> Sums:
-    """Add up predictors ``[row, coefficient]`` and response ``[row]``.
+    """Compute sums over predictors ``[row, coefficient]`` and response ``[row]``.
 
     `group` is ``[row]``, empty without groups; `precision` and `mean`, ``[coefficient]``, are those
     of the normal priors.
@@ -181,7 +181,7 @@ def conditional(sums: Sums, log_sigma: np.ndarray, log_tau: np.ndarray) -> Condi
     """
     size = sums.xx.shape[0]
     sigma2, tau2 = np.exp(2 * log_sigma)[:, None], np.exp(2 * log_tau)[:, None]
-    # Of the means of the groups, that part counts which the intercepts do not take.
+    # The part of the group means that the intercepts do not absorb.
     weight = 1 / (sums.group_rows * (1 + sums.group_rows * tau2 / sigma2))
     outer = (sums.group_x[:, :, None] * sums.group_x[:, None, :]).reshape(-1, size * size)
     precision = (sums.xx + (weight @ outer).reshape(-1, size, size)) / sigma2[..., None]
@@ -201,7 +201,7 @@ def conditional(sums: Sums, log_sigma: np.ndarray, log_tau: np.ndarray) -> Condi
 
 
 def _in_chunks(sums: Sums, log_sigma: np.ndarray, log_tau: np.ndarray) -> Conditional:
-    """Do as `conditional` in bounded memory."""
+    """Compute `conditional` in bounded memory."""
     parts = [
         conditional(sums, log_sigma[k : k + _CHUNK], log_tau[k : k + _CHUNK])
         for k in range(0, len(log_sigma), _CHUNK)
@@ -251,8 +251,8 @@ def _scales(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw log sigma and log tau, both ``[size]``, from their tabulated density.
 
-    The table's cells are drawn systematically and in random order, with a uniform place inside
-    the cell.
+    Cells of the table are drawn by systematic sampling in random order, and points uniformly within
+    a cell.
     """
     axes, table = _tabulated(sums, log_prior)
     weight = np.exp(table - table.max()).ravel()
@@ -275,7 +275,7 @@ def _table(sums: Sums, log_prior: Density, axes: tuple[np.ndarray, np.ndarray]) 
 
 
 def _tabulated(sums: Sums, log_prior: Density) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """Find where the density is, and return the axes of a grid over it and its log there."""
+    """Return the axes of a grid over the density, and the log density there."""
 
     def density(log_sigma: np.ndarray, log_tau: np.ndarray) -> np.ndarray:
         return conditional(sums, log_sigma, log_tau).log_density + log_prior(log_sigma, log_tau)
@@ -290,14 +290,14 @@ def _tabulated(sums: Sums, log_prior: Density) -> tuple[tuple[np.ndarray, np.nda
         log_tau = _reach(lambda v: density(np.full_like(v, mode[0]), v), mode[1], depth)
         table = _table(sums, log_prior, (log_sigma, log_tau))
         border = max(table[0].max(), table[-1].max(), table[:, 0].max(), table[:, -1].max())
-        # A density that does not follow the axes sticks out of the box of its sections.
+        # A density that is not aligned with the axes extends beyond the box of its sections.
         if border < table.max() - _DEPTH + 2 or depth > 64 * _DEPTH:
             return (log_sigma, log_tau), table
         depth *= 2
 
 
 def _mode(sums: Sums, density: Density) -> np.ndarray:
-    """Return log sigma and log tau where the density is highest; without groups log tau is 0."""
+    """Return the mode of log sigma and log tau; without groups log tau is 0."""
     grouped = len(sums.group_rows) > 0
 
     def loss(at: np.ndarray) -> float:
@@ -312,7 +312,7 @@ def _mode(sums: Sums, density: Density) -> np.ndarray:
 
 
 def _reach(section: Callable[[np.ndarray], np.ndarray], mode: float, depth: float) -> np.ndarray:
-    """Return points on one axis to where the density has fallen by `depth` on either side."""
+    """Return the points on one axis where the density has fallen by `depth`, on either side."""
     steps = np.geomspace(1e-5, 15, 80)
     ends = []
     for side in (-1.0, 1.0):

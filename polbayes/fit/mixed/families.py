@@ -1,4 +1,4 @@
-"""The families of mixed models, as Bambi has them: what differs between them, in one place."""
+"""Bambi's families of mixed models, and the differences between them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ class MixedFamily:
     # `eta` is [row, draw]; `own` is [draw] sigma or phi, [draw, threshold] for an ordinal response,
     # and empty otherwise
     log_density: LogDensity
-    responses: tuple[str, ...] | None = None  # those that it fits; None for any number
-    # What the own parameter is called here and by Bambi; empty where there is none
+    responses: tuple[str, ...] | None = None  # its responses; None for any number
+    # Name of the own parameter here and in Bambi; empty if there is none
     scale: str = ""
     bambi_scale: str = ""
     normal: bool = False  # linear and normal: least squares, and an exact posterior
-    ordinal: bool = False  # a point of a scale, with thresholds for an intercept
+    ordinal: bool = False  # a point of a scale, with thresholds instead of an intercept
     whole: bool = False  # whether the response is a whole number
-    counted: bool = False  # whether answers with the same predictors are added up
+    counted: bool = False  # whether answers with the same predictors are aggregated
     inside: bool = False  # whether the response must lie between 0 and 1, without the ends
-    made_up: tuple[float, ...] = (0.0, 1.0)  # take turns where only the design is known
+    made_up: tuple[float, ...] = (0.0, 1.0)  # used in turn if only the design is known
 
 
 def _gaussian(y: np.ndarray, n: np.ndarray, eta: np.ndarray, sigma: np.ndarray) -> np.ndarray:
@@ -46,7 +46,7 @@ def _binomial(y: np.ndarray, n: np.ndarray, eta: np.ndarray, own: np.ndarray) ->
 
 
 def _cumulative(y: np.ndarray, n: np.ndarray, eta: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-    # Beyond the last cutpoints there is one at infinity.
+    # There are cutpoints at infinity on both ends.
     ends = np.full((len(cuts), 1), np.inf)
     edges = np.concatenate([-ends, cuts, ends], axis=1)
     point = y[:, 0].astype(int)

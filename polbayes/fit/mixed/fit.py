@@ -25,16 +25,16 @@ from polbayes.fit.sampling.draws_cache import DrawsCache, load_draws, save_draws
 class MixedFit:
     """A fitted mixed model."""
 
-    # See `polbayes.fit.mixed.readout.name_posterior`; with the dimension `MixedSpec.by` where the
+    # See `polbayes.fit.mixed.readout.name_posterior`; with the dimension `MixedSpec.by` if the
     # model was fitted for each of its levels
     posterior: xr.Dataset
     # The sampler's own statistics, [chain, draw], over all fits: a transition counts as divergent
     # if it was in any of them
     sample_stats: xr.Dataset
-    notes: tuple[str, ...]  # sentences that say what was left out, and how much
+    notes: tuple[str, ...]  # sentences about what was left out, and how much
     equation: str
     priors: tuple[str, ...]
-    from_cache: bool = False  # whether the draws were there before
+    from_cache: bool = False  # whether the draws come from the cache
 
 
 def checked_strata(
@@ -75,7 +75,7 @@ def fit_mixed(
 
 
 def _built(name: str, rows: Rows, spec: MixedSpec) -> MixedModel:
-    """Build the model of a stratum, which an error names."""
+    """Build the model of a stratum, which errors name."""
     try:
         return build(rows, spec)
     except UserError as error:
@@ -90,7 +90,7 @@ def _posterior(
     config: SamplerConfig,
     seed: int,
 ) -> tuple[xr.Dataset, xr.Dataset]:
-    """Return posterior and statistics of all strata, the first of which is built already."""
+    """Return posterior and statistics of all strata; the first one is already built."""
     posteriors, stats = {}, []
     for number, (name, rows) in enumerate(split):
         model = first if number == 0 else _built(name, rows, spec)
@@ -101,7 +101,7 @@ def _posterior(
 
 
 def fit_classical(data: xr.Dataset, spec: MixedSpec, *, level: float) -> pd.DataFrame | None:
-    """Fit a mixed model by REML, beside the posterior (`polbayes.fit.mixed.classical`)."""
+    """Fit a mixed model by REML, in addition to the posterior (`polbayes.fit.mixed.classical`)."""
     if not has_classical(spec):
         return None
     tables = []
@@ -121,19 +121,19 @@ def _sample(
         return draw(model, config, seed=seed)
     from polbayes.fit.sampling.sample import sample
 
-    built: Any = model  # of what is built, the sampler wants the PyMC model only
+    built: Any = model  # the sampler needs only the PyMC model
     drawn, stats = sample(built, config, seed=seed)
     return translate(model, drawn, seed=seed), stats
 
 
 def _joined(stats: list[xr.Dataset]) -> xr.Dataset:
-    """Put the statistics of several fits together: a draw is divergent if it is in any."""
+    """Combine the statistics of several fits: a draw is divergent if it is in any."""
     if len(stats) == 1:
         return stats[0]
     diverging = stats[0]["diverging"]
     for other in stats[1:]:
         diverging = diverging | other["diverging"]
     joined = diverging.to_dataset(name="diverging")
-    if "pareto_k" in stats[0]:  # an approximation is as good as where it is worst
+    if "pareto_k" in stats[0]:  # the worst stratum determines the quality of the approximation
         joined["pareto_k"] = max(float(one["pareto_k"]) for one in stats)
     return joined

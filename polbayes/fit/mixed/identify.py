@@ -1,4 +1,4 @@
-"""Whether rows can tell the terms of a mixed model apart, before anything is compiled."""
+"""Whether rows identify the terms of a mixed model, checked before anything is compiled."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _WHERE = f"analysis.parts.{PART}"
 
 
 def check_rows(rows: Rows, spec: MixedSpec, *, stratum: str = "") -> None:
-    """Check that rows identify a spec, and that Bambi would fit just what it says."""
+    """Check that rows identify a spec, and that Bambi would fit exactly that spec."""
     at = f"{_WHERE} ({spec.by} = {stratum})" if stratum else _WHERE
     _check_factors(rows.frame, spec, at)
     names, matrix = design_matrix(rows.frame, spec.formula.common, at)
@@ -31,7 +31,7 @@ def check_rows(rows: Rows, spec: MixedSpec, *, stratum: str = "") -> None:
 
 
 def _check_factors(frame: pd.DataFrame, spec: MixedSpec, where: str) -> None:
-    """Refuse factors of one level, for which formulae would leave out their term."""
+    """Refuse factors of one level, whose terms formulae would drop."""
     from formulae import model_description
 
     if spec.formula.common == "0":
@@ -67,7 +67,7 @@ def design_matrix(frame: pd.DataFrame, formula: str, where: str) -> tuple[list[s
 
 
 def _check_rank(names: list[str], matrix: np.ndarray, where: str, more: str = "") -> None:
-    """Refuse a column that is a combination of those before it."""
+    """Refuse a column that is a linear combination of earlier ones."""
     length = np.linalg.norm(matrix, axis=0)
     for k, name in enumerate(names):
         if length[k] == 0:

@@ -19,15 +19,14 @@ from polbayes.fit.spec.spec import common_names
 if TYPE_CHECKING:
     import pymc as pm
 
-# Where the means of the levels of every grouping factor have this reliability, the data know the
-# effects better than their distribution does, and the centred form is the one that is easily
-# explored.
+# If the level means of every grouping factor have this reliability, the data are more informative
+# about the effects than their distribution, and the centred parametrisation is easier to sample.
 _CENTRED_FROM = 0.9
 
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Where one term's coefficients are."""
+    """The location of one term's coefficients."""
 
     variable: str  # name of the variable in the PyMC model
     names: tuple[str, ...]  # names of the coefficients, in the order of the variable's entries
@@ -35,7 +34,7 @@ class Coefficients:
 
 @dataclass(frozen=True)
 class GroupEffects:
-    """Where the effects of one group-specific term are."""
+    """The location of the effects of one group-specific term."""
 
     variable: str  # name in the PyMC model; its standard deviations are {variable}_sigma
     group: str  # name of the grouping factor
@@ -45,14 +44,14 @@ class GroupEffects:
 
 @dataclass(frozen=True)
 class MixedModel:
-    """A Bambi model that was built, and the names of what is in it."""
+    """A built Bambi model, and the names of its parts."""
 
     bambi: Any  # the Bambi model
-    model: "pm.Model"  # its PyMC model, without what has an entry for every row
-    common: tuple[Coefficients, ...]  # the terms of the common part, the intercept aside
+    model: "pm.Model"  # its PyMC model, without variables that have an entry per row
+    common: tuple[Coefficients, ...]  # the terms of the common part, except the intercept
     intercept: bool  # whether there is one; in the PyMC model it is of centred predictors
     groups: tuple[GroupEffects, ...]  # the group-specific terms
-    points: tuple[str, ...]  # labels of the points of an ordinal response that occur
+    points: tuple[str, ...]  # labels of the occurring points of an ordinal response
 
     @property
     def mean(self) -> Any:
@@ -67,12 +66,12 @@ class MixedModel:
 
 
 def build(rows: Rows, spec: MixedSpec) -> MixedModel:
-    """Build the Bambi model of a spec for one stratum of rows, which were checked."""
+    """Build the Bambi model of a spec for one stratum of checked rows."""
     import bambi
 
     frame, points = _with_response(rows, spec)
     with warnings.catch_warnings():
-        # Thresholds take the place of the intercept, which the formula needs for its contrasts.
+        # Thresholds replace the intercept, which the formula needs for its contrasts.
         warnings.filterwarnings("ignore", message="The intercept is omitted in ordinal families")
         model = bambi.Model(
             _bambi_formula(spec),
@@ -88,8 +87,8 @@ def build(rows: Rows, spec: MixedSpec) -> MixedModel:
 
 
 def _with_response(rows: Rows, spec: MixedSpec) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Give the response the type that Bambi knows its family by."""
-    # Bambi knows texts by their old type.
+    """Give the response the type by which Bambi recognises its family."""
+    # Bambi recognises texts by their old type.
     texts = [n for n, t in rows.frame.dtypes.items() if isinstance(t, pd.StringDtype)]
     frame = rows.frame.astype(dict.fromkeys(texts, object))
     if TRIALS in frame:
@@ -120,7 +119,7 @@ def _informed(frame: pd.DataFrame, spec: MixedSpec) -> bool:
     """Tell whether the means of the levels of every grouping factor are reliable.
 
     The reliability of a mean of n answers is B / (B + W / n), where B is the variance between
-    levels and W that within. What the predictors explain counts as W here.
+    levels and W that within. Here W includes the variance explained by the predictors.
     """
     answers = frame[RESPONSE].astype(float)
     counted = TRIALS in frame
@@ -138,7 +137,7 @@ def _informed(frame: pd.DataFrame, spec: MixedSpec) -> bool:
 
 
 def bambi_prior(prior: Prior) -> Any:
-    """Return a prior as Bambi's."""
+    """Return a prior in Bambi's form."""
     import bambi
 
     return bambi.Prior(prior.name, **prior.arguments)
@@ -159,7 +158,7 @@ def _bambi_priors(spec: MixedSpec) -> Mapping[str, Any]:
 
 
 def _set_group_priors(model: Any, spec: MixedSpec) -> None:
-    """Set the user's priors of standard deviations, whose terms only Bambi can list."""
+    """Set the user's priors of standard deviations, whose terms come from Bambi."""
     import bambi
 
     priors = {}
@@ -192,7 +191,7 @@ def _named(model: Any, spec: MixedSpec, points: tuple[str, ...]) -> MixedModel:
         factor = spec.formula.groups[_group_number(name)].name
         groups.append(GroupEffects(name, factor, terms, tuple(map(str, term.groups))))
     pymc_model = model.backend.model
-    # What has an entry a row would fill the memory when sampled.
+    # Variables with an entry per row would fill the memory.
     kept = type(pymc_model.deterministics)()
     for variable in pymc_model.deterministics:
         if "__obs__" not in pymc_model.named_vars_to_dims[variable.name]:

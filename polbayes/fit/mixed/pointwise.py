@@ -1,6 +1,6 @@
-"""How likely every row is under the draws of a mixed model, and each row left out.
+"""The log-likelihood of every row under the draws of a mixed model, and leave-one-out.
 
-Computed from the posterior under its public names, so that a saved fit is enough.
+It is computed from the posterior's public names, so a saved fit is enough.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from polbayes.fit.posterior.loo import AT_ONCE, Loo, left_out
 
 @dataclass(frozen=True)
 class Pointwise:
-    """What the likelihood of every row depends on."""
+    """The inputs of the likelihood of every row."""
 
     family: MixedFamily  # of the spec
     matrix: np.ndarray  # [row, coefficient] predictors, with a column of ones for an intercept
@@ -44,7 +44,7 @@ class Pointwise:
 
 
 def pointwise(rows: Rows, spec: MixedSpec, posterior: xr.Dataset) -> Pointwise:
-    """Lay out what the likelihood of every row depends on."""
+    """Collect the inputs of the likelihood of every row."""
     model = build(rows, spec)
     draws = posterior.stack(sample=("chain", "draw")).transpose("sample", ...)
     count = draws.sizes["sample"]
@@ -105,13 +105,13 @@ def leave_out_rows(
 
 
 def rows_to_leave_out(data: xr.Dataset, spec: MixedSpec) -> pd.DataFrame:
-    """Return the rows of `leave_out_rows`, without what leaving them out comes to."""
+    """Return the rows of `leave_out_rows`, without the results."""
     parts = [_labelled(rows) for _, rows in checked_strata(data, spec)]
     return pd.concat(parts, ignore_index=True)
 
 
 def _labelled(rows: Rows) -> pd.DataFrame:
-    """Return what tells a row from others, what was observed in it, and how many answers it has."""
+    """Return a row's identifying labels, its observed value, and its number of answers."""
     frame = rows.frame
     labels: dict[str, Any] = {
         name: frame[name].astype(str) if name in frame else "" for name in CELL_DIMS

@@ -14,7 +14,7 @@ _OWN = {"sigma": "sigma", "kappa": "phi"}
 def name_posterior(model: MixedModel, drawn: xr.Dataset) -> xr.Dataset:
     """Give the posterior of a mixed model, ``[chain, draw, ...]``, its public names.
 
-    These are ``coefficient[term]``, on the link's scale and for predictors as the formula has them;
+    These are ``coefficient[term]``, on the link's scale and for the predictors of the formula;
     ``threshold[threshold_name]`` of an ordinal response; ``group_sd[group_term]`` and
     ``group_effect[group_level]``, with coordinates ``group``, ``varying`` and (effects) ``level``;
     ``sigma`` of a Gaussian and ``phi``, the precision, of a beta response.
@@ -41,7 +41,7 @@ def name_posterior(model: MixedModel, drawn: xr.Dataset) -> xr.Dataset:
 
 
 def _texts(coords: Mapping[str, Any]) -> dict[str, Any]:
-    """Make labels of Python's texts, which is what netCDF takes and gives back."""
+    """Turn labels into Python strings, which netCDF preserves."""
     return {
         name: (value[0], np.array(value[1], dtype=object))
         if isinstance(value, tuple)
@@ -85,14 +85,14 @@ def _groups(model: MixedModel, drawn: xr.Dataset) -> tuple[dict[str, Any], dict[
 
 
 def _beside(dim: str, prefix: str, labels: Sequence[tuple[str, ...]]) -> dict[str, Any]:
-    """Return the pieces of the labels of a dimension as coordinates beside it."""
+    """Return the parts of the labels of a dimension as coordinates along it."""
     names = ("group", "varying", "level")
     columns = zip(*labels, strict=True)
     return {f"{prefix}{n}": (dim, list(c)) for n, c in zip(names, columns, strict=False)}
 
 
 def stack(parts: Mapping[str, xr.Dataset], by: str) -> xr.Dataset:
-    """Put the posteriors of several strata side by side."""
+    """Concatenate the posteriors of several strata."""
     order = {
         dim: _union([part[dim].values for part in parts.values() if dim in part.dims])
         for dim in ("term", "threshold_name", "group_term", "group_level")
@@ -114,7 +114,7 @@ def _union(values: Sequence[np.ndarray]) -> list[str]:
 
 
 def _remembered(parts: Mapping[str, xr.Dataset], data: xr.Dataset) -> dict[str, Any]:
-    """Return the coordinates beside the dimensions, which the strata have each for their own."""
+    """Return the coordinates along the dimensions, which each stratum has separately."""
     found: dict[str, dict[str, str]] = {}
     dims: dict[str, str] = {}
     for part in parts.values():

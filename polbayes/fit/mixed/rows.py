@@ -1,4 +1,4 @@
-"""From a dataset to the rows that a mixed model is fitted to."""
+"""From a dataset to the rows of a mixed model."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ TRIALS = "polbayes_trials"
 
 @dataclass(frozen=True)
 class Rows:
-    """What a mixed model is fitted to."""
+    """The data of a mixed model."""
 
     # One row an answer, or for family binomial one row a distinct combination of predictors: the
     # variables of the formula, that of `MixedSpec.by`, the response (`RESPONSE`), for binomial its
@@ -25,11 +25,11 @@ class Rows:
     # polbayes_group{k}
     frame: pd.DataFrame
     points: tuple[str, ...]  # labels of the points of an ordinal response, from lowest to highest
-    notes: tuple[str, ...]  # sentences that say what was left out, and how much
+    notes: tuple[str, ...]  # sentences about what was left out, and how much
 
 
 def group_column(number: int) -> str:
-    """Name the column with the levels of the group-specific term of that number."""
+    """Name the column with the levels of the group-specific term of a given number."""
     return f"polbayes_group{number}"
 
 
@@ -61,7 +61,7 @@ def gather_rows(data: xr.Dataset, spec: MixedSpec, *, answered: bool = True) -> 
 
 
 def _usable(frame: pd.DataFrame, spec: MixedSpec, notes: list[str]) -> pd.DataFrame:
-    """Leave out, and count, what was not asked and what has no response."""
+    """Drop, and count, cells that were not asked or have no response."""
     frame = answers.came_back(frame, notes)
     usable = frame[RESPONSE].notna()
     why = f"have no {spec.response} and are left out"
@@ -74,7 +74,7 @@ def _made_up(frame: pd.DataFrame, spec: MixedSpec) -> pd.DataFrame:
 
 
 def _counted(frame: pd.DataFrame, spec: MixedSpec) -> pd.DataFrame:
-    """Add up answers whose predictors are the same."""
+    """Aggregate answers with the same predictors."""
     keys = [c for c in frame.columns if c in used_variables(spec) or c == spec.by]
     keys += [group_column(k) for k in range(len(spec.formula.groups))]
     if not keys:
@@ -85,7 +85,7 @@ def _counted(frame: pd.DataFrame, spec: MixedSpec) -> pd.DataFrame:
 
 
 def _inside(frame: pd.DataFrame, spec: MixedSpec, notes: list[str]) -> pd.DataFrame:
-    """Squeeze answers off 0 and 1, where a beta distribution has no density."""
+    """Move answers off 0 and 1, where a beta distribution has no density."""
     values = frame[RESPONSE]
     if not values.between(0, 1).all():
         raise UserError(
@@ -107,7 +107,7 @@ def _points(data: xr.Dataset, spec: MixedSpec) -> tuple[str, ...]:
 
 
 def strata(rows: Rows, spec: MixedSpec) -> list[tuple[str, Rows]]:
-    """Split the rows into those that the model is fitted to separately."""
+    """Split the rows into those of separate fits."""
     if spec.by is None:
         return [("", rows)]
     if spec.by in used_variables(spec):

@@ -1,4 +1,4 @@
-"""The spec of an ordinary mixed model: one formula, as lme4 and brms have it."""
+"""The spec of an ordinary mixed model: one formula, in the notation of lme4 and brms."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from polbayes.fit.spec.spec import common_names
 
 PART = "mu"
 
-# What a formula may call, by what it does; anything else of Python stays out of a config.
+# Functions allowed in a formula, by purpose; no other Python is allowed in a config.
 FUNCTIONS = (
     *("scale", "standardize", "center"),
     *("log", "log2", "log10", "exp", "sqrt", "abs"),
@@ -29,13 +29,13 @@ _SCALES = {family.scale for family in FAMILIES.values() if family.scale}
 class MixedSpec:
     """A parsed spec of a mixed model."""
 
-    # What is modelled, and its distribution
+    # The response, and its distribution
     response: str
     family: str
     formula: Formula  # the formula of the mean, with an intercept unless it says 0 +
-    priors: Mapping[str, str]  # the user's by dotted key; others are Bambi's
+    priors: Mapping[str, str]  # the user's by dotted key; others are Bambi's defaults
     select: Mapping[str, tuple[Any, ...]]  # coordinate values to keep, by coordinate name
-    by: str | None = None  # variable for each of whose levels the model is fitted
+    by: str | None = None  # variable with a separate fit for each level
     table: str | None = None  # path of a table whose columns are joined to the answers, or None
     features: FeatureConfig = field(default_factory=FeatureConfig)  # for text features
 
@@ -46,7 +46,7 @@ class MixedSpec:
 
     @property
     def parts(self) -> Mapping[str, Formula]:
-        """The formula under the name of its part."""
+        """The formula, by the name of its part."""
         return {PART: self.formula}
 
     @property
@@ -56,9 +56,9 @@ class MixedSpec:
         return self.distribution.normal and len(groups) <= 1 and all(g.expr == "1" for g in groups)
 
     def prior(self, *names: str) -> Prior | None:
-        """Return the most specific of the user's priors, or None where there is none.
+        """Return the most specific of the user's priors, or None.
 
-        `names` are that of a term; of a grouping factor and ``"sd"``; or of the own scale alone.
+        `names` are that of a term; of a grouping factor and ``"sd"``; or of the own scale.
         """
         if names[0] in _SCALES:
             keys = [names[0]]
@@ -75,12 +75,12 @@ class MixedSpec:
 
 
 def is_mixed(config: AnalysisConfig) -> bool:
-    """Tell whether a spec is that of an ordinary mixed model: it has the part ``mu``."""
+    """Tell whether a spec is for an ordinary mixed model: it has the part ``mu``."""
     return config.parts.get(PART) is not None
 
 
 def parse_mixed(config: AnalysisConfig, features: FeatureConfig | None = None) -> MixedSpec:
-    """Parse and check the spec of a mixed model as far as that needs no data."""
+    """Parse and check the spec of a mixed model as far as possible without data."""
     check_known("family of mixed models", config.family, known=FAMILIES, where="analysis.family")
     if config.anchor:
         raise UserError(
@@ -133,7 +133,7 @@ def _check_parts(config: AnalysisConfig) -> None:
 
 
 def _formula(text: str, family: str) -> Formula:
-    """Parse the formula; unlike a part of the ideology model it has an intercept by itself."""
+    """Parse the formula; unlike a part of the ideology model it has an intercept by default."""
     where = f"analysis.parts.{PART}"
     body = text.strip().removeprefix("~").strip()
     if "~" in body:
@@ -167,7 +167,7 @@ def _check_calls(body: str, where: str) -> None:
 
 
 def _check_group(group: GroupTerm, where: str) -> None:
-    """Refuse coefficients that the notation makes correlated; Bambi has none that are."""
+    """Refuse correlated coefficients, which Bambi does not support."""
     bare = group.expr.replace(" ", "")
     if group.correlated and bare != "1" and not bare.startswith(("0+", "-1+")):
         raise refuse_correlated(group, where)
@@ -175,7 +175,7 @@ def _check_group(group: GroupTerm, where: str) -> None:
 
 
 def refuse_correlated(group: GroupTerm, where: str) -> UserError:
-    """Make the error for group-specific coefficients that are to be correlated."""
+    """Return the error for correlated group-specific coefficients."""
     return UserError(
         f"{where}: {group} asks for correlated coefficients, which Bambi would fit as if they were "
         f"independent; write ({group.expr} || {group.name}) if independent is what you mean."

@@ -1,4 +1,4 @@
-"""Tables of the posterior of a mixed model: one row a quantity, with an interval."""
+"""Tables of the posterior of a mixed model: one row per quantity, with an interval."""
 
 import pandas as pd
 import xarray as xr
@@ -40,14 +40,14 @@ def summarise(posterior: xr.Dataset, *, level: float) -> dict[str, pd.DataFrame]
 
 
 def _table(values: xr.DataArray, level: float) -> pd.DataFrame:
-    """Summarise a variable; quantities that a stratum does not have are left out."""
+    """Summarise a variable, without quantities that a stratum lacks."""
     return coverage_table(values, level).dropna(subset="estimate")
 
 
 def _with_pieces(
     posterior: xr.Dataset, name: str, prefix: str, pieces: tuple[str, ...], level: float
 ) -> pd.DataFrame:
-    """Summarise a variable whose labels come in pieces, and give every piece a column."""
+    """Summarise a variable with composite labels, with a column for each of their parts."""
     dim = str(posterior[name].dims[-1])
     table = _table(posterior[name], level)
     for piece in pieces:
@@ -57,7 +57,7 @@ def _with_pieces(
 
 
 def _ordered(table: pd.DataFrame, posterior: xr.Dataset, names: list[str]) -> pd.DataFrame:
-    """Bring the columns, and the rows of every stratum, together."""
+    """Order the columns and rows by stratum."""
     numbers = ["estimate", "sd", "lower", "upper", "p_positive", "coverage"]
     by = [c for c in table.columns if c not in (*names, *numbers)]
     columns = [*by, *names, *(n for n in numbers if n in table.columns)]

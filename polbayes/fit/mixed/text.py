@@ -13,7 +13,7 @@ def equation(spec: MixedSpec, model: MixedModel, *, strata: int = 1) -> str:
     lines = [spec.distribution.link.format(response=spec.response)]
     common = spec.formula.common
     if spec.distribution.ordinal:
-        # The thresholds take the place of the intercept.
+        # The thresholds replace the intercept.
         common = "" if common == "1" else common.removeprefix("1 + ")
     terms = [f"β[{common}]"] if common and common != "0" else []
     groups = [f"u[{group.group}: {', '.join(group.terms)}]" for group in model.groups]
@@ -27,7 +27,7 @@ def equation(spec: MixedSpec, model: MixedModel, *, strata: int = 1) -> str:
 
 
 def prior_lines(spec: MixedSpec, model: MixedModel, *, answered: bool) -> list[str]:
-    """Write the priors that a model has, one a line."""
+    """Write the priors of a model, one per line."""
     lines = []
     if model.intercept:
         where = ", at the mean of the predictors" if model.common else ""
@@ -62,7 +62,7 @@ def prior_lines(spec: MixedSpec, model: MixedModel, *, answered: bool) -> list[s
 
 
 def _each(prior: Any, names: Any) -> list[tuple[str, str]]:
-    """Write a prior, whose arguments may be vectors, for each of the quantities that have it."""
+    """Write a prior, whose arguments may be vectors, for each of its quantities."""
     count = len(names)
     numbers = {
         key: np.broadcast_to(np.squeeze(np.asarray(value, dtype=float)), count)

@@ -1,11 +1,11 @@
-"""Moving what groups have in common between their effects and the coefficients.
+"""Translations between group-specific effects and the coefficients.
 
-Adding a number to the intercept and taking it off every random intercept changes no prediction,
-so that the data say nothing about it and a sampler, which must cross that ridge in small steps,
-is slow to say where on it it is. The priors are normal there, and so the place can be drawn anew,
-exactly and independently, for every draw: a Gibbs step along a group of translations (Liu and
-Sabatti 2000, Generalised Gibbs sampler and multigrid Monte Carlo, Biometrika 87), which leaves
-the posterior as it is.
+Adding a constant to the intercept and subtracting it from every random intercept changes no
+prediction, so the data do not inform the constant, and a sampler explores that ridge slowly in
+small steps. The priors are normal along it, so the position can be redrawn exactly and
+independently for every draw: a Gibbs step along a group of translations (Liu and Sabatti 2000,
+Generalised Gibbs sampler and multigrid Monte Carlo, Biometrika 87), which leaves
+the posterior unchanged.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ class _Step:
 
 @dataclass(frozen=True)
 class _Move:
-    """What a group-specific term shares with the common part."""
+    """The translation between a group-specific term and the common part."""
 
     effects: np.ndarray  # a view of their draws, [chain, draw, level]
     sd: np.ndarray  # draws of their standard deviation
@@ -38,7 +38,7 @@ class _Move:
 
 
 def translate(model: MixedModel, drawn: xr.Dataset, *, seed: int) -> xr.Dataset:
-    """Draw anew what group-specific effects have in common with the coefficients."""
+    """Redraw the translations between group-specific effects and the coefficients."""
     rng = np.random.default_rng(seed)
     values = {str(n): v.to_numpy().copy() for n, v in drawn.data_vars.items()}
     for move in _moves(model, values):
@@ -47,7 +47,7 @@ def translate(model: MixedModel, drawn: xr.Dataset, *, seed: int) -> xr.Dataset:
 
 
 def _apply(move: _Move, rng: np.random.Generator) -> None:
-    """Draw one translation for every draw: it is normal, as all that it changes is."""
+    """Draw one translation for every draw: it is normal, because everything it changes is."""
     effects, sd = move.effects, move.sd
     precision = effects.shape[2] / sd**2
     linear = effects.sum(axis=2) / sd**2
@@ -64,7 +64,7 @@ def _apply(move: _Move, rng: np.random.Generator) -> None:
 
 
 def _moves(model: MixedModel, values: Mapping[str, np.ndarray]) -> Iterator[_Move]:
-    """List the translations that change no prediction and only what has a normal prior."""
+    """List the translations that change no prediction, and only quantities with normal priors."""
     level = _level(model, values)
     if level is None:
         return
@@ -73,7 +73,7 @@ def _moves(model: MixedModel, values: Mapping[str, np.ndarray]) -> Iterator[_Mov
     for group in model.groups:
         effects, sd = values[group.variable], values[f"{group.variable}_sigma"]
         for number, term in enumerate(group.terms):
-            # Chain, draw and level, and where something but the intercept varies, that.
+            # Chain, draw and level, and what varies if it is not only the intercept.
             at = (..., number) if effects.ndim == 4 else ...
             if term == "Intercept" and level:
                 yield _Move(effects[at], sd[at], level)
@@ -87,11 +87,11 @@ def _moves(model: MixedModel, values: Mapping[str, np.ndarray]) -> Iterator[_Mov
 
 
 def _level(model: MixedModel, values: Mapping[str, np.ndarray]) -> tuple[_Step, ...] | None:
-    """Return the step of what sets the level of all predictions; None for a prior not normal."""
+    """Return the step of the intercept or the thresholds; None if their prior is not normal."""
     if model.intercept:
         step = _step(values["Intercept"], 1.0, model.mean.intercept_term.prior)
     elif "threshold" in model.bambi.components:
-        # Thresholds are compared to the predictor, and go down with it.
+        # Thresholds are compared with the predictor, and move with it.
         step = _step(values["threshold"], -1.0, model.bambi.components["threshold"].prior)
     else:
         return ()

@@ -1,1 +1,1 @@
-"""What is computed from the draws: named quantities, tables, checks, comparisons."""
+"""Quantities computed from the draws: named posterior, tables, checks, comparisons."""

@@ -1,4 +1,4 @@
-"""Coefficients of the ideology model: of common terms, and of groups of models."""
+"""Coefficients of the ideology model: common terms and groups of models."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ from polbayes.fit.spec.priors import CONSTANT
 
 
 def read_coefficients(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
-    """Read the coefficients of common terms, and the effects of groups of models, off the draws.
+    """Name the coefficients of common terms, and the effects of groups of models.
 
-    ``coefficient[term]``, with the coordinates ``coefficient_part`` and ``coefficient_name``, is
-    what each part's formula multiplies its columns with, on the part's own scale;
+    ``coefficient[term]``, with the coordinates ``coefficient_part`` and ``coefficient_name``, are
+    the coefficients of each part's formula, on the part's own scale;
     ``group_effect[group_level]``, with ``part``, ``group``, ``varying`` and ``group_name``, is the
-    effect of every level of a term whose grouping factors are attributes of the models (a family),
-    the models themselves not among them.
+    effect of every level of a term whose grouping factors are attributes of the models (such as
+    family), but not the models themselves.
     """
     out: dict[str, Any] = {}
     columns = enumerate(built.layout.coefficients)
@@ -40,7 +40,7 @@ def read_coefficients(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
 
 
 def _group_levels(built: Built) -> tuple[list[tuple[str, str, str, str]], list[int]]:
-    """Return part, group, what varies and level of the effects of groups of models, and where."""
+    """Return part, group, column, level and position of the effects of groups of models."""
     attributes = attributes_of(built.cells.frame)
     rows, positions = [], []
     for block in built.layout.blocks:
@@ -64,7 +64,7 @@ def _array(values: np.ndarray, dim: str, labels: list[str], beside: dict[str, An
 
 
 def coefficient_tables(posterior: xr.Dataset, level: float) -> dict[str, pd.DataFrame]:
-    """Summarise what `read_coefficients` reads off."""
+    """Summarise the results of `read_coefficients`."""
     tables = {}
     if "coefficient" in posterior:
         names = {"coefficient_part": "part", "coefficient_name": "term"}

@@ -1,4 +1,4 @@
-"""Which of several specs predicts the same answers best."""
+"""Comparison of specs by how well they predict the same answers."""
 
 from collections.abc import Mapping
 
@@ -9,10 +9,10 @@ from polbayes.errors import UserError
 from polbayes.fit.posterior.loo import Loo
 
 _CELL = ["model", "item", "variant", "prefix"]
-# Differences in elpd below this are small, and their standard error is not to be trusted (Sivula,
+# Differences in elpd below this are small, and their standard error is unreliable (Sivula,
 # Magnusson and Vehtari 2020).
 _SMALL = 4.0
-# Standard errors that a difference must be away from 0 to be called one.
+# Number of standard errors from which a difference counts as one.
 _CLEAR = 2.0
 _FEW = 0.05
 
@@ -58,7 +58,7 @@ def aligned(loo: Loo, reference: Loo, name: str, other: str) -> np.ndarray:
 
 
 def _keyed(cells: pd.DataFrame) -> pd.DataFrame:
-    """Give numbers to cells with the same labels and the same answers."""
+    """Assign numbers to cells with the same labels and the same answers."""
     as_text = cells.astype(dict.fromkeys([*_CELL, "observed"], str))
     return as_text.assign(_number=as_text.groupby([*_CELL, "observed"]).cumcount())
 

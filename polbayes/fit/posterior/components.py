@@ -1,4 +1,4 @@
-"""Variances of the effects in every draw, and how answers follow the latent scale."""
+"""Variances of the effects in every draw, and moments of answers given the latent scale."""
 
 from typing import Any
 
@@ -14,21 +14,21 @@ from polbayes.fit.spec.terms import BoundGroup
 
 
 def with_variances(posterior: xr.Dataset, built: Built, drawn: xr.Dataset) -> xr.Dataset:
-    """Add to a posterior what variance shares and reliability are computed from.
+    """Add the inputs of variance shares and reliability to a posterior.
 
-    ``effect_variance[component, model, dimension]``, the variance of the effects of each term but
-    theta's, as they are in the draw (Gelman 2005), among a model's answers on a dimension;
-    ``answer_slope``, ``answer_variance`` and ``answer_noise[model, dimension]``,
+    ``effect_variance[component, model, dimension]`` is the realised variance (Gelman 2005) of the
+    effects of each term except theta's, among a model's answers on a dimension;
+    ``answer_slope``, ``answer_variance`` and ``answer_noise[model, dimension]`` are
     `polbayes.fit.families.base.Moments` averaged over the model's answers, slope and noise in the
-    unit of the predictor; and ``repetition[model]``, the probability that a model gives the same
-    answer again, averaged likewise.
+    unit of the predictor; and ``repetition[model]`` is the probability that a model repeats an
+    answer, averaged in the same way.
     """
     weights = weigh(built.cells)
     coords = {"model": list(weights.models), "dimension": list(weights.dimensions)}
     out = _answers(built, drawn, weights)
     same = average(out.pop("answer_same"), axis=-1)
     copied = [model in built.cells.copies for model in weights.models]
-    repeated = np.where(copied, np.nan, same)  # copies say nothing of how often it would say it
+    repeated = np.where(copied, np.nan, same)  # copies say nothing about repetition
     dims: tuple[str, ...] = ("chain", "draw", "model", "dimension")
     variables: dict[str, Any] = {name: (dims, values) for name, values in out.items()}
     variables["repetition"] = (dims[:3], repeated)
@@ -47,7 +47,7 @@ def with_variances(posterior: xr.Dataset, built: Built, drawn: xr.Dataset) -> xr
 def _realised(block: Block, group: BoundGroup, drawn: xr.Dataset, weights: Weights) -> np.ndarray:
     """Return ``[chain, draw, model, dimension]`` the mean square of a term's effects.
 
-    The divisor is the number of effects that are free, as in a variance about a mean.
+    The divisor is the number of free effects, as in a variance about a mean.
     """
     square = drawn["effects"].to_numpy()[..., block.start : block.stop] ** 2
     total = np.zeros((*square.shape[:2], weights.size))

@@ -1,12 +1,4 @@
-"""Differences between models, and whether they matter: contrasts with a region of equivalence.
-
-A difference of lean, or of the bias measure, within ``[-rope, rope]`` is practically none (the
-region of practical equivalence, ROPE). The decision compares the whole interval with the region
-(Kruschke 2018): a model stands ``left`` or ``right`` where all of the interval lies beyond the
-region on that side, both are ``equal`` where all of it lies inside, and otherwise it is
-``open``. Kruschke takes the interval of highest density; here it is equal-tailed, as all
-intervals are, so that the decision does not depend on the scale the bias is written on.
-"""
+"""Differences between models, and from the centre, with the verdict on each."""
 
 from collections.abc import Iterator
 
@@ -16,9 +8,9 @@ import xarray as xr
 
 from polbayes.fit.posterior.intervals import summary
 from polbayes.fit.posterior.summary import positions
+from polbayes.fit.posterior.verdicts import decide
 
 MODEL, CENTRE = "model", "centre"
-LEFT, RIGHT, EQUAL, OPEN = "left", "right", "equal", "open"
 
 
 def contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFrame:
@@ -41,7 +33,7 @@ def contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFra
 
 
 def summary_of(draws: np.ndarray, *, level: float, rope: float) -> dict[str, float | str | None]:
-    """Summarise the draws of a difference, negative being left, and decide whether it matters.
+    """Summarise the draws of a difference (negative = left) and decide whether it matters.
 
     `rope` is half the width of the region of practical equivalence; NaN for none.
     """
@@ -64,15 +56,6 @@ def summary_of(draws: np.ndarray, *, level: float, rope: float) -> dict[str, flo
     }
 
 
-def decide(lower: float, upper: float, rope: float) -> str:
-    """Decide by Kruschke's (2018) rule from an interval and a region [-rope, rope]."""
-    if upper < -rope:
-        return LEFT
-    if lower > rope:
-        return RIGHT
-    return EQUAL if lower >= -rope and upper <= rope else OPEN
-
-
 def _measured(posterior: xr.Dataset) -> Iterator[tuple[str, str, xr.DataArray]]:
     lean, theta = positions(posterior, "lean"), positions(posterior)
     for measure, values in (("lean", lean), ("bias", posterior["bias"]), ("theta", theta)):
@@ -83,10 +66,10 @@ def _measured(posterior: xr.Dataset) -> Iterator[tuple[str, str, xr.DataArray]]:
 
 
 def prefix_contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFrame:
-    """Say whether a prefix moves a model's leaning by a distance that matters.
+    """Decide whether a prefix changes a model's leaning by a relevant amount.
 
-    The effect on the latent scale, a difference from the model's own average, is turned into
-    one on the bias scale with the mean slope of the model's expected answers.
+    The effect on the latent scale, a difference from the model's own average, is converted to
+    the bias scale with the mean slope of the model's expected answers.
     """
     slope = posterior["answer_slope"].mean("dimension")
     effect = (posterior["prefix_steer"] * slope).transpose("chain", "draw", "model", "prefix")

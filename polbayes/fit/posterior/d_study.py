@@ -1,4 +1,4 @@
-"""D-study: how precise a study would be with other numbers of items, wordings, prefixes, runs."""
+"""D-study: the precision of designs with other numbers of items, wordings, prefixes and runs."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -8,14 +8,7 @@ import pandas as pd
 
 from polbayes.config.schema import GridConfig, PrecisionConfig
 from polbayes.errors import UserError, check_known
-from polbayes.fit.posterior.generalizability import (
-    RUN,
-    Plan,
-    Scores,
-    coefficient,
-    error,
-    own_plan,
-)
+from polbayes.fit.posterior.generalizability import RUN, Plan, Scores, coefficient, error, own_plan
 from polbayes.fit.posterior.intervals import summary, tails
 from polbayes.fit.posterior.measurement_design import Study, average
 
@@ -23,7 +16,7 @@ COEFFICIENTS = ("dependability", "generalizability")
 ERRORS = ("se_bias", "se_theta", "se_bias_relative", "se_theta_relative")
 MEASURES = (*COEFFICIENTS, *ERRORS)
 NUMBERS = ("items", "wordings", "prefixes", "runs")
-# What the effects of a number of the plan are called in the predictor.
+# The predictor's name for the effects of each number of the plan.
 FACET_OF = {"items": "item", "wordings": "variant", "prefixes": "prefix", "runs": RUN}
 # Enough for the intervals of some thousand designs.
 _MOST_DRAWS = 1000
@@ -36,7 +29,7 @@ _USUAL = {
 
 
 def check_precision(config: PrecisionConfig) -> None:
-    """Check what is wanted of a study."""
+    """Check the target precision of a study."""
     where = "analysis.precision"
     check_known("measure of precision", config.measure, known=MEASURES, where=f"{where}.measure")
     check_known("kind", config.prefixes, known=("random", "fixed"), where=f"{where}.prefixes")
@@ -47,9 +40,9 @@ def check_precision(config: PrecisionConfig) -> None:
 
 
 def precision(scores: Scores, measure: str, plans: Sequence[Plan | None]) -> dict[str, np.ndarray]:
-    """Return how precise the scores of some designs are: ``[draw, plan]`` by name of the measure.
+    """Return the precision of the scores of some designs: ``[draw, plan]`` by name of the measure.
 
-    On the bias scale the expected answer is taken to follow the predictor linearly, with the
+    On the bias scale the expected answer is approximated as linear in the predictor, with the
     mean slope of the models' answers.
     """
     at = scores.measures.index(measure)
@@ -68,7 +61,7 @@ def precision(scores: Scores, measure: str, plans: Sequence[Plan | None]) -> dic
 
 
 def reliability(scores: Scores, study: Study, *, level: float) -> pd.DataFrame:
-    """Summarise how precise the design at hand is."""
+    """Summarise the precision of the run's design."""
     rows = []
     for at, dimension in enumerate(scores.measures):
         if np.isnan(scores.universe[:, at]).any():
@@ -83,10 +76,7 @@ def reliability(scores: Scores, study: Study, *, level: float) -> pd.DataFrame:
         by_model = sum(s.by_model for s in scores.sources if not scores.is_fixed(s))
         for k, model in enumerate(study.models):
             root = np.sqrt(np.asarray(by_model)[:, k, at])
-            own = {
-                "se_theta": root / scores.gain[:, at],
-                "se_bias": root * scores.slope[:, k, at],
-            }
+            own = {"se_theta": root / scores.gain[:, at], "se_bias": root * scores.slope[:, k, at]}
             for name, draws in own.items():
                 if np.isfinite(draws).all():
                     place = {"dimension": dimension, "measure": name, "model": model}
@@ -133,10 +123,10 @@ def d_study(scores: Scores, study: Study, config: PrecisionConfig, *, level: flo
 
 
 def varied(scores: Scores, study: Study) -> tuple[str, ...]:
-    """Return the numbers of a plan whose effect is known, because the run varied them.
+    """Return the facets with known effects, because the run varied them.
 
-    Without several wordings, or without an effect of wordings in the spec, nothing is known
-    about what other wordings would do. Fixed prefixes are all asked. Answer probabilities are
+    With one wording, or without an effect of wordings in the spec, the data say nothing
+    about other wordings. Fixed prefixes are all asked. Answer probabilities are
     the same in every run.
     """
     there = frozenset().union(*(s.facets for s in scores.sources[:-1] if s.planned))
@@ -147,14 +137,14 @@ def varied(scores: Scores, study: Study) -> tuple[str, ...]:
 
 
 def _with_cheapest(table: pd.DataFrame, probability: float) -> pd.DataFrame:
-    """Mark the first of the designs, in order of their cost, that is good enough."""
+    """Mark the cheapest design that is precise enough."""
     good = table["p_reached"] >= probability
     best = table["p_reached"].where(good & (table["questions"] == table["questions"][good].min()))
     return table.assign(cheapest=(table.index == best.idxmax()) if good.any() else False)
 
 
 def _plans(own: dict[str, int], grid: GridConfig, known: Iterable[str]) -> list[tuple[int, ...]]:
-    """Combine the numbers to compare, and change those of the run one at a time."""
+    """Combine the numbers to compare, and vary those of the run one at a time."""
     choices = {}
     for name in NUMBERS:
         usual = set(getattr(grid, name) or _USUAL[name])

@@ -1,4 +1,4 @@
-"""What is concluded from the posterior of the ideology model, beyond its summaries."""
+"""Quantities derived from the posterior of the ideology model, beyond its summaries."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -42,10 +42,7 @@ def derived_quantities(
     if len(correlation):
         tables["correlation"] = correlation
     scores = scores_of(
-        posterior,
-        design,
-        latent=spec.observation.latent,
-        fixed_prefixes=spec.fixed_prefixes,
+        posterior, design, latent=spec.observation.latent, fixed_prefixes=spec.fixed_prefixes
     )
     if scores is not None:
         found = {
@@ -57,7 +54,7 @@ def derived_quantities(
 
 
 def _concentration(spec: Spec) -> float | None:
-    """Return the parameter of the prior of the dimensions' correlation, if the spec has it."""
+    """Return the parameter of the prior of the dimensions' correlation, if the spec has one."""
     for term in spec.parts["theta"].groups:
         by_dimension = "".join(term.expr.split()) == "0+dimension"
         if term.factors == ("model",) and term.correlated and by_dimension:
@@ -72,9 +69,9 @@ _NAME = "cor_theta_model"
 def correlations(
     posterior: xr.Dataset, *, level: float, concentration: float | None = None
 ) -> pd.DataFrame:
-    """Summarise how leanings on one dimension go with those on another.
+    """Summarise the correlation of leanings on two dimensions.
 
-    `concentration` is the parameter of the LKJ prior of the correlation; None where there is none.
+    `concentration` is the parameter of the LKJ prior of the correlation, if there is one.
     """
     theta = flat(posterior["theta"].transpose("chain", "draw", "model", "dimension"))
     names = [str(d) for d in posterior["dimension"].values]

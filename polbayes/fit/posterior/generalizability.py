@@ -1,14 +1,14 @@
-"""How well a design measures its models: generalizability theory on the draws of a posterior.
+"""Generalizability theory on the draws of a posterior: how well a design measures its models.
 
-The models are what is measured; items, wordings nested in items, prefixes and runs are the
-facets of the measurement (Cronbach et al. 1972; Brennan 2001). A model's score is the average
-of its keyed answers (`polbayes.fit.posterior.measurement_design`); its error is what would be
-different with other levels of the facets. With the variance of the universe scores u, that of the
-errors which differ between models r and that of all errors a,
+Models are the objects of measurement; items, wordings nested in items, prefixes and runs are the
+facets (Cronbach et al. 1972; Brennan 2001). A model's score is the average
+of its keyed answers (`polbayes.fit.posterior.measurement_design`); its error comes from sampling
+the levels of the facets. With the variance u of universe scores, the relative error variance r
+(errors that differ between models) and the absolute error variance a (all errors),
 
     generalizability = u / (u + r)        dependability = u / (u + a)
 
-The first is about comparing models with one another, the second about where each stands.
+The first is about comparisons between models, the second about their positions.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ DISCRIMINATION = "discrimination: item"
 
 @dataclass(frozen=True)
 class Plan:
-    """How many questions to ask of each model."""
+    """The numbers of questions to ask of each model."""
 
-    items: float  # items on the dimension, or on all dimensions where these are measured together
+    items: float  # items on the dimension, or on all dimensions if these are measured together
     # Wordings of each item, prefixes with each wording, answers to each of these
     wordings: float = 1.0
     prefixes: float = 1.0
@@ -46,34 +46,34 @@ class Source:
     """A source of error in the scores, draw by draw."""
 
     name: str  # the term's
-    facets: frozenset[str]  # which of item, variant, prefix, run its effects differ by
+    facets: frozenset[str]  # the facets (item, variant, prefix, run) that its effects differ by
     relative: bool  # whether its effects differ between models
     variance: np.ndarray  # [draw, measure] variance in one answer, averaged over models
-    own: np.ndarray  # [draw, measure] variance in the scores of the design, averaged likewise
+    own: np.ndarray  # [draw, measure] variance in the scores of the design, averaged over models
     by_model: np.ndarray  # [draw, model, measure] the same for each model
-    asked: bool = False  # adds to agreement: cancels between statements keyed both ways
-    # Whether more levels of the facets would average it out as they do for independent effects;
-    # where this is not known every design is given what the one at hand has
+    asked: bool = False  # adds to agreement: cancels between opposite keyings
+    # Whether more levels of the facets would average it out as they do for independent effects; if
+    # that is not known, every design gets the value of the run's
     planned: bool = True
 
 
 @dataclass(frozen=True)
 class Scores:
-    """The variance of universe scores, and the sources of error beside it."""
+    """The variance of universe scores, and the sources of error."""
 
     measures: tuple[str, ...]  # the dimensions and their mean
     universe: np.ndarray  # [draw, measure] variance of the models' universe scores
     sources: tuple[Source, ...]  # of error
     gain: np.ndarray  # [draw, measure] change of a score with theta: the mean discrimination
     slope: np.ndarray  # [draw, model, measure] change of the expected answer with the predictor
-    fixed_prefixes: bool = False  # whether prefixes are all that matter, and no sample
+    fixed_prefixes: bool = False  # whether prefixes are fixed, not a sample
 
     def is_fixed(self, source: Source) -> bool:
-        """Tell whether a source is no error because the prefixes are fixed."""
+        """Tell whether a source is not an error because prefixes are fixed."""
         return self.fixed_prefixes and source.facets == {"prefix"}
 
     def thinned(self, most: int) -> "Scores":
-        """Return the same from at most so many draws, evenly spread over them."""
+        """Return the same for at most so many draws, evenly spaced."""
         kept = slice(None, None, -(-len(self.universe) // most))
         sources = [
             replace(s, variance=s.variance[kept], own=s.own[kept], by_model=s.by_model[kept])
@@ -89,10 +89,10 @@ class Scores:
 
 
 def left_of(source: Source, plan: Plan, *, fixed_prefixes: bool = False) -> float:
-    """Return what a design leaves of a source's variance in a score: one over its levels.
+    """Return the fraction of a source's variance left in a score: one over its number of levels.
 
-    Half of the statements are keyed each way, so that what adds to agreement cancels unless
-    it differs by item or wording. Fixed prefixes are no error of their own.
+    Half of the statements are keyed each way, so effects on agreement cancel unless
+    they differ by item or wording. Fixed prefixes are not an error of their own.
     """
     facets = source.facets
     if source.asked and not facets & {"item", "variant"}:
@@ -128,7 +128,7 @@ def error(
 
 
 def coefficient(universe: np.ndarray, error_variance: np.ndarray) -> np.ndarray:
-    """Return the share of the universe scores in the variance of scores, 0 where both are 0."""
+    """Return the proportion of universe-score variance in that of scores, 0 if both are 0."""
     total = universe + error_variance
     return np.divide(universe, total, out=np.zeros_like(total), where=total > 0)
 
@@ -136,12 +136,12 @@ def coefficient(universe: np.ndarray, error_variance: np.ndarray) -> np.ndarray:
 def scores_of(
     posterior: xr.Dataset, study: Study, *, latent: bool, fixed_prefixes: bool = False
 ) -> Scores | None:
-    """Read the variances off a posterior.
+    """Compute the variances from a posterior.
 
-    The variance of universe scores is that of the models at hand, with one less than their
-    number as divisor. Theta is a model's position on the items and prefixes that it was asked:
-    what it holds of their means is subtracted, as in the expected mean squares of an analysis
-    of variance, down to 0.
+    The variance of universe scores is that of the models in the run, with their number minus one
+    as divisor. Theta is a model's position on the items and prefixes that it was asked:
+    the variance of their means is subtracted, as in the expected mean squares of an analysis
+    of variance, with a minimum of 0.
     """
     if len(study.models) < 2:
         return None
@@ -174,7 +174,7 @@ def scores_of(
 
 
 def _with_total(values: np.ndarray) -> np.ndarray:
-    """Add the mean over the last axis, the dimensions, as a further entry."""
+    """Append the mean over the last axis, the dimensions."""
     if values.shape[-1] == 1:
         return values
     return np.concatenate([values, values.mean(axis=-1, keepdims=True)], axis=-1)
@@ -219,7 +219,7 @@ def _discriminations(
 
 
 def _steeper(source: Source, gain: np.ndarray, steepness: np.ndarray) -> Source:
-    """Multiply the variance of difficulties with the mean square of the discriminations."""
+    """Multiply the variance of difficulties by the mean square of the discriminations."""
     factor = gain**2 + steepness
     return replace(
         source,
@@ -230,14 +230,14 @@ def _steeper(source: Source, gain: np.ndarray, steepness: np.ndarray) -> Source:
 
 
 def _of_items(study: Study, variance: np.ndarray, *, relative: bool) -> Source:
-    """Return what differs between items because they discriminate differently."""
+    """Return the source of error from items' different discriminations."""
     by_model = variance[:, None] * study.left["item"]
     own = average(by_model, axis=1)
     return Source(DISCRIMINATION, frozenset({"item"}), relative, variance, own, by_model)
 
 
 def _repetition(posterior: xr.Dataset, study: Study, slope: np.ndarray, *, latent: bool) -> Source:
-    """Return what differs between answers to the same question."""
+    """Return the source of error from repeated answers to the same question."""
     noise = flat(posterior["answer_noise" if latent else "answer_variance"])
     steepness = np.ones_like(slope) if latent else slope**2
     single = _with_total(average(noise, axis=1))
@@ -258,7 +258,7 @@ def _repetition(posterior: xr.Dataset, study: Study, slope: np.ndarray, *, laten
 
 
 def own_plan(study: Study, measure: str) -> Plan:
-    """Return the numbers that the design at hand is worth: harmonic means where it is ragged."""
+    """Return the effective numbers of the run's design: harmonic means if it is unbalanced."""
     at = study.measures.index(measure)
     left = {name: float(average(values[:, at], axis=0)) for name, values in study.left.items()}
     return Plan(

@@ -6,12 +6,12 @@ import xarray as xr
 
 
 def tails(level: float) -> tuple[float, float]:
-    """Return the probabilities at which an equal-tailed interval begins and ends."""
+    """Return the tail probabilities of an equal-tailed interval."""
     return (1 - level) / 2, (1 + level) / 2
 
 
 def two_intervals(level: float) -> dict[str, float]:
-    """Return the probabilities of the median, of an interval and of that of 50 %, by column."""
+    """Return the probabilities of the median, an interval and the 50 % interval, by column."""
     low, high = tails(level)
     return {"estimate": 0.5, "lower": low, "upper": high, "lower_50": 0.25, "upper_50": 0.75}
 
@@ -43,7 +43,7 @@ def interval_table(values: xr.DataArray, level: float, *, left: bool = False) ->
     level
         Probability of the interval.
     left
-        Whether to add ``p_left``, the share of draws below 0.
+        Whether to add ``p_left``, the proportion of draws below 0.
 
     Returns
     -------

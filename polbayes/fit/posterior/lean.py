@@ -1,17 +1,17 @@
 """The expected answer to a new statement: a model's lean, on [-1, 1].
 
-On a statement like those that were asked, worded and put in a random way, a model has a quirk, a
-wording effect and so on, each with the scale that it has in the posterior. Averaged over all of
-these, the predictor of agreeing with a statement keyed s is normal with
+On a new statement like those asked, with a random wording and prompt, a model has a quirk, a
+wording effect and so on, each with its posterior scale. Marginally, the predictor of agreeing with
+a statement keyed s is normal with
 
     mean  asked + s · a · theta,    variance  v = sum of squared scales (a² · that of difficulties),
 
-a being the discrimination, which is averaged over too. An effect with a t distribution is a normal
+where the discrimination a is also averaged over. An effect with a t distribution is a normal
 one whose variance is divided by a gamma variable of mean 1. With decisiveness k and cutpoints c,
 
     P(y > j) = E logistic(k (x - c_j)),    x ~ Normal(mean, v),
 
-and lean is half of the net agreement with a statement keyed right less that with one keyed left.
+and lean is half the difference in net agreement between a right-keyed and a left-keyed statement.
 """
 
 import math
@@ -33,18 +33,18 @@ from polbayes.fit.posterior.pointwise import draws_of
 from polbayes.fit.spec.cells import levels
 from polbayes.fit.spec.spec import POSITIONS
 
-# Nodes and weights of Gauss and Hermite for what differs by item on a logarithmic scale.
+# Gauss-Hermite nodes and weights for effects by item on a logarithmic scale.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-# Nodes of the mixture that a t distribution is.
+# Number of nodes of the normal mixture for a t distribution.
 _MIXED = 24
 
 
 def lean(built: Built, drawn: xr.Dataset) -> tuple[np.ndarray, pd.DataFrame]:
     """Return ``[draw, level]`` the expected keyed stance on a new statement, and the levels.
 
-    These are models and dimensions. It is averaged over prefixes like those asked, or over these
-    where the spec has them fixed.
+    Levels are combinations of model and dimension. Lean is averaged over prefixes like those asked,
+    or over exactly these if the spec has fixed prefixes.
     """
     names = ["model", "dimension", *(["prefix"] if built.spec.fixed_prefixes else [])]
     group, table = levels(built.cells.frame, names)
@@ -58,7 +58,7 @@ def lean(built: Built, drawn: xr.Dataset) -> tuple[np.ndarray, pd.DataFrame]:
 
 
 class _Expected:
-    """Expected answers, group of cells by group of cells."""
+    """Expected answers, by group of cells."""
 
     def __init__(self, built: Built, draws: Any, group: np.ndarray, size: int) -> None:
         self.built, self.draws = built, draws
@@ -73,13 +73,13 @@ class _Expected:
         self.variances = self._variances()
 
     def _varies(self, block: Block) -> bool:
-        """Tell whether a term's effects differ by what a new statement would have anew."""
+        """Tell whether a new statement would have new effects of a term."""
         if block.group is None or block.part == "theta":
             return False
         return bool(self.facets & set(block.group.term.factors))
 
     def _means(self, wanted: Callable[[Block], bool]) -> dict[int, np.ndarray]:
-        """Average the terms of every role over the cells of a group: ``[draw, group]`` each."""
+        """Average the terms of every role over the cells of a group, each ``[draw, group]``."""
         g = self.built.layout.answers
         inside = np.zeros(g.index.shape[1], dtype=bool)
         for block in filter(wanted, self.built.layout.blocks):
@@ -100,7 +100,7 @@ class _Expected:
         return np.asarray((table @ self.draws.effects.T).T)
 
     def _variances(self) -> dict[str, np.ndarray]:
-        """Return ``[draw, group]`` variances of what a new statement would have anew, by place."""
+        """Return ``[draw, group]`` variances of a new statement's effects, by position."""
         zeros = np.zeros((len(self.draws.effects), self.size))
         places = ("asked", "believed", "multiplied", "discrimination", "own", "decisiveness")
         out = {place: zeros.copy() for place in places}
@@ -123,7 +123,7 @@ class _Expected:
         return out
 
     def _place(self, part: str) -> str:
-        """Return where the effects of a part that a new statement would have anew are added."""
+        """Return the position in the predictor of a new statement's effects in a part."""
         if part == "difficulty" and not self.built.spec.signed:
             return "multiplied"
         place = POSITIONS[part]
@@ -135,7 +135,7 @@ class _Expected:
         v = {place: values[:, at] for place, values in self.variances.items()}
         mixtures = [(place, wide[:, at], _divided(nu)) for place, wide, nu in self.heavy]
         total = np.zeros(len(self.draws.effects))
-        # One node of each mixture after the other, each with the same weight.
+        # The nodes of each mixture have equal weights.
         for nodes in product(*(range(len(found)) for _, _, found in mixtures)):
             here = dict(v)
             for (place, wide, found), node in zip(mixtures, nodes, strict=True):
@@ -172,21 +172,21 @@ class _Expected:
     ) -> np.ndarray:
         """Return ``[draw]`` the expected net agreement.
 
-        `own` is the family's own parameter with the decisiveness in it, if that widens it.
+        `own` is the family's own parameter, multiplied by the decisiveness if that widens it.
         """
         family = self.built.spec.observation
         return family.mean_net(sharp * mean, sharp**2 * v, own, self.draws.gaps)
 
 
 def _divided(nu: np.ndarray) -> np.ndarray:
-    """Return ``[node, draw]`` quantiles of what the variances of t distributions are divided by."""
-    # What is averaged over them is smooth and bounded: 24 nodes leave an error below 1e-3.
+    """Return ``[node, draw]`` quantiles of the divisor of the variances of t distributions."""
+    # The integrand is smooth and bounded: 24 nodes leave an error below 1e-3.
     shares = (np.arange(_MIXED) + 0.5) / _MIXED
     return np.asarray(np.maximum(gammaincinv(nu / 2, shares[:, None]) * 2 / nu, 1e-12))
 
 
 def _logarithmic(middle: np.ndarray, v: np.ndarray) -> list[tuple[np.ndarray, float]]:
-    """Return nodes and weights of a normal distribution; the middle alone without a variance."""
+    """Return nodes and weights of a normal distribution; only its mean if the variance is 0."""
     if not v.any():
         return [(middle, 1.0)]
     return [(middle + np.sqrt(v) * z, float(w)) for z, w in zip(_NODES, _WEIGHTS, strict=True)]

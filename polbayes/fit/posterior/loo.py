@@ -1,7 +1,7 @@
-"""How well each cell is predicted from all others: PSIS-LOO, in bounded memory.
+"""Prediction of each cell from all others: PSIS-LOO, in bounded memory.
 
 Pareto-smoothed importance sampling (Vehtari, Gelman and Gabry 2017; Vehtari et al. 2024)
-reweights the posterior's draws to what they would be without the cell.
+reweights the posterior's draws to the posterior without the cell.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,7 +23,7 @@ from polbayes.fit.posterior.pointwise import (
 )
 from polbayes.fit.spec.cells import Cells
 
-# Above this shape of the weights' tail, importance sampling with the usual numbers of draws does
+# Above this tail shape of the weights, importance sampling with the usual numbers of draws does
 # not converge in practice; above 1 the weights have no mean (Vehtari et al. 2024).
 K_BAD, K_VERY_BAD = 0.7, 1.0
 _BANDS: Mapping[str, tuple[float, float]] = {
@@ -32,9 +32,9 @@ _BANDS: Mapping[str, tuple[float, float]] = {
     "k_bad": (K_BAD, K_VERY_BAD),
     "k_very_bad": (K_VERY_BAD, np.inf),
 }
-# Of this many log-likelihoods at a time there are some five copies: 80 MB in all.
+# Number of log-likelihoods at a time, with some five copies in memory: 80 MB in all.
 AT_ONCE = 2_000_000
-# Cells, evenly spread, from which the efficiency of the draws is taken.
+# Number of evenly spaced cells for estimating the efficiency of the draws.
 _FOR_EFFICIENCY = 200
 
 # More cells than this are sampled: sums are estimated, and their standard errors say so.
@@ -46,7 +46,7 @@ LogLikelihood = Callable[["slice | np.ndarray"], np.ndarray]
 
 @dataclass(frozen=True)
 class Loo:
-    """What leaving out one cell at a time comes to."""
+    """The results of leaving out one cell at a time."""
 
     part: str  # answers, or validity for whether answers were usable
     # One row a cell: its variables, observed (what was answered, as text), n (answers), elpd
@@ -101,7 +101,7 @@ class Loo:
     def _chances(self) -> tuple[float, float]:
         """Return the geometric mean probabilities of an answer, from other cells and by guessing.
 
-        Guesses are by how often each model gives each answer. Missing for numbers.
+        Guesses use each model's proportions of answers. Missing for numbers.
         """
         text = self.cells["observed"].astype(str)
         if not text.str.contains(" ").all():
@@ -131,8 +131,8 @@ def leave_one_out(
 ) -> list[Loo]:
     """Compute PSIS-LOO of every cell, or of so many at most, for each likelihood of a model.
 
-    Where `integrate` is true, effects that enter one cell alone are integrated out first (Merkle,
-    Furr and Rabe-Hesketh 2019): leaving such a cell out leaves nothing that is known of its effect.
+    If `integrate` is true, effects that enter only one cell are integrated out first (Merkle,
+    Furr and Rabe-Hesketh 2019): without the cell, the data say nothing about its effect.
     """
     draws = draws_of(drawn)
     chains = drawn.sizes["chain"]
@@ -157,7 +157,7 @@ def _of_part(part: Likelihood, draws: Draws, cells: Cells, *, chains: int, at_on
 def left_out(
     logp: LogLikelihood, size: int, *, chains: int, at_once: int = AT_ONCE
 ) -> dict[str, np.ndarray]:
-    """Leave out each of some independent observations, so many log-likelihoods at a time.
+    """Leave out each of some independent observations, in chunks of log-likelihoods.
 
     Returns ``elpd``, ``p_loo`` and ``pareto_k``, each ``[cell]``; see `Loo`.
     """
@@ -196,12 +196,12 @@ def _efficiency(logp: np.ndarray, chains: int) -> float:
         return 1.0
     likelihood = np.exp(logp - logp.max(axis=1, keepdims=True)).reshape(len(logp), chains, -1)
     found = np.array([az.ess(one, method="mean") for one in likelihood]) / logp.shape[1]
-    found = found[np.isfinite(found)]  # there is none where a chain stands still
+    found = found[np.isfinite(found)]  # undefined if a chain does not move
     return float(found.mean()) if len(found) else 1.0
 
 
-# Log-likelihoods that differ by less are the same: the draws say nothing about the cell, nor the
-# cell about the draws.
+# Smaller differences of log-likelihoods are ignored: draws and cell carry no information about each
+# other.
 _CONSTANT = 1e-9
 
 
@@ -210,7 +210,7 @@ def psis_loo(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ``[cell]`` elpd, p_loo and Pareto k from ``[cell, draw]`` log-likelihoods; see `Loo`.
 
-    `efficiency` is effective draws by draws, which sets how much of the tail is smoothed.
+    `efficiency` is effective draws divided by draws, which sets how much of the tail is smoothed.
     """
     import arviz as az
 
@@ -226,14 +226,14 @@ def psis_loo(
 
 def _log_sum(logs: np.ndarray) -> np.ndarray:
     """Return the logarithm of the sum of exponentials along the last axis."""
-    # SciPy's function does the same in five times the time.
+    # Five times as fast as SciPy's function.
     largest = logs.max(axis=1)
     total: np.ndarray = largest + np.log(np.exp(logs - largest[:, None]).sum(axis=1))
     return total
 
 
 def loo_tables(found: Iterable[Loo]) -> dict[str, pd.DataFrame]:
-    """Return the tables ``loo`` (one row a part) and ``loo_cells`` (one row a part and cell)."""
+    """Return the tables ``loo`` (a row per part) and ``loo_cells`` (a row per part and cell)."""
     found = list(found)
     cells = [loo.cells.assign(part=loo.part) for loo in found]
     return {

@@ -1,9 +1,9 @@
 """The design of a run as a measurement of its models.
 
 A model's score is the average of its keyed answers on a dimension: right- and left-keyed
-statements count one half each, within them every item the same, within an item every wording
-and within a wording every prefix. Whatever adds to agreement alone then cancels. What is left
-of every other effect in the score is its variance times a number that depends on the design.
+statements have weight one half each, items have equal weights within them, wordings within an item
+and prefixes within a wording. Effects on agreement only then cancel. The variance of every other
+effect enters the score multiplied by a number that depends on the design.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from polbayes.fit.spec.spec import IN_UNITS, POSITIONS
 from polbayes.fit.spec.terms import BoundGroup, BoundPart
 
 FACETS = ("item", "variant", "prefix")
-# What a new statement, or asking it again, has anew beside the facets that a study plans.
+# Further variables that are new for a new statement or a repetition, besides the planned facets.
 ANEW = (*FACETS, "topic", "section", "administration")
 TOTAL = "total"
 
@@ -27,12 +27,12 @@ TOTAL = "total"
 class Term:
     """A term of the predictor as a source of error in the models' scores."""
 
-    name: str  # as its scales are called in the posterior, "part: factors"
-    facets: frozenset[str]  # which of item, variant and prefix its levels differ by
-    planned: bool  # whether it is known how more levels of the facets would average it out
-    asked: bool  # whether it adds to agreement, and not to leaning
-    relative: bool  # whether it differs between models, and so disturbs their comparison
-    absorbed: bool  # whether its mean over what was asked of a model is part of that model's theta
+    name: str  # name of its scales in the posterior, "part: factors"
+    facets: frozenset[str]  # the facets (item, variant, prefix) that its levels differ by
+    planned: bool  # whether the effect of more levels of the facets is known
+    asked: bool  # whether it adds to agreement, not to leaning
+    relative: bool  # whether it differs between models and so affects comparisons
+    absorbed: bool  # whether its mean over a model's questions is part of that model's theta
     scales: np.ndarray  # positions of its standard deviations in the vector of scales
     # [scale, model, dimension or total] what is left in a model's score of the variance that
     # belongs to each scale; NaN where a model was asked nothing
@@ -42,20 +42,20 @@ class Term:
 
 @dataclass(frozen=True)
 class Study:
-    """What was asked of whom."""
+    """The questions asked of each model."""
 
-    models: tuple[str, ...]  # their labels; `dimensions` without the total
+    models: tuple[str, ...]  # labels; `dimensions` without the total
     dimensions: tuple[str, ...]
     items: Mapping[str, tuple[str, ...]]  # labels of the items of each dimension
-    terms: tuple[Term, ...]  # all terms but those of theta
+    terms: tuple[Term, ...]  # all terms except those of theta
     # By item, wording, prefix, cell and answer, [model, dimension or total] what is left in a
     # model's score of the variance of effects of each of these: one over their number where they
     # have the same weight
     left: Mapping[str, np.ndarray]
-    balanced: bool  # whether both keyings were asked of every model on every dimension
-    levels: Mapping[str, int]  # of items, prefixes and, for the item with most, wordings
-    repeatable: bool  # whether the same question can have different answers
-    signed: bool  # discriminations have either sign, and do not multiply difficulties
+    balanced: bool  # whether every model got both keyings on every dimension
+    levels: Mapping[str, int]  # numbers of items, prefixes and wordings (largest over items)
+    repeatable: bool  # whether answers to one question can differ
+    signed: bool  # discriminations have either sign and do not multiply difficulties
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class Weights:
     dimensions: tuple[str, ...]
     model: np.ndarray  # [cell] numbers of the labels
     dimension: np.ndarray
-    weight: np.ndarray  # [cell], 1 in each model and dimension; 0 where nothing was usable
+    weight: np.ndarray  # [cell], sum to 1 in each model and dimension; 0 if nothing was usable
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -90,17 +90,17 @@ class Weights:
 
     @property
     def asked(self) -> np.ndarray:
-        """``[model and dimension]`` whether anything usable was answered."""
+        """``[model and dimension]`` whether there is a usable answer."""
         return np.bincount(self.group, self.weight, minlength=self.size) > 0
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """Average ``[cell]`` values into ``[model, dimension]``; NaN where there is no cell."""
+        """Average ``[cell]`` values by ``[model, dimension]``; NaN without cells."""
         total = np.bincount(self.group, self.weight * values, minlength=self.size)
         return np.where(self.asked, total, np.nan).reshape(self.shape)
 
 
 def average(values: np.ndarray, axis: int) -> np.ndarray:
-    """Average over an axis what is not NaN; NaN where there is nothing."""
+    """Average over an axis, ignoring NaN; NaN if there are no values."""
     known = np.isfinite(values)
     total = np.where(known, values, 0.0).sum(axis=axis)
     count = known.sum(axis=axis)
@@ -108,7 +108,7 @@ def average(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def spread(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return the variance over an axis of what is not NaN; NaN for fewer than two values."""
+    """Return the variance over an axis, ignoring NaN; NaN for fewer than two values."""
     count = np.isfinite(values).sum(axis=axis)
     about = values - np.expand_dims(average(values, axis), axis)
     mean = average(about**2, axis)
@@ -116,17 +116,17 @@ def spread(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def weigh(cells: Cells) -> Weights:
-    """Weigh the cells so that keyings, items, wordings and prefixes count the same."""
+    """Weight the cells so that keyings, items, wordings and prefixes have equal weights."""
     frame = cells.frame
     labels = {d: [x for x in cells.order[d] if x in set(frame[d])] for d in ("model", "dimension")}
     model, dimension = (
         frame[d].map({x: k for k, x in enumerate(labels[d])}).to_numpy(dtype=int) for d in labels
     )
+    weight = np.zeros(len(frame))
     if cells.single is not None:
-        weight = np.bincount(cells.of, weigh(cells.single).weight, len(frame))
+        weight[:] = np.bincount(cells.of, weigh(cells.single).weight, len(frame))
     else:
         answered = cells.answered > 0
-        weight = np.zeros(len(frame))
         weight[answered] = _shares(frame[answered].reset_index(drop=True))
     return Weights(tuple(labels["model"]), tuple(labels["dimension"]), model, dimension, weight)
 
@@ -191,7 +191,7 @@ def measurement_design(parts: Mapping[str, BoundPart], cells: Cells) -> Study:
 
 
 class _Score:
-    """Tells how much of the variance of effects is left in the models' scores."""
+    """Computes the fraction of the variance of effects left in the models' scores."""
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
@@ -208,10 +208,10 @@ class _Score:
         scale: np.ndarray | None = None,
         scales: int = 1,
     ) -> np.ndarray:
-        """Return ``[scale, model, dimension or total]`` what is left of the variance of effects.
+        """Return ``[scale, model, dimension or total]`` the remaining fraction of the variance.
 
-        `effect` is ``[cell]`` the number of the effect that enters, `factor` ``[cell]`` what it is
-        multiplied with, `scale` ``[effect]`` the number of its scale, one for all when None.
+        `effect` is ``[cell]`` the number of the effect that enters, `factor` ``[cell]`` its
+        multiplier, `scale` ``[effect]`` the number of its scale, one for all if None.
         """
         w = self.weights
         of = np.zeros(int(effect.max()) + 1, dtype=int) if scale is None else scale
@@ -235,7 +235,7 @@ def _squares(
     scale: np.ndarray,
     shape: tuple[int, int],
 ) -> np.ndarray:
-    """Square each effect's weight in each group, and add up by scale: ``[scale, group]``."""
+    """Sum squared weights of effects in each group by scale: ``[scale, group]``."""
     pairs, number = np.unique(group * len(scale) + effect, return_inverse=True)
     squares = np.bincount(number.reshape(-1), weight) ** 2
     place = scale[pairs % len(scale)] * shape[1] + pairs // len(scale)
@@ -243,7 +243,7 @@ def _squares(
 
 
 def terms_of(layout: Layout) -> Iterator[tuple[Block, BoundGroup]]:
-    """Yield the group-specific terms of the predictor but those of theta."""
+    """Yield the group-specific terms of the predictor except those of theta."""
     for block in layout.blocks:
         if block.group is not None and block.part in IN_UNITS - {"theta"}:
             yield block, block.group
@@ -281,7 +281,7 @@ def _term(block: Block, group: BoundGroup, weights: Weights, cells: Cells, score
 
 
 def _single(block: Block, group: BoundGroup, weights: Weights) -> np.ndarray:
-    """Return ``[scale, dimension or total]`` the share of each scale's variance in one answer."""
+    """Return ``[scale, dimension or total]`` the part of each scale's variance in one answer."""
     first, count = block.scales
     found = np.zeros((count, len(weights.dimensions)))
     mean = np.zeros_like(found)
@@ -294,6 +294,6 @@ def _single(block: Block, group: BoundGroup, weights: Weights) -> np.ndarray:
     if len(weights.dimensions) == 1:
         return found
     shared = group.matrix is not None and not {"item", "variant"} & set(group.term.factors)
-    # Coefficients of what is the same for all items average with it over the dimensions.
+    # Coefficients common to all items are averaged over the dimensions.
     total = mean.mean(axis=1) ** 2 if shared else found.mean(axis=1)
     return np.column_stack([found, total])

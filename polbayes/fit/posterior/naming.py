@@ -1,7 +1,7 @@
 """The posterior under its public names.
 
 The sampler's vectors become ``theta[model, dimension]``, ``difficulty[item]`` and so on:
-each is the value of a part of the predictor, averaged over the cells that a name stands for.
+each is the value of a part of the predictor, averaged over the cells with that label.
 """
 
 import os
@@ -27,7 +27,7 @@ from polbayes.fit.spec.spec import POSITIONS
 
 
 def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
-    """Give the posterior, ``[chain, draw, ...]``, its public names; each where the spec has it.
+    """Give the posterior, ``[chain, draw, ...]``, its public names, as far as the spec has them.
 
     ``theta[model, dimension]`` is the position on statements like those asked,
     ``theta_asked[model, dimension]`` that on the statements asked; ``lean[model, dimension]``, on
@@ -36,14 +36,14 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     ``prefix_steer[model, prefix]``, ``difficulty`` and ``discrimination[item]``,
     ``wording[item, variant]``, ``wording_scale`` and ``prompt_scale[model]``,
     ``prefix_scale[model, prefix_effect]``; ``bias[model, dimension]`` and ``bias_total[model]`` on
-    [-1, 1] (negative = left); where theta differs by instrument ``theta_instrument`` and
+    [-1, 1] (negative = left); if theta differs by instrument, ``theta_instrument`` and
     ``bias_instrument[model, dimension, instrument]``; ``validity[model]``, the probability of a
     usable answer (of answer probabilities, that of all usable answers together);
     ``scale[scale_name]``, ``nu[tail_name]`` (degrees of freedom), ``gap[middle_point]``;
     ``confusion[coder_of, label, coded_as]``, how the coder reads answers with each stance or
-    ``none``; and what `polbayes.fit.posterior.coefficients.read_coefficients` names.
+    ``none``; and the results of `polbayes.fit.posterior.coefficients.read_coefficients`.
 
-    `drawn` holds the effects that were integrated out, too
+    `drawn` includes the integrated effects
     (`polbayes.fit.sampling.imputation.with_integrated`).
     """
     reader = _Reader(built, drawn)
@@ -81,7 +81,7 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
 
 
 def _decisiveness(built: Built, reader: "_Reader") -> Any:
-    """Return decisiveness; NaN for models whose runs are copies that count once."""
+    """Return decisiveness; NaN for models whose runs are copies."""
     values = np.exp(reader.part("decisiveness", ("model",)))
     unknown = built.cells.frame["model"][built.cells.copied].unique()
     return values.where(~values["model"].isin(unknown))
@@ -90,9 +90,9 @@ def _decisiveness(built: Built, reader: "_Reader") -> Any:
 def _on_these(built: Built, reader: "_Reader", theta: Any) -> Any:
     """Return positions on the statements asked, from those on statements like them.
 
-    To theta comes the mean of what the model thinks of these statements alone, and of what these
-    prefixes do to it, and the midpoint is that of these statements. Where quirks, effects of
-    prefixes and difficulties sum to zero, all are 0.
+    These are theta plus the mean quirk of these statements and the mean effect of these prefixes,
+    relative to the midpoint of these statements. All three are 0 if quirks, effects of
+    prefixes and difficulties sum to zero.
     """
     out = theta
     for part in ("quirk", "steer"):
@@ -113,7 +113,7 @@ def _on_these(built: Built, reader: "_Reader", theta: Any) -> Any:
 
 
 class _Reader:
-    """Reads values of parts off the draws."""
+    """Computes values of parts from the draws."""
 
     def __init__(self, built: Built, drawn: xr.Dataset) -> None:
         self.built = built
@@ -130,7 +130,7 @@ class _Reader:
         """Average a part over the cells of every combination of `dims`."""
         gathering = _of_part(self.built, name)
         rows, cell_row = np.unique(gathering.index, axis=0, return_inverse=True)
-        if len(gathering.weight) > 1:  # numeric predictors: every cell is a row of its own
+        if len(gathering.weight) > 1:  # numeric predictors: every cell has its own row
             rows, cell_row = gathering.index, np.arange(len(gathering.index))
         group, table = levels(self.built.cells.frame, dims)
         pairs = np.unique(np.stack([group, cell_row.reshape(-1)], axis=1), axis=0)
@@ -142,7 +142,7 @@ class _Reader:
         for (target, row), weight in zip(pairs, share, strict=True):
             factor = gathering.weight[row if len(gathering.weight) > 1 else 0]
             values[..., target] += weight * (self.effects[..., rows[row]] * factor).sum(axis=-1)
-        sign = -1.0 if name == "difficulty" else 1.0  # the predictor has it with a minus
+        sign = -1.0 if name == "difficulty" else 1.0  # it enters the predictor with a minus sign
         return self.unstack(sign * values, table)
 
     def unstack(self, values: np.ndarray, table: Any) -> Any:
@@ -176,9 +176,9 @@ def _of_part(built: Built, name: str) -> Gathering:
     for block in built.layout.blocks:
         if block.part == name:
             inside |= (whole.index[0] >= block.start) & (whole.index[0] < block.stop)
-    if name == "decisiveness":  # which enters a second time, as a factor of widths
+    if name == "decisiveness":  # which also enters as a factor of widths
         inside[: whole.roles[DECISIVENESS]] = False
-    # Where terms are left out, the roles of the others begin so much earlier.
+    # Omitted terms shift the start of the other roles.
     roles = np.concatenate([[0], np.cumsum(inside)])[whole.roles]
     return Gathering(whole.index[:, inside], whole.weight[:, inside], roles, whole.keying)
 
@@ -200,7 +200,7 @@ def _wordings(built: Built, reader: _Reader) -> dict[str, Any]:
 
 
 def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
-    """Read off all scales under one name, and the scales by model under their own."""
+    """Return all scales under one name, and the scales by model under their own."""
     out: dict[str, Any] = {}
     if "sd" in reader.drawn:
         labels = [f"{p}: {g}" + (f" [{x}]" if x else "") for p, g, x in built.layout.scales]
@@ -238,7 +238,7 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
 
 
 def _confusion(coder: Coder, reader: _Reader) -> Any:
-    """Return how answers with each stance, or none, are coded."""
+    """Return the coding probabilities of answers with each stance, or none."""
     numbers = reader.drawn["reading"].to_numpy()
     tables, points, _ = coder.sizes
     shape = (*numbers.shape[:2], tables, points + 1, points + 1)
@@ -271,9 +271,9 @@ def _share_usable(built: Built, reader: _Reader) -> Any:
 def of_every_draw(
     built: Built, drawn: xr.Dataset, function: Callable[..., np.ndarray]
 ) -> np.ndarray:
-    """Return ``[draw, ...]`` something of what answers follow, computed draw by draw.
+    """Return ``[draw, ...]`` a function of the distribution of answers, computed draw by draw.
 
-    The function is given ``eta``, in which the decisiveness is a factor, and ``own``, both
+    Its arguments are ``eta``, multiplied by the decisiveness, and ``own``, both
     ``[cell]``; the distances of the cutpoints; and the decisiveness, ``[cell]``.
     """
     draws, plain = draws_of(drawn), built.layout.answers.plain
@@ -290,9 +290,9 @@ def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     """Compute the posterior of the bias measure on [-1, 1], by the names of `name_posterior`.
 
     Faulborn et al. (2025), Eq. 3: the mean of P(agree) - P(disagree) over statements of
-    the right, less that over statements of the left, by two. Disagreeing with a statement
-    of opposite meaning counts as agreeing. Every wording of an item has the same weight,
-    whatever was answered, so that the design is balanced. NaN where a side has no items.
+    the right, minus that over statements of the left, divided by two. Disagreeing with a statement
+    of opposite meaning counts as agreeing. Every wording of an item has the same weight for any
+    number of answers, so the design is balanced. NaN if a side has no items.
     """
     frame = built.cells.frame
     models, dims = _present(built.cells, "model"), _present(built.cells, "dimension")
@@ -309,15 +309,11 @@ def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     shape = drawn["effects"].shape[:2]
     table = weights.tocsr()
     values = of_every_draw(
-        built,
-        drawn,
-        lambda eta, own, gaps, _: table @ built.spec.observation.net(eta, own, gaps),
+        built, drawn, lambda eta, own, gaps, _: table @ built.spec.observation.net(eta, own, gaps)
     )
     values = values.reshape(*shape, len(models), 1 + len(instruments), len(dims) + 1)
     every = xr.DataArray(
-        values,
-        dims=("chain", "draw", "model", "instrument", "dimension"),
-        coords={"model": models},
+        values, dims=("chain", "draw", "model", "instrument", "dimension"), coords={"model": models}
     )
     whole, parts = every.isel(instrument=0), every.isel(instrument=slice(1, None))
     out = {

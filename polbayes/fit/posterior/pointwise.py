@@ -1,8 +1,8 @@
 """The log-likelihood cell by cell and draw by draw, some cells at a time.
 
-For leaving cells out, what counts is how well a cell is predicted from all others. An effect
-that enters one cell alone is not known from the others, and a draw that has seen the cell knows
-too much about it; such effects are therefore integrated out against their own distribution.
+Leaving cells out measures how well a cell is predicted from all others. The others carry no
+information about an effect that enters only one cell, whereas the draws are conditioned on
+the cell; such effects are therefore integrated out over their own distribution.
 """
 
 from dataclasses import dataclass, replace
@@ -26,18 +26,17 @@ _SAMPLE = 20250801
 
 @dataclass(frozen=True)
 class Likelihood:
-    """One of a model's likelihoods at the cells that have something to say about it."""
+    """One of a model's likelihoods, at the cells that inform it."""
 
     part: str  # answers or validity
     kind: int  # observation model (`polbayes.fit.density.kernel`)
     at: np.ndarray  # [cell] rows of the model's cells
-    answers: np.ndarray  # [cell, column] as the kernel takes them
-    # [cell] what the kernel leaves out: the logarithm of the multinomial coefficient of counts, or
+    answers: np.ndarray  # [cell, column] in the kernel's format
+    # [cell] constants that the kernel omits: the log multinomial coefficient of counts, or
     # the Jacobian that turns a density of logit(y) into one of y
     constant: np.ndarray
-    gathering: Gathering  # which effects enter each cell, without those that are integrated out
-    # [cell, scale] what the squares of the scales are multiplied with to give the variance of the
-    # effects that are integrated out
+    gathering: Gathering  # which effects enter each cell, without integrated ones
+    # [cell, scale] multipliers of the squared scales in the variance of the integrated effects
     own_scale: np.ndarray
     coder: Coder | None = None  # who read the answers, where what was read may be wrong
     of: int = 0  # number of cells that these are drawn from, or are
@@ -53,14 +52,14 @@ class Draws:
     """Draws as matrices."""
 
     effects: np.ndarray  # [draw, effect]
-    gaps: np.ndarray  # [draw, gap] distances of the cutpoints; no columns where there are none
+    gaps: np.ndarray  # [draw, gap] distances of the cutpoints; no columns if there are none
     scales: np.ndarray  # [draw, scale]
-    readings: np.ndarray  # [draw, number] what confusion matrices are made from, if any
+    readings: np.ndarray  # [draw, number] gamma variables of confusion matrices, if any
     tails: np.ndarray  # [draw, tail] degrees of freedom of t distributions, if any
 
 
 def draws_of(drawn: xr.Dataset) -> Draws:
-    """Lay draws out as matrices, chains one after the other."""
+    """Return draws as matrices, one chain after the other."""
     count = drawn.sizes["chain"] * drawn.sizes["draw"]
 
     def matrix(name: str) -> np.ndarray:
@@ -80,7 +79,8 @@ def likelihoods(
     Those of answers one by one if they are to be `single`, even if they were summed up; and of so
     many at most, drawn at random, the same for every spec.
     """
-    cells, out = built.cells.every if single else built.cells, {}
+    cells = built.cells.every if single else built.cells
+    out: dict[str, Likelihood] = {}
     number = np.arange(len(cells.frame))
     place = built.cells.spread(number) if single and built.cells.single else number
     parts = likelihood_parts(built.layout, built.spec, cells)
@@ -112,18 +112,18 @@ def _constant(kind: int, answers: np.ndarray, built: Built) -> np.ndarray:
     return built.spec.observation.constant(answers)
 
 
-# Groups that sum to zero must have this many effects for one of them to be integrated out.
+# Smallest size of a group that sums to zero of which one effect can be integrated out.
 _ENOUGH = 5
 
 
 def _without_own(gathering: Gathering, built: Built) -> tuple[Gathering, np.ndarray]:
-    """Take the effects that enter one cell alone out of its predictor.
+    """Remove the effects that enter only one cell from its predictor.
 
-    That can be done for varying intercepts of how the question is asked or what is believed.
-    Where n of them sum to zero, because their mean is another term, a shift t of one predictor
+    This is possible for varying intercepts of agreement or belief.
+    If n of them sum to zero, because their mean is another term, a shift t of one predictor
     is a shift of its effect by t (1 - 1/n), of the others by -t/n and of the mean by t/n. With
     effects u of variance s² and a flat prior of the mean, the predictor is then normal around
-    what it is without u n / (n - 1), the mean over the others, with variance s² n / (n - 1).
+    its value without u n / (n - 1), the mean over the others, with variance s² n / (n - 1).
     """
     index, roles = gathering.index, gathering.roles
     weight = np.broadcast_to(gathering.weight, index.shape).copy()
@@ -137,7 +137,7 @@ def _without_own(gathering: Gathering, built: Built) -> tuple[Gathering, np.ndar
             others = np.bincount(group.centred_in)[group.centred_in] - 1.0
         for term in np.flatnonzero((index[0] >= block.start) & (index[0] < block.stop)):
             if not (term < roles[1] or roles[2] <= term < roles[3]):
-                continue  # discriminations and thresholds are no shifts of the predictor
+                continue  # discriminations and thresholds do not shift the predictor
             level = index[:, term] - block.start
             once = np.bincount(level, minlength=block.size)[level] == 1
             alone = np.flatnonzero(once & (others[level] >= _ENOUGH - 1))
@@ -152,7 +152,7 @@ def _without_own(gathering: Gathering, built: Built) -> tuple[Gathering, np.ndar
 
 
 def log_likelihood(part: Likelihood, draws: Draws, cells: slice | np.ndarray) -> np.ndarray:
-    """Return ``[cell, draw]`` the log-likelihood of some cells; memory grows with their number."""
+    """Return ``[cell, draw]`` the log-likelihood of some cells."""
     rows = np.arange(len(part.at))[cells]
     g, answers = part.gathering.at(rows), np.ascontiguousarray(part.answers[rows])
     spread = np.sqrt(draws.scales**2 @ part.own_scale[rows].T)

@@ -1,10 +1,10 @@
-"""How far a conclusion hangs on the priors, and how far on the answers.
+"""Sensitivity of conclusions to the priors and to the answers.
 
-Prior and likelihood are raised to a power near 1, one after the other, and the posterior that this
-would give is had from the draws by importance weights (Kallioinen, Paananen, Bürkner and Vehtari
-2024); how far a quantity's distribution moves is arviz-stats' measure. The prior is that of the
-numbers at the top: coefficients, standard deviations, correlations, distances of the cutpoints and
-degrees of freedom. That of effects given their standard deviation is part of the model.
+Prior and likelihood are raised to a power near 1, one at a time, and importance weights give the
+resulting posterior from the draws (Kallioinen, Paananen, Bürkner and Vehtari 2024); arviz-stats
+measures the change of a quantity's distribution. The prior is that of the top-level
+parameters: coefficients, standard deviations, correlations, distances of the cutpoints and
+degrees of freedom. The distribution of effects given their standard deviation is part of the model.
 """
 
 import numpy as np
@@ -16,19 +16,19 @@ from polbayes.fit.density.prior_densities import correlation_prior, priors_of
 from polbayes.fit.posterior.pointwise import draws_of, likelihoods, log_likelihood
 from polbayes.fit.spec.priors import log_density
 
-# Quantities that are looked at, and how many draws are enough for them.
+# The quantities checked, and the number of draws used.
 MEASURES = ("theta", "theta_asked", "lean", "decisiveness", "acquiescence")
 _DRAWS = 1000
-# From this sensitivity on a posterior counts as moved (the threshold of Kallioinen et al.).
+# Sensitivities from this value are flagged (the threshold of Kallioinen et al.).
 THRESHOLD = 0.05
-# What a moved posterior means, by whether the prior and the likelihood move it.
+# Interpretation, by sensitivity to the prior and to the likelihood.
 WEAK, CONFLICT, NONE = "prior", "conflict", ""
-# Cells whose log-likelihoods are in memory at once.
+# Number of cells whose log-likelihoods are in memory at once.
 _CHUNK = 2000
 
 
 def log_prior(built: Built, drawn: xr.Dataset) -> np.ndarray:
-    """Return ``[chain, draw]`` the log-density of the numbers at the top, up to a constant."""
+    """Return ``[chain, draw]`` the log prior density of top-level parameters, up to a constant."""
     layout = built.layout.sampled
     priors = priors_of(layout, built.spec, built.cells)
     scales = [built.spec.prior(part, name, "sd") for part, name, _ in layout.scales]
@@ -55,7 +55,7 @@ def _log_determinant(correlations: np.ndarray) -> np.ndarray:
 def log_likelihood_of(built: Built, drawn: xr.Dataset) -> np.ndarray:
     """Return ``[chain, draw]`` the log-likelihood of all answers.
 
-    Effects that enter one cell alone are integrated out.
+    Effects that enter only one cell are integrated out.
     """
     draws = draws_of(drawn)
     total = np.zeros(len(draws.effects))
@@ -66,7 +66,7 @@ def log_likelihood_of(built: Built, drawn: xr.Dataset) -> np.ndarray:
 
 
 def power_scaling(built: Built, drawn: xr.Dataset, posterior: xr.Dataset) -> pd.DataFrame:
-    """Tell for each headline quantity how sensitive it is to prior and likelihood."""
+    """Compute the sensitivity of each headline quantity to prior and likelihood."""
     step = max(1, drawn.sizes["chain"] * drawn.sizes["draw"] // _DRAWS)
     some = drawn.isel(draw=slice(None, None, step))
     rows, values = [], []

@@ -1,7 +1,7 @@
-"""Answers that the model would give, beside those that were given.
+"""Posterior predictive checks: replicated answers compared with observed ones.
 
-Of every replicated set of answers the same statistics are taken as of the observed one (Gelman,
-Meng and Stern 1996): what does not lie where the replicates lie is what the model misses.
+The same statistics are computed for every replicated set of answers and the observed one (Gelman,
+Meng and Stern 1996): an observed value outside the replicates is something the model misses.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,9 @@ from polbayes.fit.spec.cells import Cells, levels
 
 REPLICATES = 400
 LABELS = ("model", "prefix", "item", "keying")
-# The tails of quirks: their kurtosis, which says something from so many statements on.
+# The tails of quirks: their kurtosis, which is informative from so many statements.
 TAILS, _ENOUGH = "quirk_tails", 8
-# Where an answer probability leaves hardly any doubt.
+# Answer probabilities below this, or above one minus this, leave hardly any doubt.
 _EXTREME = 0.05
 
 
@@ -30,29 +30,28 @@ _EXTREME = 0.05
 class Answers:
     """One set of answers, observed or replicated, summed within cells."""
 
-    # [cell] answers that agree and that disagree; for answer probabilities R+ and 1 - R+, 0 where
-    # there is none
+    # [cell] answers that agree and that disagree; for answer probabilities R+ and 1 - R+, 0 if
+    # missing
     agree: np.ndarray
     disagree: np.ndarray
-    extreme: np.ndarray  # [cell] answers that leave hardly any doubt; of answer probabilities only
+    extreme: np.ndarray  # [cell] answers that leave hardly any doubt; only for answer probabilities
     n: np.ndarray  # [cell] answers with a stance
     asked: np.ndarray  # [cell] answers, usable or not
     usable: np.ndarray  # [cell] usable answers, or the probability of all usable answers
-    # [cell] pairs of answers to the same question that are the same, and all pairs
+    # [cell] pairs of identical answers to the same question, and all pairs
     same: np.ndarray
     pairs: np.ndarray
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A share of answers in each of some groups of cells."""
+    """A proportion of answers in each of some groups of cells."""
 
     name: str  # name in the tables
-    # agree, neutral, extreme or usable for a share of answers; repeated for the share of pairs of
-    # answers to one question that are the same; wordings for how far the wordings of an item are
-    # apart
+    # agree, neutral, extreme or usable for a proportion of answers; repeated for the proportion of
+    # identical pairs of answers to one question; wordings for the spread of an item's wordings
     what: str
-    labels: pd.DataFrame  # [group] what the groups are
+    labels: pd.DataFrame  # [group] labels of the groups
     index: np.ndarray  # [cell] group; for wordings the wording of an item by a model
     # For wordings, [wording] item and [item] group
     item: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
@@ -95,7 +94,7 @@ def statistics(built: Built) -> list[Statistic]:
 
 
 def evaluate(statistic: Statistic, answers: Answers, frame: pd.DataFrame) -> np.ndarray:
-    """Return ``[group]`` a statistic of a set of answers; NaN where a group has no answer."""
+    """Return ``[group]`` a statistic of a set of answers; NaN for a group without answers."""
     if statistic.what == "wordings":
         return _between_wordings(statistic, answers, frame)
     part, whole = answers.agree, answers.n
@@ -108,7 +107,7 @@ def evaluate(statistic: Statistic, answers: Answers, frame: pd.DataFrame) -> np.
     elif statistic.what == "repeated":
         part, whole = answers.same, answers.pairs
     size = len(statistic.labels)
-    with np.errstate(invalid="ignore"):  # 0 / 0 where nothing was answered
+    with np.errstate(invalid="ignore"):  # 0 / 0 without answers
         share: np.ndarray = np.bincount(statistic.index, part, size) / np.bincount(
             statistic.index, whole, size
         )
@@ -118,8 +117,8 @@ def evaluate(statistic: Statistic, answers: Answers, frame: pd.DataFrame) -> np.
 def _between_wordings(statistic: Statistic, answers: Answers, frame: pd.DataFrame) -> np.ndarray:
     """Return ``[model]`` the standard deviation between the wordings of an item.
 
-    Of the share agreeing less the share disagreeing, with the sign turned for wordings of
-    opposite meaning; the root of the variance (n - 1) averaged over items.
+    It is that of the proportion agreeing minus the proportion disagreeing, with the sign reversed
+    for wordings of opposite meaning; the root of the variance (n - 1) averaged over items.
     """
     turned = frame["keying"].to_numpy(dtype=float) * frame["direction"].to_numpy(dtype=float)
     n = np.bincount(statistic.index, answers.n)
@@ -167,8 +166,8 @@ def _of_values(value: np.ndarray, mass: np.ndarray) -> Answers:
 def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
     """Yield for each draw answers to the same questions.
 
-    As many answers a cell as were usable; where the spec has a part for validity, as many as
-    that makes usable of those that were asked.
+    Each cell has as many answers as were usable; if the spec has a part for validity, it determines
+    how many of those asked are usable.
     """
     rng, cells, family = np.random.default_rng(seed), built.cells.every, built.spec.observation
     spread = built.cells.spread
@@ -188,14 +187,14 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
             counts = rng.multinomial(n, p / p.sum(axis=1, keepdims=True))
             yield _of_counts(counts.astype(float), cells.asked)
         else:
-            # Where nothing was answered nothing is compared.
+            # Cells without answers are not compared.
             yield _of_values(np.where(n > 0, answers, np.nan), mass)
 
 
 def replicated(
     built: Built, draws: Draws, wanted: Sequence[Statistic], *, seed: int
 ) -> list[np.ndarray]:
-    """Return for each statistic ``[draw, group]`` its values in replicated answers."""
+    """Return the values ``[draw, group]`` of each statistic in replicated answers."""
     values: list[list[np.ndarray]] = [[] for _ in wanted]
     for answers in replicates(built, draws, seed=seed):
         for statistic, rows in zip(wanted, values, strict=True):
@@ -215,7 +214,7 @@ def posterior_predictive(
 ) -> pd.DataFrame:
     """Compare the observed answers with replicates from the posterior.
 
-    `level` is the probability of the wider interval, `most` how many draws are used, evenly spread.
+    `level` is the probability of the wider interval, `most` the number of evenly spaced draws used.
     """
     wanted = statistics(built)
     values = replicated(built, thinned(draws_of(drawn), most), wanted, seed=seed)
@@ -239,7 +238,7 @@ def quirk_tails(built: Built, draws: Draws, *, level: float, seed: int) -> list[
     """Compare the tails of the quirks in the draws with those of their distribution.
 
     A realised discrepancy (Gelman, Meng and Stern 1996): the kurtosis of a model's quirks in each
-    draw, beside that of as many new ones. Where the model is right both have the same distribution.
+    draw, and that of as many new ones. If the model is correct, both have the same distribution.
     """
     rng, out = np.random.default_rng(seed), []
     for block in built.layout.blocks:
@@ -268,7 +267,7 @@ def quirk_tails(built: Built, draws: Draws, *, level: float, seed: int) -> list[
 
 
 def _kurtosis(values: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Return ``[draw, group]`` the fourth moment about 0 by the square of the second."""
+    """Return ``[draw, group]`` the fourth moment about 0 divided by the squared second moment."""
     means = [
         np.stack([np.bincount(group, row) for row in values**power]) / np.bincount(group)
         for power in (2, 4)

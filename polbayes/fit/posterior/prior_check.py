@@ -1,4 +1,4 @@
-"""What the priors say before any answer is seen."""
+"""Prior predictive checks."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from polbayes.fit.posterior.naming import bias_measure
 from polbayes.fit.posterior.pointwise import draws_of
 from polbayes.fit.posterior.predictive import REPLICATES, replicated, statistics
 
-# What a reader of the table sees, by statistic.
+# Labels of the statistics in the table.
 _WORDS = {
     "agreement_by_keying": "share of {keying} statements that a model agrees with",
     "agreement_by_prefix": "share of statements that a model agrees with under one prefix",
@@ -31,13 +31,13 @@ _KEYED = {-1: "left-leaning", 1: "right-leaning"}
 def prior_draws(built: Built, *, draws: int, seed: int) -> xr.Dataset:
     """Draw from the prior of a model's effects.
 
-    The likelihood enters the model as potentials, which drawing from the prior leaves out; where
-    the chains start plays no part in it.
+    The likelihood enters the model as potentials, which prior sampling ignores, as it does
+    starting points.
     """
     import pymc as pm
 
     names = [name for name in ("effects", "sd", "gap") if name in built.model.named_vars]
-    # Without compiling anything: some thousand draws take less time than that.
+    # Compiling would take longer than some thousand draws.
     drawn = pm.draw(
         [built.model[name] for name in names], draws=draws, random_seed=seed, mode="FAST_COMPILE"
     )
@@ -51,7 +51,7 @@ def prior_draws(built: Built, *, draws: int, seed: int) -> xr.Dataset:
 def prior_predictive(
     built: Built, *, level: float = 0.9, seed: int, draws: int = REPLICATES
 ) -> pd.DataFrame:
-    """Say what the priors imply for the statistics that a fit is checked by."""
+    """Compute what the priors imply for the statistics that check a fit."""
     drawn = prior_draws(built, draws=draws, seed=seed)
     bias = bias_measure(built, drawn)
     values = {

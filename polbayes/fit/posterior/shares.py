@@ -1,4 +1,4 @@
-"""Where the differences between answers come from: shares of their variance."""
+"""Variance shares: the sources of differences between answers."""
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,8 @@ MODEL = "theta: model"
 def variance_shares(posterior: xr.Dataset, study: Study, *, level: float) -> pd.DataFrame:
     """Divide the variance of keyed answers on the latent scale among its sources.
 
-    The effects are taken as they are in each draw, with the number of the free ones as
-    divisor, and not as a sample of effects that there might be (Gelman 2005).
+    Variances are of the realised effects in each draw, with the number of free effects as
+    divisor, not of a population of effects (Gelman 2005).
     """
     every = _of_all(posterior, study)
     frames = [_table(every, study, level).assign(model=None)]
@@ -85,7 +85,7 @@ def _discriminations(
 def _put_items(
     variances: dict[str, np.ndarray], posterior: xr.Dataset, study: Study, theta: np.ndarray
 ) -> None:
-    """Put the variance of what items differ by in leaning in the place of difficulties'."""
+    """Replace the variance of difficulties by that of items' differences in leaning."""
     for name in list(variances):
         if name.startswith("difficulty:"):
             del variances[name]

@@ -1,4 +1,4 @@
-"""Tables of the posterior: one row a quantity, with an equal-tailed interval."""
+"""Tables of the posterior: one row per quantity, with an equal-tailed interval."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -35,10 +35,7 @@ def summarise(
         "steer": posterior.get("prefix_steer"),
     }
     tables |= _stacked("prefix_effects", effects, level)
-    scales = {
-        "wording": posterior.get("wording_scale"),
-        "prompt": posterior.get("prompt_scale"),
-    }
+    scales = {"wording": posterior.get("wording_scale"), "prompt": posterior.get("prompt_scale")}
     if "prefix_scale" in posterior:
         for name in posterior["prefix_effect"].values:
             scales[f"prefix_{name}"] = posterior["prefix_scale"].sel(prefix_effect=name, drop=True)
@@ -57,7 +54,7 @@ def summarise(
 
 
 def positions(posterior: xr.Dataset, name: str = "theta") -> xr.DataArray:
-    """Return theta or lean with the mean of its dimensions as a further one, ``"total"``."""
+    """Return theta or lean with the mean over dimensions as a further one, ``"total"``."""
     theta = posterior[name]
     total = theta.mean("dimension").expand_dims(dimension=["total"], axis=-1)
     return xr.concat([theta, total.transpose(*theta.dims)], dim="dimension")
@@ -101,11 +98,7 @@ def _bias(posterior: xr.Dataset, level: float) -> pd.DataFrame:
 
 
 def _stacked(
-    name: str,
-    variables: Mapping[str, xr.DataArray | None],
-    level: float,
-    *,
-    of: str = "effect",
+    name: str, variables: Mapping[str, xr.DataArray | None], level: float, *, of: str = "effect"
 ) -> dict[str, pd.DataFrame]:
     tables = []
     for effect, values in variables.items():
@@ -141,7 +134,7 @@ _QUANTITIES = ("theta", "bias")
 
 
 def instrument_tables(posterior: xr.Dataset, level: float) -> dict[str, pd.DataFrame]:
-    """Summarise how the models lean on each instrument, where theta differs by instrument."""
+    """Summarise the models' leanings by instrument, if theta differs by instrument."""
     levels, differences, correlations = list[pd.DataFrame](), [], []
     for quantity in _QUANTITIES:
         name = f"{quantity}_instrument"
@@ -171,7 +164,7 @@ def instrument_tables(posterior: xr.Dataset, level: float) -> dict[str, pd.DataF
 
 
 def _with_mean(values: xr.DataArray) -> xr.DataArray:
-    """Add the mean over the models as one more, last."""
+    """Append the mean over the models."""
     mean = values.mean("model").expand_dims(model=[ALL_MODELS], axis=2)
     return xr.concat([values, mean], dim="model")
 

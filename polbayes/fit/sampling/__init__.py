@@ -1,1 +1,1 @@
-"""Sampling the posterior, and whether the draws can be used."""
+"""Sampling the posterior, and diagnostics."""

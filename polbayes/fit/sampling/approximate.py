@@ -1,4 +1,4 @@
-"""A quick approximation of the posterior, to be looked at and not to be quoted."""
+"""A quick approximation of the posterior, as a preview only."""
 
 import sys
 from typing import Any
@@ -38,7 +38,7 @@ def approximate(
     drawn: list[list[Any]] = [[] for _ in named]
     for k, at in enumerate(mean + sd * z):
         point = DictToArrayBijection.rmap(RaveledVars(at, places))
-        ratios[k] = logp(point) + z[k] @ z[k] / 2  # less the normal's density, up to a constant
+        ratios[k] = logp(point) + z[k] @ z[k] / 2  # minus the log-density of the normal
         for variable, value in zip(drawn, values(point), strict=True):
             variable.append(value)
     posterior = xr.Dataset(

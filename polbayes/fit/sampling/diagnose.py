@@ -1,4 +1,4 @@
-"""Whether the sampler can be believed, in numbers and in words."""
+"""Diagnostics of the sampler, in numbers and in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ R_HAT_GOOD, R_HAT_BAD = 1.01, 1.05
 ESS_GOOD, ESS_BAD = 400.0, 100.0
 PARETO_K_GOOD = 0.7
 
-# What a reader draws conclusions about; the single wordings and cells are not.
+# The quantities that conclusions are about, which single wordings and cells are not.
 MODEL_LEVEL = (
     "theta",
     "theta_asked",
@@ -45,21 +45,18 @@ class Diagnosis:
     """The verdict on a posterior."""
 
     verdict: str  # ``good``, ``caution`` or ``bad``; ``preview`` for an approximation
-    sentences: tuple[str, ...]  # what the verdict rests on
+    sentences: tuple[str, ...]  # the reasons for the verdict
     table: pd.DataFrame  # ``quantity, r_hat, ess_bulk, ess_tail``, worst first
 
 
 def diagnose(
-    posterior: xr.Dataset,
-    sample_stats: xr.Dataset,
-    *,
-    reported: Sequence[str] = MODEL_LEVEL,
+    posterior: xr.Dataset, sample_stats: xr.Dataset, *, reported: Sequence[str] = MODEL_LEVEL
 ) -> Diagnosis:
     """Judge a posterior by split R-hat, effective sample sizes and divergences.
 
     The limits are those of Vehtari et al. (2021): R-hat at most 1.01 and bulk and tail
-    effective sample size at least 400 for what is `reported`. The statistics have ``diverging``,
-    and ``pareto_k`` if the posterior is only an approximation.
+    effective sample size at least 400 for the `reported` quantities. The statistics have
+    ``diverging``, and ``pareto_k`` if the posterior is only an approximation.
     """
     table = convergence_table(posterior, (*reported, *ITEM_LEVEL))
     if "pareto_k" in sample_stats:
@@ -77,9 +74,14 @@ def diagnose(
         _enough(min(bulk, tail), bulk, tail),
         _divergences(diverging, draws),
     ]
+    single = table.drop(level.index)
+    below = single[(single["r_hat"] > R_HAT_GOOD) | (_least(single) < ESS_GOOD)]
+    if len(below):
+        sentences.append(_single(below, len(single)))
+    apart = bool((single["r_hat"] > R_HAT_BAD).any())
     broken = bool(level[["r_hat", "ess_bulk", "ess_tail"]].isna().any(axis=None))
     bad = broken or worst > R_HAT_BAD or min(bulk, tail) < ESS_BAD or diverging > 0.01 * draws
-    good = worst <= R_HAT_GOOD and min(bulk, tail) >= ESS_GOOD and diverging == 0
+    good = worst <= R_HAT_GOOD and min(bulk, tail) >= ESS_GOOD and diverging == 0 and not apart
     return Diagnosis("bad" if bad else "good" if good else "caution", tuple(sentences), table)
 
 
@@ -124,6 +126,21 @@ def _preview(pareto_k: float) -> tuple[str, ...]:
         f"The approximation may be near the posterior: {judged}."
         if pareto_k <= PARETO_K_GOOD
         else f"The approximation is far from the posterior: {judged}.",
+    )
+
+
+def _least(table: pd.DataFrame) -> "pd.Series[float]":
+    """Return the smaller of the two effective sample sizes."""
+    return table[["ess_bulk", "ess_tail"]].min(axis=1)
+
+
+def _single(below: pd.DataFrame, of: int) -> str:
+    """Say that some quantities of single statements do not reach the limits."""
+    return (
+        f"Of {of} quantities of single statements or levels, {len(below)} are beyond these limits "
+        f"(R-hat up to {below['r_hat'].max():.3f}, effective draws down to "
+        f"{_least(below).min():.0f}): quote none of these from this run. Where the models stand "
+        "averages over them."
     )
 
 

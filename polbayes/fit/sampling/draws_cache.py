@@ -1,7 +1,7 @@
-"""The sampler's draws in a file, so that nothing has to be drawn twice.
+"""The sampler's draws in a file, so that nothing is sampled twice.
 
-What is reported of a posterior can change without the posterior: the level of the intervals, the
-region of practical equivalence, the study that is planned.
+Settings of the report can change without the posterior: the level of the intervals, the
+region of practical equivalence, the planned study.
 """
 
 from dataclasses import dataclass
@@ -13,28 +13,29 @@ from polbayes.data.files import replacing
 from polbayes.data.provenance import digest
 from polbayes.fit.density.layout import Layout
 
-# What everything that is reported is computed from (`polbayes.fit.density.model.Built`).
+# The variables from which all reported quantities are computed
+# (`polbayes.fit.density.model.Built`).
 _NAMES = ("b", "sd", "effects", "gap", "reading", "nu")
 
 
 @dataclass(frozen=True)
 class DrawsCache:
-    """Draws that are kept in a file."""
+    """Draws stored in a file."""
 
-    path: Path  # the file; it need not be there
-    key: str  # A hash of everything that determines the draws
+    path: Path  # the file, which may not exist yet
+    key: str  # a hash of everything that determines the draws
 
     def load(self, layout: Layout) -> tuple[xr.Dataset, xr.Dataset] | None:
-        """Return the draws and the sampler's statistics; None as `load_draws`."""
+        """Return the draws and the sampler's statistics, or None as in `load_draws`."""
         return load_draws(self.path, self._made_from(layout))
 
     def save(self, drawn: xr.Dataset, stats: xr.Dataset, layout: Layout) -> None:
-        """Write the draws, whole or not at all."""
+        """Write the draws atomically."""
         names = [n for n in map(str, drawn.data_vars) if n in _NAMES or n.startswith("cor_")]
         save_draws(self.path, drawn[names], stats, self._made_from(layout))
 
     def _made_from(self, layout: Layout) -> str:
-        """Return a hash that also says which effect is where, which another version may change."""
+        """Return a hash that includes the layout of effects, which another version may change."""
         places = [
             (b.part, b.start, b.size, b.group.term.name, b.group.labels) if b.group else b.part
             for b in layout.sampled.blocks
@@ -44,7 +45,7 @@ class DrawsCache:
 
 
 def load_draws(path: Path, made_from: str) -> tuple[xr.Dataset, xr.Dataset] | None:
-    """Load draws and the sampler's statistics; None where there are none that can be used.
+    """Load draws and the sampler's statistics; None if there are none that match.
 
     `made_from` is a hash of everything that determines the draws.
     """
@@ -52,7 +53,7 @@ def load_draws(path: Path, made_from: str) -> tuple[xr.Dataset, xr.Dataset] | No
         return None
     try:
         with xr.open_dataset(path, group="posterior", engine="netcdf4") as found:
-            # What is loaded is what was drawn, and goes into other files as that.
+            # Remove the file's mark, which must not get into other files.
             if found.attrs.pop("made_from", None) != made_from:
                 return None
             drawn = found.load()
@@ -63,7 +64,7 @@ def load_draws(path: Path, made_from: str) -> tuple[xr.Dataset, xr.Dataset] | No
 
 
 def save_draws(path: Path, drawn: xr.Dataset, stats: xr.Dataset, made_from: str) -> None:
-    """Write draws and the sampler's statistics, whole or not at all.
+    """Write draws and the sampler's statistics atomically.
 
     Parameters
     ----------

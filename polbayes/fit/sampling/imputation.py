@@ -1,7 +1,7 @@
-"""Draws of the effects that were integrated out, given everything else.
+"""Draws of the integrated effects, given everything else.
 
-Sampling without them and drawing them afterwards, draw by draw, gives the joint posterior: what is
-read off does not have to know how it was sampled.
+Sampling without them and drawing them afterwards, draw by draw, gives the joint posterior: derived
+quantities do not depend on how it was sampled.
 """
 
 import math
@@ -19,10 +19,10 @@ from polbayes.fit.density.scores import cell_logp, prepare, workspace
 from polbayes.fit.density.shifts import lay_nodes, likeliest_shift, most_answers
 from polbayes.fit.families.kinds import ORDINAL
 
-# The density of an effect is taken as linear between nodes that are so many widths of its narrowest
-# part apart, with more room between them away from the edges of the likelihood; and as 0 where it
-# has fallen to this share of its peak, as a logarithm, which it has at that distance.
-# Where answers are few the nodes are those of the likelihood, so many times finer.
+# The density of an effect is linear between nodes, whose distance is given in widths of its
+# narrowest part and is larger away from the edges of the likelihood; and 0 where its logarithm has
+# fallen by this much from the peak, which happens within that distance. For few answers the nodes
+# are those of the likelihood, so many times finer.
 _FINER, _NODES, _FAR, _CUT_OFF = 3.0, 192, 300.0, 1e-5
 _STEP, _GROWING, _COARSEST, _NEGLIGIBLE, _WIDEST, _MOST = 0.5, 0.15, 0.2, 12.0, 7.0, 8192
 
@@ -31,7 +31,7 @@ _STEP, _GROWING, _COARSEST, _NEGLIGIBLE, _WIDEST, _MOST = 0.5, 0.15, 0.2, 12.0, 
 def _inverted(
     uniform: float, place: np.ndarray, density: np.ndarray, first: int, stop: int
 ) -> float:
-    """Return where the distribution function of a piecewise linear density has a value."""
+    """Invert the distribution function of a piecewise linear density."""
     whole = 0.0
     for j in range(first + 1, stop + 1):
         whole += 0.5 * (density[j - 1] + density[j]) * (place[j] - place[j - 1])
@@ -44,7 +44,7 @@ def _inverted(
         j += 1
     step, low = place[j] - place[j - 1], density[j - 1]
     rise = density[j] - low
-    # The share t of the step at which low t + rise t^2 / 2 is what is wanted.
+    # Solve low t + rise t^2 / 2 for the fraction t of the step.
     wanted /= step
     root = math.sqrt(max(low * low + 2.0 * rise * wanted, 0.0))
     share = 2.0 * wanted / max(low + root, 1e-300)
@@ -57,8 +57,8 @@ def _like_at_nodes(
 ) -> float:
     """Write the likelihood of few answers at the nodes into a table, and return its sum.
 
-    See `polbayes.fit.density.shifts.score_shifted`, which does this for many cells; the last rows
-    of the table are its room.
+    `polbayes.fit.density.shifts.score_shifted` does this for many cells; the last rows
+    of the table are its workspace.
     """
     size, shrunk, total = answers.shape[0] - 1, math.exp(-eta), 0.0
     like, chance, rest = table[3], table[4], table[5]
@@ -148,7 +148,7 @@ def draw_shifts(
 
 
 def with_integrated(built: Built, drawn: xr.Dataset, *, seed: int) -> xr.Dataset:
-    """Put the effects that were integrated out into the draws, ``[chain, draw, ...]``."""
+    """Add the integrated effects to the draws, ``[chain, draw, ...]``."""
     whole, sampled = built.layout, built.layout.sampled
     if whole.integrating is None:
         return drawn
@@ -161,7 +161,7 @@ def with_integrated(built: Built, drawn: xr.Dataset, *, seed: int) -> xr.Dataset
     gaps = drawn["gap"].to_numpy().reshape(len(flat), -1) if "gap" in drawn else None
     out = np.empty((len(flat), block.stop))
     out[:, : block.start] = flat[:, : block.start]
-    # A shift adds to agreement; what is believed is turned by the keying.
+    # A shift adds to agreement; the keying gives beliefs their sign.
     sign = built.cells.frame["keying"].to_numpy() if block.part in _BELIEVED else 1.0
     place = block.start + block.group.index
 

@@ -1,4 +1,4 @@
-"""Interruptions that are not lost."""
+"""Interruptions during compilation."""
 
 import signal
 import sys
@@ -10,11 +10,10 @@ from types import FrameType
 
 @contextmanager
 def postponed() -> Iterator[None]:
-    """Hold an interruption back until the block ends; a second one comes through.
+    """Delay an interruption until the block ends; a second one is not delayed.
 
-    For compiling: an exception in a callback of the compiler is printed and dropped, and the
-    interruption with it. Outside of the main thread, where interruptions do not arrive, this does
-    nothing.
+    The compiler prints and drops exceptions in its callbacks, and would lose the interruption.
+    Outside of the main thread, which gets no interruptions, this does nothing.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):

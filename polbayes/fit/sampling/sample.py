@@ -20,7 +20,7 @@ BACKENDS = ("nutpie", "pymc", "advi")
 
 
 def check_sampler(config: SamplerConfig) -> None:
-    """Refuse a sampler that there is not.
+    """Refuse an unknown sampler.
 
     Raises
     ------
@@ -31,10 +31,10 @@ def check_sampler(config: SamplerConfig) -> None:
 
 
 def sample(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Dataset, xr.Dataset]:
-    """Sample the posterior with NUTS, or approximate it where the backend is ``advi``.
+    """Sample the posterior with NUTS, or approximate it if the backend is ``advi``.
 
-    Returned are the posterior and the sampler's statistics, with dimensions ``chain, draw`` first;
-    warm-up draws are not kept.
+    Returns the posterior and the sampler's statistics, with dimensions ``chain, draw`` first
+    and without warm-up draws.
     """
     if config.backend == "advi":
         from polbayes.fit.sampling.approximate import approximate
@@ -51,7 +51,7 @@ def _nutpie(built: Built, config: SamplerConfig, seed: int) -> Any:
 
 
 def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int) -> Any:
-    """Draw from a model that is compiled for nutpie."""
+    """Sample a model compiled for nutpie."""
     import nutpie
 
     sampler = nutpie.sample(
@@ -68,13 +68,13 @@ def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int) -> Any:
     try:
         return sampler.wait()
     except BaseException:
-        # Left to itself, nutpie returns what it has when interrupted, as if that were all.
+        # By default an interrupted nutpie returns the draws so far as if it had finished.
         sampler.cancel()
         raise
 
 
 def compiled_density(built: Built) -> Any:
-    """Return the model as nutpie samples it, from one function that all specs have in common."""
+    """Return the model compiled for nutpie, from the function common to all specs."""
     if not isinstance(built, Built):
         return None
     if any(block.correlated and block.scales[1] > 2 for block in built.layout.sampled.blocks):
@@ -83,24 +83,24 @@ def compiled_density(built: Built) -> Any:
 
 
 class Sampled(Protocol):
-    """A log-posterior that can be sampled, and what is kept of each draw."""
+    """A log-posterior to sample, and the values to keep of each draw."""
 
     @property
     def size(self) -> int:
-        """How many coordinates there are."""
+        """Number of coordinates."""
 
     def start(self, seed: int) -> np.ndarray:
-        """Return ``[coordinate]`` where a chain starts."""
+        """Return ``[coordinate]`` a chain's starting point."""
 
     def values(self, x: np.ndarray) -> Mapping[str, Any]:
-        """Return what the coordinates stand for, by name."""
+        """Return the values at the coordinates, by name."""
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the log-posterior and its gradient."""
 
 
 def compiled_for_nutpie(density: Sampled) -> Any:
-    """Return a log-posterior as nutpie samples it."""
+    """Return a log-posterior compiled for nutpie."""
     import nutpie
 
     found = density.values(density.start(0))
@@ -125,10 +125,10 @@ def _compiled_model(built: Built) -> Any:
     import nutpie
 
     starts = built.model.rvs_to_initial_values
-    # What has a start of its own, which differs by chain, is not moved again.
+    # Starting points that already differ by chain get no further jitter.
     jitter = {variable for variable, start in starts.items() if start is None}
     with warnings.catch_warnings():
-        # Numba says so of products of matrices in the models that Bambi makes.
+        # Numba warns about products of matrices in Bambi's models.
         warnings.filterwarnings("ignore", message=".*is faster on contiguous arrays")
         return nutpie.compile_pymc_model(built.model, jitter_rvs=jitter)
 
@@ -137,7 +137,7 @@ def _pymc(built: Built, config: SamplerConfig, seed: int) -> Any:
     import pymc as pm
 
     if built.spec.observation.kind > max(COMPILED):
-        # Its function is known by an address, which other processes need not share.
+        # Its function has an address, which may differ in other processes.
         raise UserError(
             f"sampler.backend: pymc cannot sample family {built.spec.family}, which comes from "
             "another package; use sampler=nutpie."
@@ -156,13 +156,13 @@ def _pymc(built: Built, config: SamplerConfig, seed: int) -> Any:
             compile_kwargs={"mode": "NUMBA"},
         )
     if trace.posterior.sizes["draw"] < config.draws:
-        # PyMC, too, keeps an interruption to itself.
+        # PyMC also swallows interruptions.
         raise KeyboardInterrupt
     return trace
 
 
 def _has_starts(built: Built) -> bool:
-    """Whether the model says where its chains start, with a distance between them."""
+    """Whether the model defines separate starting points for its chains."""
     return any(start is not None for start in built.model.rvs_to_initial_values.values())
 
 

@@ -1,4 +1,4 @@
-"""Which answers count: those that are selected, came back, and can be used."""
+"""The answers that count: selected, received and usable."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,14 +11,14 @@ from polbayes.data.dataset import ANSWERED
 from polbayes.errors import UserError, check_known
 
 STANCE_POINTS = ("disagree", "neutral", "agree")
-# The squeeze towards the middle by which answers of exactly 0 or 1 get a finite logit:
+# Shrinkage towards the middle that gives answers of exactly 0 or 1 a finite logit:
 # (y (n - 1) + 1/2) / n with n = 1000 (Smithson & Verkuilen 2006 use the sample size as n;
-# a fixed n keeps the data of one model from changing those of another).
+# with a fixed n one model's data do not change another's).
 _SQUEEZE = 1000.0
 
 
 def selection(select: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """Return the values to keep, of which a config may give one alone, by variable."""
+    """Return the values to keep by variable; a config may give a single value."""
     return {
         str(name): tuple(value) if isinstance(value, list | tuple) else (value,)
         for name, value in select.items()
@@ -37,7 +37,7 @@ def selected(frame: pd.DataFrame, select: Mapping[str, tuple[Any, ...]]) -> pd.D
 
 
 def came_back(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Leave out, and count, what was not asked yet or failed."""
+    """Drop, and count, questions not yet asked or failed."""
     came = frame["status"].isin(ANSWERED)
     if came.all():
         return frame
@@ -48,7 +48,7 @@ def came_back(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 def note_unusable(
     usable: pd.Series, models: pd.Series, notes: list[str], *, response: str, why: str
 ) -> None:
-    """Count by model the answers that cannot be used, and refuse data without any other."""
+    """Count unusable answers by model, and refuse data without usable ones."""
     lost = (~usable).groupby(models).agg(["sum", "mean"])
     for model, row in lost[lost["sum"] > 0].iterrows():
         notes.append(f"{model}: {int(row['sum']):,} answers ({row['mean']:.1%}) {why}.")

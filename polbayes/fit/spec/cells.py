@@ -1,7 +1,7 @@
 """From a coded response dataset to the distinct cells that a model is fitted to.
 
-Identical cells are added up, so that the cost of the likelihood follows the distinct
-cells and not the number of answers.
+Identical cells are aggregated, so the cost of the likelihood depends on the number of distinct
+cells, not of answers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,38 +32,38 @@ if TYPE_CHECKING:
 
 _KEYS = ("model", "item", "variant", "prefix", "dimension", "direction", "keying")
 _MASS = "mass"
-# Why an answer cannot be used.
+# Reasons for unusable answers.
 _NO_STANCE = "express no stance that the model can use"
-# Ways of decoding (an attribute of models) of which several runs are one answer.
+# Decodings (an attribute of models) whose runs are all one answer.
 ONE_ANSWER = ("greedy", "beam", "contrastive", "cached")
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Distinct cells, with what was answered in each.
+    """Distinct cells, with the answers in each.
 
     Parameters
     ----------
     frame
-        One row a cell: the variables of the spec, and ``keying`` (-1 or +1).
+        One row per cell: the variables of the spec, and ``keying`` (-1 or +1).
     counts
         ``[cell, point]`` answers at each point from strongest disagreement to strongest
         agreement; empty for continuous answers.
     value
-        ``[cell]`` answers in (0, 1), NaN where there is none; empty for ordinal ones.
+        ``[cell]`` answers in (0, 1), NaN if missing; empty for ordinal answers.
     asked
-        ``[cell]`` times the cell was asked and something came back, usable or not.
+        ``[cell]`` number of answers received, usable or not.
     points
         Labels of the points.
     notes
-        Sentences that say what was left out, and how much.
+        Sentences about what was left out, and how much.
     order
         Labels of every dimension in the order of the dataset.
     read
-        What a coder that may err made of the answers; None where counts are true.
+        Readings of the answers by a coder that may err; None if counts are true.
     mass
-        ``[cell]`` probability of all usable answers together, in (0, 1), of answers that are
-        numbers; empty where it is not modelled.
+        ``[cell]`` total probability of usable answers, in (0, 1), for answers that are
+        numbers; empty if it is not modelled.
     copies
         Models whose runs or decoding give one answer.
     single, of
@@ -109,7 +109,7 @@ class Cells:
 
     @property
     def copied(self) -> np.ndarray:
-        """``[cell]`` whether its only answer stands for runs that are copies of each other."""
+        """``[cell]`` whether its only answer represents runs that are copies of each other."""
         frame = self.frame[["model"]]
         if not self.copies or not self.counts.size:
             return np.zeros(len(frame), dtype=bool)
@@ -118,7 +118,7 @@ class Cells:
 
     @property
     def part(self) -> np.ndarray:
-        """``[cell]`` 1, or less where cells differ in nothing but in who read the answers."""
+        """``[cell]`` 1, or less if cells differ only in the coder of the answers."""
         if self.read is None:
             return np.ones(len(self.frame))
         others = [name for name in self.frame.columns if name != "table"]
@@ -127,14 +127,14 @@ class Cells:
 
 
 def gather_cells(data: xr.Dataset, spec: Spec) -> Cells:
-    """Gather the cells of a coded dataset that a spec is fitted to.
+    """Gather the cells of a coded dataset for a spec.
 
     Parameters
     ----------
     data
         A coded response dataset.
     spec
-        Says which response is modelled, which variables are used and what is selected.
+        Defines the response, the variables and the selection.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def gather_cells(data: xr.Dataset, spec: Spec) -> Cells:
 
 
 def check_coder(data: xr.Dataset, spec: Spec) -> Coder | None:
-    """Read what is known of the errors of the coder of a dataset; None without a part for them."""
+    """Load the validation of a dataset's coder; None if the spec does not model its errors."""
     if spec.misclassification is None:
         return None
     models = [str(name) for name in data["model"].values]
@@ -167,7 +167,7 @@ def check_coder(data: xr.Dataset, spec: Spec) -> Coder | None:
 
 
 def cell_frame(data: xr.Dataset, spec: Spec) -> pd.DataFrame:
-    """Lay a dataset out as one row per asked cell, restricted by `spec.select`."""
+    """Return one row per asked cell of a dataset, restricted by `spec.select`."""
     source = data
     if spec.response == "agree" and "stance" in data:
         source = data.assign(agree=data["stance"])
@@ -256,7 +256,7 @@ def _ordinal(
 
 
 def _first_of_copies(frame: pd.DataFrame, notes: list[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Leave out all runs but the first of models whose decoding gives one answer."""
+    """Keep only the first run of models whose decoding gives one answer."""
     if "decoding" not in frame:
         return frame, ()
     same = frame["decoding"].isin(ONE_ANSWER)
@@ -273,12 +273,11 @@ def _first_of_copies(frame: pd.DataFrame, notes: list[str]) -> tuple[pd.DataFram
 
 
 def _with_copies(cells: Cells, spec: Spec, known: tuple[str, ...]) -> Cells:
-    """Find the models whose runs are all the same, and count these runs once.
+    """Find the models whose runs are all identical, and count these runs once.
 
-    To `known`, of which there is one run each already, come those that the data show. A model that
-    always repeats itself gives one opinion, and not as many as there are runs. Where there is one
-    cell a statement, and its quirk is integrated out, the likelihood says so itself, and learns how
-    decided the model is.
+    They are added to `known`, which already have one run each. A model that always repeats itself
+    gives one opinion, whatever the number of runs. With one cell per statement, whose quirk is
+    integrated out, the likelihood accounts for this itself, and estimates how decided the model is.
     """
     if not spec.sampled_items:
         return cells
@@ -308,7 +307,7 @@ def _with_copies(cells: Cells, spec: Spec, known: tuple[str, ...]) -> Cells:
     once = copied[model]
     first = ~cells.frame.duplicated(["model", "item", "variant", "prefix"]).to_numpy()
     if read is not None:
-        first[:] = True  # cells of a question differ in who read the answers, too
+        first[:] = True  # cells of a question also differ in the coder of the answers
     most = np.where(first, 1.0, 0.0)
     counts = np.where(once[:, None], np.minimum(cells.counts, most[:, None]), cells.counts)
     asked = np.where(once, np.minimum(cells.asked, most), cells.asked)
@@ -386,9 +385,9 @@ def summed(cells: Cells, spec: Spec) -> Cells:
         return replace(cells, frame=_plain(frame))
     first = np.flatnonzero(~frame.duplicated(keys).to_numpy())
     there = np.isfinite(cells.value)
-    value = np.bincount(of[there], cells.value[there], size)
+    total = np.bincount(of[there], cells.value[there], size)
     with np.errstate(invalid="ignore"):  # 0 / 0 where nothing was usable
-        value /= np.bincount(of[there], minlength=size)
+        value = total / np.bincount(of[there], minlength=size)
     asked = np.bincount(of, cells.asked, size)
     mass = np.bincount(of, cells.mass, size) / asked if cells.mass.size else cells.mass
     return replace(
@@ -403,7 +402,7 @@ def summed(cells: Cells, spec: Spec) -> Cells:
 
 
 def _has_mass(spec: Spec) -> bool:
-    """Whether the probability of all usable answers together is modelled."""
+    """Whether the total probability of usable answers is modelled."""
     return not spec.observation.counts and "validity" in spec.parts
 
 
@@ -418,10 +417,10 @@ def _with_mass(data: xr.Dataset) -> xr.Dataset:
 
 
 def levels(frame: pd.DataFrame, names: Iterable[str]) -> tuple[np.ndarray, pd.DataFrame]:
-    """Find the combinations of some variables that occur, and give each a number.
+    """Find and number the occurring combinations of some variables.
 
     Returns ``[cell]`` the number of the cell's combination, and ``[level, variable]`` the
-    combinations, sorted.
+    sorted combinations.
     """
     columns = list(names)
     index = frame.groupby(columns, sort=True, observed=True).ngroup().to_numpy()

@@ -1,4 +1,4 @@
-"""Where varying effects sum to zero: where their mean would be confounded with another term."""
+"""Sum-to-zero constraints: effects whose mean would be confounded with another term."""
 
 import numpy as np
 import pandas as pd
@@ -11,10 +11,10 @@ from polbayes.fit.spec.spec import Spec
 def mean_is_common(
     matrix: np.ndarray, common: np.ndarray | None, *, index: np.ndarray
 ) -> np.ndarray | None:
-    """Let varying coefficients sum to zero over all levels where common terms have their means.
+    """Let varying coefficients sum to zero over all levels if common terms contain their means.
 
-    They do where the columns that vary, ``[cell, column]``, are sums of columns of the common part.
-    Returns ``[level]`` zeros, the one group that sums to zero; None where there is none.
+    That is so if the varying columns, ``[cell, column]``, are sums of columns of the common part.
+    Returns ``[level]`` zeros for the single group that sums to zero, or None.
     """
     if common is None:
         return None
@@ -31,8 +31,8 @@ def centring(
 
     The effects of a varying intercept sum to zero within the levels of the finest coarser
     term in the same position, terms of the respondent first, because there the confounded
-    mean would be part of what is to be estimated. Models do not sum to zero within the groups
-    that their attributes make: such a group (a family) stands for more models than were
+    mean would be part of the estimand. Models do not sum to zero within groups defined by
+    their attributes: such a group (a family) represents more models than were
     asked, and its effect is as uncertain as the mean of a sample of them.
     """
     attributes = attributes_of(frame)
@@ -67,8 +67,8 @@ def centring(
 def _units(part: str, spec: Spec, frame: pd.DataFrame, index: np.ndarray) -> np.ndarray:
     """Return the groups in which the geometric mean of discriminations or widths is 1.
 
-    For discriminations, where theta has a unit of its own: each dimension, and each
-    instrument where theta differs by instrument. The rest is in theta, and for widths in the
+    For discriminations, the groups in which theta has its own unit: each dimension, and each
+    instrument if theta differs by instrument. The mean is in theta, and for widths in the
     distances of the cutpoints.
     """
     if spec.position(part) == "discrimination":
@@ -82,7 +82,7 @@ def _units(part: str, spec: Spec, frame: pd.DataFrame, index: np.ndarray) -> np.
 
 
 def attributes_of(frame: pd.DataFrame) -> set[str]:
-    """Return the variables that tell groups of models apart."""
+    """Return the variables that distinguish groups of models."""
     by_model = frame.groupby("model", observed=True).nunique().max()
     return {str(n) for n in by_model.index[by_model == 1] if frame[n].nunique() > 1}
 
@@ -115,7 +115,7 @@ def _common_sets(common: str) -> list[tuple[str, ...]]:
 
 
 def holds_mean(common: str, frame: pd.DataFrame) -> bool:
-    """Whether common terms hold a mean, be it without an intercept as ``0 + dimension`` does."""
+    """Whether common terms contain a mean, even without an intercept as in ``0 + dimension``."""
     from formulae import design_matrices
 
     if common == "0":
@@ -133,7 +133,7 @@ def holds_mean(common: str, frame: pd.DataFrame) -> bool:
 
 
 def refines(fine: np.ndarray, coarse: np.ndarray) -> bool:
-    """Tell whether every level of `fine` lies in one level of `coarse`, both by cell."""
+    """Tell whether every level of `fine` is within one level of `coarse`, both by cell."""
     last = np.zeros(fine.max() + 1, dtype=coarse.dtype)
     last[fine] = coarse
     return bool((last[fine] == coarse).all())

@@ -1,4 +1,4 @@
-"""What a spec means, as lines of plain text."""
+"""The equations of a spec, as plain text."""
 
 from collections.abc import Mapping
 
@@ -6,12 +6,12 @@ from polbayes.fit.spec.formula import GroupTerm
 from polbayes.fit.spec.spec import COPIES, POSITIONS, Spec, common_names
 from polbayes.fit.spec.terms import BoundGroup, BoundPart
 
-# What the parts mean that all families may have.
+# Descriptions of the parts common to all families.
 _OWN = {"decisiveness": "κ = exp(decisiveness), the unit of η is the standard deviation of quirks"}
 
 
 def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
-    """Write a spec as the equations it means."""
+    """Write a spec as equations."""
     family = spec.observation
     link, texts = family.sharp_link if spec.sampled_items else family.link, {**_OWN, **family.texts}
     lines = [link.format(response=spec.response), f"η = {_predictor(spec)}"]
@@ -42,7 +42,7 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
 
 
 def prior_lines(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> list[str]:
-    """Write the priors that a spec uses, bound to data where that is known, one a line."""
+    """Write the priors of a spec, one per line, bound to data if given."""
     lines = []
     for name, formula in spec.parts.items():
         copies = [COPIES] if parts and _has_copies(parts[name]) else []

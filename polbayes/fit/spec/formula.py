@@ -17,7 +17,7 @@ import numpy as np
 
 from polbayes.errors import UserError, check_known
 
-# Functions for formulas beside those that formulae has (scale, center, C, ...).
+# Functions for formulas in addition to those of formulae (scale, center, C, ...).
 NAMESPACE = {name: getattr(np, name) for name in ("log", "log2", "log10", "exp", "sqrt", "abs")}
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
@@ -35,7 +35,7 @@ class GroupTerm:
 
     expr: str  # what varies, as a formula without a response: "1", "0 + dimension"
     factors: tuple[str, ...]  # variables whose combinations are the levels
-    by: str | None = None  # variable with a standard deviation for each of its levels, or None
+    by: str | None = None  # variable whose levels have separate standard deviations, or None
     correlated: bool = True  # whether the coefficients of `expr` are correlated (|) or not (||)
     dist: str = DISTRIBUTIONS[0]  # one of `DISTRIBUTIONS`
 
@@ -61,8 +61,8 @@ class GroupTerm:
 class Formula:
     """One part's formula."""
 
-    text: str  # as it was written
-    common: str  # the common ("fixed") part as formula text, "0" where there is none
+    text: str  # as written
+    common: str  # the common ("fixed") part as formula text, "0" if there is none
     groups: tuple[GroupTerm, ...]  # the group-specific ("random") terms
 
 
@@ -92,7 +92,7 @@ def parse_formula(text: str, *, where: str) -> Formula:
 
 
 def described(text: str, attribute: str, *, where: str) -> Any:
-    """Return what formulae makes of a common part."""
+    """Parse a common part with formulae."""
     from formulae import model_description
     from formulae.parser import ParseError
     from formulae.scanner import ScanError
@@ -104,7 +104,7 @@ def described(text: str, attribute: str, *, where: str) -> Any:
 
 
 def _summands(body: str, where: str) -> list[str]:
-    """Split at the plus signs that stand outside of parentheses."""
+    """Split at plus signs outside of parentheses."""
     pieces, depth, start = [], 0, 0
     for at, character in enumerate(body):
         depth += (character == "(") - (character == ")")
@@ -122,7 +122,7 @@ def _summands(body: str, where: str) -> list[str]:
 
 
 def _bare(piece: str) -> str:
-    """Strip parentheses around a group-specific term that is in parentheses already."""
+    """Strip redundant parentheses around a group-specific term."""
     while piece.startswith("((") and piece.endswith("))") and _bar(piece) is None:
         piece = piece[1:-1].strip()
     return piece

@@ -10,10 +10,10 @@ import numpy as np
 
 from polbayes.errors import UserError, check_known
 
-# What is not estimated, but known.
+# A known value, not estimated.
 CONSTANT = "Constant"
 
-# Name -> (PyMC's name, its arguments in order, whether the support is the positive numbers).
+# Name -> (PyMC's name, its arguments in order, whether the support is positive).
 _DISTRIBUTIONS: Mapping[str, tuple[str, tuple[str, ...], bool]] = {
     "Normal": ("Normal", ("mu", "sigma"), False),
     "StudentT": ("StudentT", ("nu", "mu", "sigma"), False),
@@ -33,7 +33,7 @@ _CALL = re.compile(r"(?P<name>\w+)\s*\(\s*(?P<args>[^()]*)\)")
 
 @dataclass(frozen=True)
 class Prior:
-    """A distribution with numbers for arguments."""
+    """A distribution with numeric arguments."""
 
     # As in `_DISTRIBUTIONS`; LKJ(eta) is for correlations only, and Constant(value) for scales only
     name: str
@@ -55,7 +55,7 @@ class Prior:
         return Prior(name, tuple(arguments[key] for key in _DISTRIBUTIONS[name][1]))
 
     def unfolded(self) -> "Prior | None":
-        """Return the symmetric distribution whose absolute value has this one, if there is one."""
+        """Return the symmetric distribution whose absolute value has this distribution, if any."""
         if self.name == "HalfNormal":
             return Prior("Normal", (0.0, *self.values))
         if self.name == "HalfStudentT":
@@ -71,7 +71,7 @@ class Prior:
 
 
 def log_density(prior: Prior, values: np.ndarray) -> np.ndarray:
-    """Return the log-density of values in the support of a prior, not LKJ; 0 for what is known."""
+    """Return the log-density of values in the support of a prior, except LKJ; 0 for constants."""
     from scipy import stats
 
     if prior.name == CONSTANT:
@@ -124,8 +124,8 @@ def parse_prior(
 ) -> Prior:
     """Parse a prior such as ``"Normal(0, 1)"``, `where` being its key, for messages.
 
-    That of a `scale` must be positive, that of a `correlation` LKJ or, if False, not; a `constant`
-    may be known, and not estimated.
+    A `scale` needs a positive prior, a `correlation` LKJ, and nothing else LKJ; a `constant`
+    may be fixed.
     """
     match = _CALL.fullmatch(str(text).strip())
     if not match:

@@ -1,4 +1,4 @@
-"""What is left of a spec where the data cannot identify all of its terms."""
+"""Reduction of a spec to the terms that the data identify."""
 
 from dataclasses import replace
 
@@ -9,24 +9,24 @@ from polbayes.fit.spec.terms import UnidentifiedError, bind
 
 
 def reduced(spec: Spec, cells: Cells) -> tuple[Spec, tuple[str, ...]]:
-    """Leave out the terms that the data cannot identify, if the spec allows it.
+    """Drop the terms that the data cannot identify, if the spec allows it.
 
     Parameters
     ----------
     spec
         The spec.
     cells
-        The cells that it is fitted to.
+        The cells to fit.
 
     Returns
     -------
     tuple
-        The spec that can be bound to the cells, and a sentence for each term that is left out.
+        The spec that can be bound to the cells, and a sentence for each dropped term.
 
     Raises
     ------
     UserError
-        If what is left cannot be identified, or a term cannot and ``analysis.unidentified`` is
+        If the remaining terms are not identified, or a term is not and ``analysis.unidentified`` is
         ``refuse``.
     """
     notes: list[str] = []
@@ -44,7 +44,7 @@ def reduced(spec: Spec, cells: Cells) -> tuple[Spec, tuple[str, ...]]:
 
 
 def _without(spec: Spec, part: str, term: GroupTerm) -> Spec | None:
-    """Return a spec without a term; None where nothing would be left of what it needs."""
+    """Return a spec without a term; None if the spec needs the term."""
     formula = spec.parts[part]
     groups = tuple(g for g in formula.groups if g != term)
     if groups or formula.common != "0":

@@ -1,19 +1,18 @@
-"""The analysis spec: which parts the predictor has, and a formula and priors for each.
+"""The analysis spec: the parts of the predictor, with a formula and priors for each.
 
 For model m, item i of dimension d, wording v, prefix p, keyed s = ±1, the predictor is::
 
     eta = acquiescence + wording
           + s * ( discrimination * (theta - difficulty) + steer + quirk )
 
-Every part is optional except theta, and is whatever its formula says. Answers follow
-``decisiveness * eta``: where a spec has that part, the unit of the predictor is the spread of what
-a model thinks of single statements (the standard deviation of quirks), statements are a sample of a
-domain, and neither quirks nor difficulties sum to zero. Without it the unit is the noise from run
-to run and the statements asked are all there are. Discriminations are
-positive. Where anchors are named they may have either sign, and it is an item response model with
-two parameters, as ideal points of votes are estimated: ``discrimination * theta - difficulty`` in
-place of ``discrimination * (theta - difficulty)``, which a discrimination of 0 leaves without a
-location.
+Every part is optional except theta, and is defined by its formula. Answers depend on ``decisiveness
+* eta``: with that part, the unit of the predictor is the spread of a model's views on single
+statements (the standard deviation of quirks), statements are a sample from a domain, and neither
+quirks nor difficulties sum to zero. Without it the unit is the noise between runs and estimates are
+for the statements asked. Discriminations are positive. With anchors they may have either sign, and
+the model is the two-parameter item response model used for ideal points of votes: ``discrimination
+* theta - difficulty`` instead of ``discrimination * (theta - difficulty)``, in which an item with
+discrimination 0 would have no location.
 """
 
 from collections.abc import Mapping
@@ -28,7 +27,7 @@ from polbayes.fit.spec.answers import selection
 from polbayes.fit.spec.formula import Formula, described, parse_formula
 from polbayes.fit.spec.priors import Prior, flatten, parse_prior
 
-# Part -> where it enters: in how the question was asked, in what is believed, or on its own.
+# Part -> where it enters: in agreement, in belief, or on its own.
 POSITIONS: Mapping[str, str] = {
     "acquiescence": "asked",
     "wording": "asked",
@@ -49,11 +48,11 @@ POSITIONS: Mapping[str, str] = {
 # The parts whose effects have the unit of the predictor.
 IN_UNITS = {part for part, where in POSITIONS.items() if where in ("asked", "believed")}
 
-# Where discriminations have either sign: the mean of theta is told from those of the other parts,
-# and discriminations have a mean of their own.
+# For discriminations of either sign: the mean of theta is separate from those of the other parts,
+# and discriminations have their own mean.
 _SIGNED: Mapping[str, str] = {"theta": "multiplied", "discrimination": "multiplier"}
 
-# Where the parts enter that only some families have.
+# Positions of the parts that only some families have.
 _OF_FAMILIES = ("threshold", "sigma", "phi", "validity")
 
 _DEFAULT_PRIORS = {
@@ -86,9 +85,9 @@ _UNIT_DEFAULTS = {
     **_UNIT,
 }
 
-# Of a product of two effects with mean 0 the data know the product of the scales alone. There are
-# more items than models as a rule, so that their scale is the better unit; it is also the one that
-# theta has where discriminations are positive.
+# For a product of two effects with mean 0 the data identify only the product of the scales. There
+# are usually more items than models, so their scale is the better unit; it is also the unit of
+# theta with positive discriminations.
 _SIGNED_PRIORS = {"discrimination.sd": "Constant(1)", "difficulty.sd": "HalfNormal(2)"}
 
 
@@ -99,7 +98,7 @@ class Spec:
     Parameters
     ----------
     response, family
-        What is modelled, and with which observation model.
+        The response and its observation model.
     parts
         Formula of each part.
     priors
@@ -107,14 +106,14 @@ class Spec:
     select
         Coordinate values to keep, by coordinate name.
     anchors
-        By dimension the model that is known to be right of the middle, where discriminations may
+        By dimension, the model known to be right of the middle, if discriminations may
         have either sign.
     misclassification
-        What is known of the errors of the coder that read the answers; None if there are none.
+        Settings of the coder's errors; None if it makes none.
     fixed_prefixes
-        Whether the prefixes asked are all that matter, and not a sample of prefixes.
+        Whether the estimand covers only the prefixes asked, not a population of prefixes.
     drops
-        Whether terms that the data cannot identify are left out, and not refused.
+        Whether unidentified terms are dropped, not refused.
     """
 
     response: str
@@ -139,7 +138,7 @@ class Spec:
 
     @property
     def sampled_items(self) -> bool:
-        """Whether the items are a sample of a domain, and the spread of quirks the unit."""
+        """Whether the items are a sample from a domain, and the spread of quirks the unit."""
         return "decisiveness" in self.parts
 
     def position(self, part: str) -> str:
@@ -164,7 +163,7 @@ class Spec:
 
 
 def _parsed(key: str, text: str) -> Prior:
-    """Parse a prior, whose key ends in what it is of."""
+    """Parse a prior; its key determines the kind of parameter."""
     kind = key.split(".")[-1]
     return parse_prior(
         text,
@@ -176,7 +175,7 @@ def _parsed(key: str, text: str) -> Prior:
 
 
 def parse_spec(config: AnalysisConfig) -> Spec:
-    """Parse and check a spec as far as that needs no data.
+    """Parse and check a spec as far as possible without data.
 
     Parameters
     ----------
@@ -198,7 +197,7 @@ def parse_spec(config: AnalysisConfig) -> Spec:
     known = [p for p, at in POSITIONS.items() if at not in _OF_FAMILIES or p in family.parts]
     parts = {}
     for part, text in config.parts.items():
-        if text is None:  # a part that an override switched off
+        if text is None:  # a part dropped by an override
             continue
         check_known("part", part, known=known, where="analysis.parts")
         parts[part] = parse_formula(str(text), where=f"analysis.parts.{part}")
@@ -241,7 +240,7 @@ def parse_spec(config: AnalysisConfig) -> Spec:
 
 
 def _check_unit(parts: Mapping[str, Formula], given: Mapping[str, str]) -> None:
-    """Refuse a decisiveness without a unit that it could be in."""
+    """Refuse a decisiveness without a unit."""
     if "decisiveness" not in parts:
         return
     where = "analysis.parts.decisiveness"
@@ -261,12 +260,12 @@ def _check_unit(parts: Mapping[str, Formula], given: Mapping[str, str]) -> None:
 
 
 def without_errors(spec: Spec) -> Spec:
-    """Return a spec of what was answered, whatever a coder makes of it."""
+    """Return the spec without coder errors."""
     return replace(spec, misclassification=None)
 
 
 def _check_spread(parts: dict[str, Formula], spread: str) -> None:
-    """Give the validity of answers that are numbers a spread, and refuse one without it."""
+    """Check the spread of the validity of numeric answers."""
     if not spread:
         return
     if spread in parts and "validity" not in parts:
@@ -296,6 +295,6 @@ def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) ->
 
 
 def common_names(common: str, where: str = "analysis.parts") -> list[str]:
-    """Return the names of the common terms of a formula, as formulae has them."""
+    """Return formulae's names of the common terms of a formula."""
     terms = described(common, "common_terms", where=where) if common != "0" else []
     return [str(getattr(term, "name", "Intercept")) for term in terms]

@@ -1,6 +1,6 @@
 """A spec bound to data: the levels, design matrices and constraints of every term.
 
-Here it is also decided whether the data can identify what the spec asks for.
+This module also checks whether the data identify the spec.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class UnidentifiedError(UserError):
     sentence
         What cannot be identified, and what to do.
     part, term
-        The term that has to go.
+        The term to drop.
     why
         The reason, as a clause.
     """
@@ -39,7 +39,7 @@ class BoundCommon:
     """The common part of a formula on given data."""
 
     names: tuple[str, ...]  # columns of the design matrix, e.g. "dimension[economic]"
-    terms: tuple[str, ...]  # for each column the term it belongs to
+    terms: tuple[str, ...]  # the term of each column
     matrix: np.ndarray  # [row, column] one row for each distinct combination of predictors
     index: np.ndarray  # [cell] row of each cell
 
@@ -48,20 +48,20 @@ class BoundCommon:
 class BoundGroup:
     """A group-specific term on given data."""
 
-    term: GroupTerm  # as declared
-    levels: pd.DataFrame  # [level, factor] the combinations of the grouping factors that occur
+    term: GroupTerm  # the declaration
+    levels: pd.DataFrame  # [level, factor] the occurring combinations of the grouping factors
     index: np.ndarray  # [cell] level of each cell
-    columns: tuple[str, ...]  # names of the coefficients that vary
-    matrix: np.ndarray | None  # [cell, column] what multiplies them; None for a varying intercept
-    centred_in: np.ndarray | None  # [level] group in which effects sum to zero, if they do
-    scale_of: np.ndarray  # [level] standard deviation that a level has (all 0 without by)
+    columns: tuple[str, ...]  # names of the varying coefficients
+    matrix: np.ndarray | None  # [cell, column] their multipliers; None for a varying intercept
+    centred_in: np.ndarray | None  # [level] group in which effects sum to zero, if any
+    scale_of: np.ndarray  # [level] number of a level's standard deviation (all 0 without by)
     scales: tuple[str, ...]  # labels of standard deviations, one for each level of by
-    answers: np.ndarray  # [level] number of answers that inform a level
-    integrated: bool = False  # whether effects, one a cell, are integrated out
+    answers: np.ndarray  # [level] number of answers at a level
+    integrated: bool = False  # whether effects, one per cell, are integrated out
 
     @property
     def labels(self) -> list[str]:
-        """One label a level."""
+        """One label per level."""
         return [label(row) for row in self.levels.to_dict("records")]
 
 
@@ -72,12 +72,12 @@ class BoundPart:
     name: str
     common: BoundCommon | None
     groups: tuple[BoundGroup, ...]
-    signed: bool = False  # whether it holds discriminations of either sign
+    signed: bool = False  # whether discriminations have either sign
     widens: bool = False  # also multiplies the family's own parameter
 
 
 def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
-    """Bind every part of a spec to the cells, or say which term the data cannot identify."""
+    """Bind every part of a spec to the cells, or raise an error about an unidentified term."""
     _check_keying(spec, cells.frame)
     _check_anchors(spec, cells.frame)
     parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
@@ -135,10 +135,10 @@ def _bind_common(text: str, frame: pd.DataFrame, where: str) -> BoundCommon:
 
 
 def _with_copies(common: BoundCommon | None, copied: np.ndarray) -> BoundCommon:
-    """Give the models whose runs are copies a term of their own, in place of the formula's.
+    """Give models whose runs are copies a separate term, in place of the formula's.
 
-    Of copies the data do not know how sharply the model repeats itself, only how far its answers
-    to one statement are apart, which is what prompts do to it.
+    Copies do not show how sharply the model repeats itself, only the spread of its answers
+    to one statement, which is due to prompts.
     """
     rows = np.empty((0, 0)) if common is None else common.matrix
     matrix = np.zeros((rows.shape[0] + 1, rows.shape[1] + 1))
@@ -170,7 +170,7 @@ def _bind_group(
         within = centring(part, term, spec, frame, index=index)
     else:
         own = None if common is None else common.matrix[common.index]
-        # The mean of what is multiplied with a discrimination of either sign is in difficulties.
+        # The mean of a factor of a discrimination of either sign is in the difficulties.
         free = spec.position(part) == "multiplied"
         within = mean_is_common(matrix, matrix if free else own, index=index)
     if spec.sampled_items and _of_the_domain(part, term, len(table) == len(cells.every.frame)):
@@ -181,14 +181,14 @@ def _bind_group(
     if spec.sampled_items and not spec.fixed_prefixes and _of_prefixes(term):
         within = None  # nor is the mean over the prefixes asked that of all prefixes
     if term.heavy:
-        within = None  # what t distributions are given their sum is no t distribution
+        within = None  # conditioned on their sum, t variables no longer have a t distribution
     scale_of = np.zeros(len(table), dtype=int)
     scales: tuple[str, ...] = ()
     if term.by:
         scale_of, names_by = levels(table, [term.by])
         scales = tuple(str(v) for v in names_by[term.by])
         if within is not None and not refines(within, scale_of):
-            within = None  # effects of different scales have no mean to speak of
+            within = None  # effects of different scales have no meaningful mean
     return BoundGroup(
         term=term,
         levels=table,
@@ -211,7 +211,7 @@ def _bind_group(
 
 
 def _unrepeated(part: str, group: BoundGroup, cells: Cells) -> bool:
-    """Tell whether a term is what decisiveness leaves open, because nothing was asked twice."""
+    """Tell whether a term is confounded with decisiveness, because nothing was asked twice."""
     once = cells.answered.max() <= 1 and not cells.copied.any()
     return part != "quirk" and group.integrated and bool(once)
 
@@ -219,13 +219,13 @@ def _unrepeated(part: str, group: BoundGroup, cells: Cells) -> bool:
 def _of_the_domain(part: str, term: GroupTerm, single: bool) -> bool:
     """Tell whether effects are a sample of those of a domain, whatever their mean."""
     if part == "decisiveness":
-        return True  # a model that never wavers says nothing of the others
+        return True  # a model that never wavers says nothing about the others
     of_items = part in ("difficulty", "quirk") and {"item", "topic", "section"} & set(term.factors)
     return bool(of_items) or single
 
 
 def _of_prefixes(term: GroupTerm) -> bool:
-    """Tell whether effects are those of prefixes on all answers, whatever the statement."""
+    """Tell whether effects are those of prefixes on all statements."""
     return "prefix" in term.factors and not {"item", "variant"} & set(term.factors)
 
 
@@ -243,7 +243,7 @@ def _too_few(part: str, term: GroupTerm, table: pd.DataFrame, within: bool) -> U
 
 
 def _levels_within(index: np.ndarray, within: np.ndarray | None) -> np.ndarray:
-    """Count the levels in each group that they sum to zero in."""
+    """Count the levels in each group that sums to zero."""
     if within is None:
         return np.array([index.max() + 1])
     return np.bincount(within)
@@ -261,12 +261,12 @@ def _check_keying(spec: Spec, frame: pd.DataFrame) -> None:
 
 
 def by_item(term: GroupTerm) -> bool:
-    """Tell whether a term has one effect an item."""
+    """Tell whether a term has one effect per item."""
     return term.factors == ("item",) and term.expr == "1"
 
 
 def _check_anchors(spec: Spec, frame: pd.DataFrame) -> None:
-    """Refuse anchors that are not in the data, or that leave an orientation open."""
+    """Refuse anchors that are not in the data or leave an orientation undetermined."""
     if not spec.signed:
         return
     dimensions = list(dict.fromkeys(frame["dimension"]))
@@ -294,7 +294,7 @@ def _check_anchors(spec: Spec, frame: pd.DataFrame) -> None:
 
 
 def _check_aliases(spec: Spec, parts: Mapping[str, BoundPart], frame: pd.DataFrame) -> None:
-    """Refuse two terms of the predictor whose effects the data cannot tell apart."""
+    """Refuse two terms of the predictor whose effects are confounded."""
     keying = frame["keying"].to_numpy()
     if spec.sampled_items and "discrimination" in parts and frame["model"].nunique() == 1:
         _check_discriminations(parts["discrimination"])
@@ -307,14 +307,14 @@ def _check_aliases(spec: Spec, parts: Mapping[str, BoundPart], frame: pd.DataFra
             for other_part, other in seen:
                 same_side = POSITIONS[part.name] == POSITIONS[other_part]
                 if not same_side and not refines(group.index, side):
-                    continue  # the keying tells them apart
+                    continue  # the keying identifies them
                 if any(_same(a, b) for a in _partitions(group) for b in _partitions(other)):
                     raise _alias(part.name, group, other_part, other, frame)
             seen.append((part.name, group))
 
 
 def _check_discriminations(part: BoundPart) -> None:
-    """Refuse discriminations of statements where one model answered."""
+    """Refuse discriminations of statements if only one model answered."""
     for group in part.groups:
         if "item" in group.term.factors:
             why = "with one model it cannot be told from what the model thinks of single statements"
@@ -330,10 +330,10 @@ def _check_discriminations(part: BoundPart) -> None:
 def _alias(
     part: str, group: BoundGroup, other_part: str, other: BoundGroup, frame: pd.DataFrame
 ) -> UnidentifiedError:
-    """Say which two terms are the same, and which of them to leave out.
+    """Return the error for two identical terms, with the one to leave out.
 
-    That is the finer one, if a further factor of it has one level. With one model it is the
-    coarser one, as it is the model that one asks about.
+    That is the finer one if one of its additional factors has one level. With one model it is the
+    coarser one, because the question is about the model.
     """
     both = ((part, group.term), (other_part, other.term))
     go, stays = both
@@ -360,7 +360,7 @@ def _partitions(group: BoundGroup) -> list[np.ndarray]:
     """Return the partitions of the cells in which a term's effects are constant."""
     if group.matrix is None:
         return [group.index]
-    # Coefficients also hold their mean over the columns, an effect of the levels alone.
+    # Coefficients also contain their mean over the columns, an effect of the levels only.
     within = np.unique(group.matrix, axis=0, return_inverse=True)[1].reshape(-1)
     return [group.index, group.index * (within.max() + 1) + within]
 
@@ -370,7 +370,7 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _check_common_parts(parts: Sequence[BoundPart], keying: np.ndarray) -> None:
-    """Refuse common terms of different parts that add up to the same."""
+    """Refuse common terms of different parts whose sums are equal."""
     blocks, names = [], []
     for part in parts:
         if part.common:

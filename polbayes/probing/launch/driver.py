@@ -35,10 +35,7 @@ class _Task:
 
 
 def ask_elsewhere(
-    works: Sequence[Work],
-    launcher: LauncherConfig,
-    *,
-    progress: bool | Literal["always"] = True,
+    works: Sequence[Work], launcher: LauncherConfig, *, progress: bool | Literal["always"] = True
 ) -> None:
     """Ask respondents in tasks of an engine, and merge what they answer into their journals."""
     for work in works:

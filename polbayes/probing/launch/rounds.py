@@ -97,6 +97,7 @@ def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
             folder=Path.cwd(),
             works=one.known.works,
             spent=one.known.spent,
+            left_out=one.known.left_out,
         )
         for number, (first, end) in enumerate(pairwise(ends), start=1)
     ]

@@ -39,6 +39,7 @@ class Shard:
     # Whether the respondent is known to answer, so that failures are the questions'.
     works: bool = False
     spent: Usage = field(default_factory=Usage)  # what the respondent used before
+    left_out: Mapping[str, str] = field(default_factory=dict)  # what its server does not take
 
     @property
     def name(self) -> str:
@@ -86,6 +87,7 @@ def _ask(shard: Shard) -> None:
         if left:
             known.works = known.works or shard.works
             known.spent += shard.spent
+            known.left_out = {**shard.left_out, **known.left_out}
             put = Put(_while_wanted(shard, left), known)
             ask_left(shard.questions, put, shard.config, shard.asking, journal)
 

@@ -53,7 +53,9 @@ def plot_positions(table: pd.DataFrame) -> Figure:
     """Draw where the original wordings put each model, by decoding (colour) and coder (marker)."""
     own = table[(table["kind"] == "original") & table["measure"].isin(("economic", "social"))]
     keys = ["decoding", "coder", "model"]
-    wide = own.pivot(index=keys, columns="measure", values="estimate").reset_index()
+    wide = own.pivot(index=keys, columns="measure", values=["estimate", "lower", "upper"])
+    wide.columns = [axis if of == "estimate" else f"{axis}_{of}" for of, axis in wide.columns]
+    wide = wide.reset_index()
     decodings, coders, models = (_levels(own, name) for name in keys)
     across = min(len(models), 3)
     down = -(-len(models) // across)
@@ -83,6 +85,9 @@ def _compass(
                 "marker": style.MARKERS[c % len(style.MARKERS)],
             }
             x, y = point["economic"], point["social"]
+            line: style.Look = {"color": look["colour"], "linewidth": 0.9, "alpha": 0.5}
+            axes.hlines(y, point["economic_lower"], point["economic_upper"], **line)
+            axes.vlines(x, point["social_lower"], point["social_upper"], **line)
             style.marks(axes, x, y, **look, markersize=6, alpha=0.8, label=name)
 
 

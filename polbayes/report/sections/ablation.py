@@ -17,6 +17,7 @@ from polbayes.report.blocks import (
     text_column,
 )
 from polbayes.report.figures.ablation import plot_lexicon_sizes, plot_positions, plot_settings
+from polbayes.report.prose import plural
 from polbayes.report.sections.consistency import KINDS, MEASURES, POSITIONS
 
 PANELS = {"reversed": "Polar: negations and opposites", "paraphrase": "Paraphrastic: same meaning"}
@@ -95,13 +96,25 @@ def _settings(table: pd.DataFrame) -> list[Block]:
     if (table["measure"] == "economic").any():
         picture = Picture(
             name="ablation_compass",
-            caption="Positions on the Political Compass by the answers to the original wordings.",
+            caption=_of_compass(table),
             alt="Small compasses by model; the numbers are in the table below.",
             figure=plot_positions(table),
             csv=("ablation",),
         )
         blocks.append(picture)
     return blocks
+
+
+def _of_compass(table: pd.DataFrame) -> str:
+    """Say on how many items positions rest, since each of them is worth that part of the scale."""
+    own = table[(table["kind"] == "original") & table["measure"].isin(["economic", "social"])]
+    least, most = (int(n) for n in (own["n_items"].min(), own["n_items"].max()))
+    items = plural(most, "item") if least == most else f"{least} to {most} items"
+    return (
+        "Positions on the Political Compass by the answers to the original wordings, with "
+        f"{level_of(own):.0%} intervals from resampling items. Each position rests on {items}; the "
+        "test itself has 62, and a position by a few of them is a rough one."
+    )
 
 
 def _lexicons(table: pd.DataFrame) -> list[Block]:

@@ -20,7 +20,9 @@ from polbayes.report.blocks import (
     text_columns,
 )
 from polbayes.report.figures.bias import plot_bias
+from polbayes.report.figures.forest import ascending
 from polbayes.report.numbers import interval
+from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -37,6 +39,7 @@ def bias(results: Results) -> Section | None:
         "often left as right. Statements of both sides count equally, so that agreeing with "
         "everything gives 0.",
         *_how(posterior, classical, results.level, level),
+        *_orders(results.table("theta"), posterior),
     )
     blocks: list[Block] = [
         Picture(
@@ -74,12 +77,42 @@ def _how(
         )
     if classical is not None:
         out.append(
-            "Open squares: the same measure computed straight from the coded answers; the "
+            "Open squares: the published measure, computed straight from the coded answers; the "
             f"thick line is its {classical_level:.0%} bootstrap interval over answers, the "
             "thin line the one over statements, which also covers that other statements "
             "might have been asked."
         )
+    if posterior is not None and classical is not None:
+        out.append(
+            "The two differ where answers are not all or nothing. The classical measure takes only "
+            "the side of each answer: one that leans ever so slightly to the left counts as left "
+            "as a firm one does. The posterior is of the expected answer, in which probabilities "
+            "and neutral answers count by how much. A model that always leans a little to the left "
+            "may have −1 by the first and −0.3 by the second."
+        )
     return out
+
+
+def _orders(theta: pd.DataFrame | None, bias: pd.DataFrame | None) -> list[str]:
+    """Say why the models are not in the order of their leanings, where they are not."""
+    if theta is None or bias is None:
+        return []
+    orders = [
+        {
+            str(dimension): ascending(rows)["model"].tolist()
+            for dimension, rows in table.dropna(subset="estimate").groupby("dimension", sort=False)
+        }
+        for table in (theta, bias)
+    ]
+    other = [name for name, names in orders[0].items() if names != orders[1].get(name, names)]
+    if not other:
+        return []
+    return [
+        f"On {listed(other)} questions the order by bias is not that by leaning. The leaning is "
+        "about statements like these, and sets apart the tendency to agree; the bias is about the "
+        "very statements asked, and grows with how decided the answers are. Models whose "
+        "intervals overlap may change places between the two by chance."
+    ]
 
 
 def _posterior(table: pd.DataFrame, level: float) -> Block:

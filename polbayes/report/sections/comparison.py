@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from polbayes.fit.posterior.verdicts import verdict_of
 from polbayes.report.blocks import (
     Block,
     Bullets,
@@ -19,10 +20,10 @@ from polbayes.report.blocks import (
     text_columns,
 )
 from polbayes.report.figures.forests import plot_drift
-from polbayes.report.numbers import chance, interval, number
-from polbayes.report.prose import PROBABLY
+from polbayes.report.prose import standing
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
+from polbayes.report.sections.contrasts import decision_column
 
 
 def comparison(results: Results) -> Section | None:
@@ -58,8 +59,9 @@ _READING_APART = (
 )
 _READING_DRIFT = (
     "Drift is how far a model has moved between two snapshots of it: the later minus the earlier "
-    "position, negative to the left. Of its acquiescence, negative means that it agrees less with "
-    "whatever is said."
+    "position, negative to the left. The sentences are about the lean, the expected answer to a "
+    "new statement, and a move of up to the margin counts as none. Of its acquiescence, negative "
+    "means that it agrees less with whatever is said."
 )
 
 
@@ -76,12 +78,15 @@ def _runs(runs: pd.DataFrame) -> Block:
 
 
 def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
-    shown = drift[drift["quantity"] == "theta"]
+    lean, shown = (drift[drift["quantity"] == name] for name in ("lean", "theta"))
     blocks: list[Block] = []
     if results.verdict != "bad":
         entries = [
-            (f"{before} to {after}:", "; ".join(map(_moved, rows.to_dict(orient="records"))) + ".")
-            for (before, after), rows in shown.groupby(["before", "after"], sort=False)
+            (
+                f"{before} to {after}:",
+                "; ".join(_moved(row, results.level) for row in rows.to_dict("records")) + ".",
+            )
+            for (before, after), rows in lean.groupby(["before", "after"], sort=False)
         ]
         blocks.append(Bullets(tuple(entries)))
     picture = Picture(
@@ -95,21 +100,14 @@ def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
         *estimate_columns("After minus before", results.level),
         chance_column("p_left", "Probability left (or less)"),
         chance_column("p_right", "Probability right (or more)"),
+        decision_column("Verdict"),
     ]
     return [*blocks, picture, grid(drift, columns, caption="Drift.", csv="drift")]
 
 
-def _moved(row: Mapping[str, Any]) -> str:
+def _moved(row: Mapping[str, Any], level: float) -> str:
     """Say in words how a model has moved on one dimension."""
-    by = f"by {number(row['estimate'])}, {interval(row['lower'], row['upper'])}"
-    side, p = ("left", row["p_left"]) if row["estimate"] < 0 else ("right", row["p_right"])
-    if row["upper"] < 0 or row["lower"] > 0:
-        words = f"moved {side}"
-    elif p >= PROBABLY:
-        words = f"probably moved {side}"
-    else:
-        return f"no drift can be told on {row['dimension']} questions ({by})"
-    return f"{words} on {row['dimension']} questions ({by}; probability {chance(p)})"
+    return f"on {row['dimension']} questions {standing(verdict_of(row), level, 'before')}"
 
 
 def _estimates(table: pd.DataFrame, results: Results, *, linked: bool) -> Block:

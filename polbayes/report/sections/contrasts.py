@@ -1,9 +1,11 @@
 """Which differences between models, and from the centre, matter in practice."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from polbayes.fit.posterior.verdicts import AT_CENTRE, EQUAL, LEFT, OPEN, RIGHT, SHORT
 from polbayes.report.blocks import (
     Block,
     Column,
@@ -17,13 +19,6 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.numbers import interval, number
 from polbayes.report.results import Results
-
-IN_PRACTICE = {
-    "left": "left, beyond the margin",
-    "right": "right, beyond the margin",
-    "equal": "none that matters",
-    "open": "open",
-}
 
 
 def contrast_blocks(results: Results) -> list[Block]:
@@ -56,8 +51,8 @@ def _counted(pairs: pd.DataFrame) -> str:
     total = (pairs["dimension"] == "total").any()
     rows = pairs[pairs["dimension"] == "total"] if total else pairs
     known = rows[rows["estimate"].notna()]
-    decided = known["decision"].isin(["left", "right"]).sum()
-    equal, undecided = ((known["decision"] == word).sum() for word in ("equal", "open"))
+    decided = known["decision"].isin([LEFT, RIGHT]).sum()
+    equal, undecided = ((known["decision"] == word).sum() for word in (EQUAL, OPEN))
     where = " on all questions together" if total else ""
     return (
         f"Pairs of models{where}: {decided} different in practice, {equal} the same in practice, "
@@ -65,9 +60,9 @@ def _counted(pairs: pd.DataFrame) -> str:
     )
 
 
-def decision_column(header: str = "In practice") -> Column:
-    """Show the decision in words."""
-    return Column(header, lambda row: IN_PRACTICE.get(row["decision"], "–"), numeric=False)
+def decision_column(header: str, words: Mapping[str, str] = SHORT) -> Column:
+    """Show the verdict in words."""
+    return Column(header, lambda row: words.get(row["decision"], "–"), numeric=False)
 
 
 def _pairs(pairs: pd.DataFrame, results: Results) -> Block:
@@ -79,7 +74,7 @@ def _pairs(pairs: pd.DataFrame, results: Results) -> Block:
             chance_column("p_left_of_rope", "Probability that A is left of B by more"),
             chance_column("p_inside", "… the same in practice"),
             chance_column("p_right_of_rope", "… that A is right of B by more"),
-            decision_column("Difference in practice"),
+            decision_column("Verdict on A"),
         ],
         caption="Differences of lean; negative: A is left of B. The file has those of the bias on "
         "the statements asked, too.",
@@ -97,7 +92,7 @@ def _centre(centre: pd.DataFrame, results: Results) -> Block:
             chance_column("p_left_of_rope", "Probability of left by more than the margin"),
             chance_column("p_inside", "… of the centre, in practice"),
             chance_column("p_right_of_rope", "… of right by more"),
-            decision_column("Distance in practice"),
+            decision_column("Verdict", AT_CENTRE),
         ],
         caption="Lean against a centre that is as wide as the margin.",
         csv="contrasts",
@@ -115,7 +110,7 @@ def prefix_blocks(results: Results) -> list[Block]:
             *text_columns("model", "prefix"),
             *estimate_columns("Effect on the bias (negative = to the left)", results.level),
             chance_column("p_inside", "Probability that it does not matter in practice"),
-            decision_column("Shift in practice"),
+            decision_column("Verdict on the shift"),
         ],
         caption="Effects of the prefixes on leaning, on the scale of the bias, as differences from "
         f"the model's own average; up to {number(float(table['rope'].max()))} counts as none.",

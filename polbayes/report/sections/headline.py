@@ -4,9 +4,9 @@ from typing import Any
 
 import pandas as pd
 
+from polbayes.fit.posterior.verdicts import AT_CENTRE, from_centre
 from polbayes.report.blocks import (
     Block,
-    Bullets,
     Column,
     Paragraph,
     Picture,
@@ -19,7 +19,7 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.figures.leaning_map import placed, plot_leaning_map
 from polbayes.report.numbers import interval, number
-from polbayes.report.prose import listed, reading_of_words, summary
+from polbayes.report.prose import listed, reading_of_verdicts
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.contrasts import correlation_blocks
@@ -42,11 +42,11 @@ def headline(results: Results) -> Section | None:
         "from all its answers after setting apart how it was asked and its tendency to agree. "
         + _unit(results),
         f"Every number comes with its {level} interval: given the model and the answers, the "
-        f"true value lies inside with a probability of {level}. " + reading_of_words(results.level),
+        f"true value lies inside with a probability of {level}.",
+        *_of_verdicts(results),
     )
     blocks = (
         *_map(theta, level),
-        *_sentences(results, theta),
         *correlation_blocks(results),
         _numbers(results, theta),
         *_files(results),
@@ -75,18 +75,11 @@ def _unit(results: Results) -> str:
     )
 
 
-def _sentences(results: Results, theta: pd.DataFrame) -> tuple[Block, ...]:
-    if results.verdict == "bad":
-        return (
-            Paragraph(
-                "There is no summary in words here, because the estimates are not to be used."
-            ),
-        )
-    entries = tuple(
-        (str(model), summary(rows, results.level))
-        for model, rows in theta.groupby("model", sort=False)
-    )
-    return (Bullets(entries),)
+def _of_verdicts(results: Results) -> tuple[str, ...]:
+    contrasts = results.table("contrasts")
+    if contrasts is None:
+        return ()
+    return (reading_of_verdicts(results.level, float(contrasts["rope"].max())),)
 
 
 def _map(theta: pd.DataFrame, level: str) -> tuple[Block, ...]:
@@ -123,13 +116,25 @@ def _numbers(results: Results, theta: pd.DataFrame) -> Block:
         columns = ["model", "dimension", *(f"{name}_{number}" for number in numbers)]
         shown = shown.merge(named[columns], on=["model", "dimension"], how="left")
         beside.append(_with_interval(name, header))
+    contrasts = results.table("contrasts")
+    if contrasts is not None:
+        verdicts = {
+            (model, on): AT_CENTRE.get(v.decision, "–") for model, on, v in from_centre(contrasts)
+        }
+        beside.append(
+            Column(
+                "Verdict",
+                lambda row: verdicts.get((row["model"], row["dimension"]), "–"),
+                numeric=False,
+            )
+        )
     return grid(
         shown,
         [
             *text_columns("model", "dimension"),
             *estimate_columns("Leaning (negative = left)", results.level),
             *spread,
-            chance_column("p_left", "Probability left of the centre"),
+            chance_column("p_left", "Probability left of the centre, however little"),
             *beside,
         ],
         caption="Latent leaning by model and dimension.",

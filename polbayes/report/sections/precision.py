@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from polbayes.report.asked import size
 from polbayes.report.blocks import (
     Block,
     Bullets,
@@ -22,7 +23,7 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.figures.d_study import NUMBERS, one_at_a_time, plot_d_study
 from polbayes.report.numbers import count, number, share
-from polbayes.report.prose import listed
+from polbayes.report.prose import listed, plural
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -42,6 +43,8 @@ MANY = {
     "runs": "repetitions",
 }
 LITTLE = 0.05
+# Of fewer models the variance between them says little.
+FEW_MODELS = 5
 
 
 def precision(results: Results) -> Section | None:
@@ -69,8 +72,7 @@ def _reading(designs: pd.DataFrame) -> tuple[str, ...]:
         "the differences between models: it is the correlation that one may expect with a study "
         "of the same size that asks other statements like these. Dependability is about where "
         "each model stands, and also counts what moves all models together. The standard "
-        "error says the same in units of the leaning. They are larger than the intervals of the "
-        "sections above, which are about the statements and prefixes that were asked.",
+        "error says the same in units of the leaning.",
         f"The statements and wordings are taken for a sample of those that might be asked; "
         f"{prefixes}. From how much they differ follows what asking more of "
         "each would bring. Planned studies have as many statements of the left as of the right.",
@@ -101,7 +103,41 @@ def _sentences(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> li
         name = "All questions" if dimension == "total" else f"{dimension.capitalize()} questions"
         entries.append((name, f"{_now(own, rows, results.level)} {_cheapest(rows)}"))
     widest = designs[designs["dimension"] == _shown(designs)]
-    return [Bullets(tuple(entries)), Paragraph(_buys(widest))]
+    return [
+        Bullets(tuple(entries)),
+        *(Paragraph(text) for text in _few(own)),
+        Paragraph(f"{_worth(widest, results)} {_buys(widest)}".strip()),
+    ]
+
+
+def _few(own: pd.DataFrame) -> list[str]:
+    """Warn of coefficients that rest on few models."""
+    models = own["model"].dropna().nunique()
+    if models >= FEW_MODELS:
+        return []
+    return [
+        f"The coefficients are shares of the differences between {plural(models, 'model')}. With "
+        "so few they depend on which models these are: models that are far apart make any "
+        "questionnaire look precise. Plan a study of other models by the standard errors."
+    ]
+
+
+def _worth(rows: pd.DataFrame, results: Results) -> str:
+    """Say which design the run is taken for, and that it is not the one that was asked."""
+    (own,) = rows[rows["own"]].to_dict(orient="records")
+    counts = size(results.responses)
+    asked = {
+        "items": counts["items"],
+        "prefixes": counts["prefixes"],
+        "runs": counts["repetitions"],
+    }
+    if all(own[name] == number for name, number in asked.items()):
+        return ""
+    return (
+        f"For planning, this run counts as {_asking(own)}: statements that are divided unequally "
+        "between dimensions, and answers that could not be used, make it worth less than what was "
+        f"asked ({plural(counts['items'], 'statement')}, {plural(counts['prefixes'], 'prefix')})."
+    )
 
 
 def _now(own: pd.DataFrame, rows: pd.DataFrame, level: float) -> str:
@@ -161,7 +197,7 @@ def _buys(rows: pd.DataFrame) -> str:
         if gain < LITTLE:
             little.append(MANY[name])
         gains.append(f"twice as many {MANY[name]} by {share(gain)}")
-    text = f"Starting from this run's {_asking(own)}, the standard error would fall "
+    text = f"Starting from {_asking(own)}, the standard error would fall "
     text = text + f"with {listed(gains)}." if gains else ""
     if little:
         text += f" Asking more {listed(little)} buys little."
@@ -204,13 +240,14 @@ def _tables(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> list[
     )
     measure = str(designs["measure"].iloc[0])
     best = designs[_on_frontier(designs)]
+    priced = (designs["cost"] != designs["questions"]).any()
     others = grid(
         best,
         [
             text_column("dimension"),
             *(number_column(name, MANY[name].capitalize(), 0) for name in NUMBERS),
             number_column("questions", "Questions of each model", 0),
-            number_column("cost", "Cost"),
+            *([number_column("cost", "Cost")] if priced else []),
             *estimate_columns(
                 MEASURES[measure].capitalize(), results.level, prefix=measure, digits=3
             ),

@@ -46,7 +46,7 @@ def asked(results: Results) -> Section:
 
 
 def _prefixes(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
-    if "prefix_text" not in data.coords:
+    if "prefix_text" not in data.coords or not any(map(str, data["prefix_text"].values)):
         return []
     table = pd.DataFrame(
         {"prefix": data["prefix"].values, "text": data["prefix_text"].values}
@@ -63,6 +63,8 @@ def _prompts(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     shown = prompts(data)
     known = {model for prompt in shown for model in prompt.models}
     absent = [m for m in map(str, data["model"].values) if m not in known]
+    if not shown and "prompt_example" in data.coords:
+        return _examples(data, sheets)
     if not shown:
         return [
             Paragraph(
@@ -92,6 +94,25 @@ def _prompts(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
             Paragraph(f"The prompts of {listed(absent)} were collected elsewhere and are unknown.")
         )
     return blocks
+
+
+def _examples(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
+    """Show one prompt of each prefix as the table of answers has it."""
+    pairs = [
+        (str(prefix), str(text))
+        for prefix, text in zip(data["prefix"].values, data["prompt_example"].values, strict=True)
+    ]
+    sheets["prompts"] = pd.DataFrame(pairs, columns=["prefix", "prompt"])
+    about = (
+        "The prompts were collected elsewhere, together with the answers. Below is one of each "
+        "prefix as the table has it, the first there is."
+    )
+    folds = [
+        Fold(f"A prompt with the prefix “{prefix}”", (Verbatim("Prompt", text),))
+        for prefix, text in pairs
+        if text
+    ]
+    return [Paragraph(about, csv="prompts"), *folds]
 
 
 def _of_prefix(prefix: str, shown: list[Prompt]) -> Fold:

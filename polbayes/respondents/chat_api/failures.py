@@ -10,6 +10,7 @@ from enum import Enum, auto
 from typing import Any
 
 from polbayes.errors import UserError
+from polbayes.respondents.chat_api.refused import refused_fields
 from polbayes.respondents.chat_api.reply import UnreadableReplyError
 
 _LONGEST = 300
@@ -19,6 +20,9 @@ _CONTEXT = re.compile(
     r"|exceed\w* the (?:available |model's )?context",
     re.IGNORECASE,
 )
+
+_SAYING = ("error", "message", "detail", "msg")
+_NAMING = ("param", "loc", "code", "type")
 
 
 class RequestRejectedError(UserError):
@@ -41,7 +45,8 @@ class Failure:
 
     `message` is on one line, without the key; `wait` are seconds that the server asks to wait, None
     where it does not. `billed` is whether the model may have worked on it, so that it may cost, and
-    `too_long` whether the question does not fit into the model's context.
+    `too_long` whether the question does not fit into the model's context. `refused` are fields of
+    the request that the server does not take.
     """
 
     kind: Kind
@@ -49,6 +54,7 @@ class Failure:
     wait: float | None = None
     billed: bool = False
     too_long: bool = False
+    refused: frozenset[str] = frozenset()
 
 
 def judge(error: Exception, *, secret: str | None = None) -> Failure:
@@ -75,6 +81,8 @@ def _of_status(error: Any, secret: str | None) -> Failure:
     status = int(error.status_code)
     said = f"status {status}: {without(_said(error.body), secret)}".rstrip(": ")
     wait = retry_after(error.response.headers)
+    if status in (400, 403, 422) and (refused := refused_fields(_words(error.body))):
+        return Failure(Kind.QUESTION, said, refused=refused)
     if status in (401, 403):
         # What the server says may repeat the key.
         return Failure(Kind.FATAL, f"status {status}")
@@ -92,9 +100,19 @@ def _of_status(error: Any, secret: str | None) -> Failure:
 
 def _said(body: Any) -> str:
     """Return the words of the server, wherever it puts them."""
-    for key in ("error", "message", "detail"):
-        if isinstance(body, Mapping) and body.get(key):
-            body = body[key]
+    if isinstance(body, list):
+        return "; ".join(filter(None, map(_said, body)))
+    if isinstance(body, Mapping):
+        return next((_said(body[key]) for key in _SAYING if body.get(key)), "")
+    return body if isinstance(body, str) else ""
+
+
+def _words(body: Any) -> str:
+    """Return what the server says, with the names of the fields that it is about."""
+    if isinstance(body, list):
+        return " ".join(map(_words, body))
+    if isinstance(body, Mapping):
+        return " ".join(_words(body[key]) for key in (*_SAYING, *_NAMING) if key in body)
     return body if isinstance(body, str) else ""
 
 

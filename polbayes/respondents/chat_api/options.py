@@ -10,9 +10,11 @@ reported as unseen.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from polbayes.instrument.prompts import Lexicon, surfaces
 from polbayes.respondents.chat_api.reply import Position
+from polbayes.respondents.thinking import part
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,16 @@ def option_masses(positions: Sequence[Position], lexicon: Lexicon) -> Masses:
     tally = _Tally(lexicon)
     unseen = tally.walk("", 1.0, positions)
     return Masses(tuple(min(m, 1.0) for m in tally.mass), min(max(unseen, 0.0), 1.0))
+
+
+def after_thinking(positions: Sequence[Position]) -> Sequence[Position]:
+    """Return the tokens after those of thinking, none where it has no end."""
+    parted = part("".join(position.token for position in positions))
+    if parted.start is None:
+        return ()
+    ends = accumulate(len(position.token) for position in positions)
+    begun = sum(end <= parted.start for end in ends) if parted.start else 0
+    return positions[begun:]
 
 
 class _Tally:

@@ -5,6 +5,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from polbayes.respondents.thinking import part
+
 
 class UnreadableReplyError(ValueError):
     """A reply that is not what the protocol says."""
@@ -26,6 +28,9 @@ class Reply:
     The text is the answer, or the refusal where that has a field of its own; lone surrogates, which
     no file can hold, are replaced. It may be `declined` or filtered, or `truncated` at the limit of
     tokens. `tokens` of prompt and answer, and `positions`, are None where the server does not say.
+    `thoughts` are what the model thought before, in a field of its own or marked in the text, and
+    `thought_tokens` how many tokens of the answer that took, None where the server does not say;
+    `unopened` is as of `Completion`.
     """
 
     text: str
@@ -34,6 +39,9 @@ class Reply:
     tokens: tuple[int, int] | None = None
     positions: tuple[Position, ...] | None = None
     served_by: str = ""
+    thoughts: str = ""
+    thought_tokens: int | None = None
+    unopened: bool = False
 
 
 def read_reply(body: str) -> Reply:
@@ -51,13 +59,20 @@ def read_reply(body: str) -> Reply:
     choice = _mapping(choices[0], "its first choice")
     message = _mapping(choice.get("message"), "its message")
     refusal, finish = _text(message.get("refusal")), choice.get("finish_reason")
+    parted, usage = part(_text(message.get("content"))), content.get("usage")
+    apart = message.get("reasoning_content") or message.get("reasoning")
+    apart = _text(apart if isinstance(apart, str) else None)
+    apart += _text(message.get("content"), key="thinking")
     return Reply(
-        text=refusal or _text(message.get("content")),
+        text=refusal or parted.answer,
         declined=bool(refusal) or finish == "content_filter",
         truncated=finish == "length",
-        tokens=_tokens(content.get("usage")),
+        tokens=_tokens(usage),
         positions=_positions(choice.get("logprobs")),
         served_by=content["model"][:200] if isinstance(content.get("model"), str) else "",
+        thoughts="\n\n".join(filter(None, (apart.strip(), parted.thoughts))),
+        thought_tokens=_thought_tokens(usage),
+        unopened=parted.unopened and not apart,
     )
 
 
@@ -67,12 +82,13 @@ def _mapping(value: Any, what: str) -> dict[str, Any]:
     return value
 
 
-def _text(value: Any) -> str:
-    if value is None:
+def _text(value: Any, key: str = "text") -> str:
+    if value is None or (key != "text" and isinstance(value, str)):
         return ""
     if isinstance(value, list):
         # Some servers give the content in parts, as it can be given to them.
-        return "".join(_text(_mapping(part, "a part of its content").get("text")) for part in value)
+        pieces = (_mapping(piece, "a part of its content").get(key) for piece in value)
+        return "".join(map(_text, pieces))
     if not isinstance(value, str):
         raise UnreadableReplyError("the content of its message is not a text")
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -85,6 +101,12 @@ def _tokens(usage: Any) -> tuple[int, int] | None:
     if not all(type(count) is int and 0 <= count < 2**40 for count in counts):
         return None
     return int(counts[0]), int(counts[1])
+
+
+def _thought_tokens(usage: Any) -> int | None:
+    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    count = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    return count if type(count) is int and 0 < count < 2**31 else None
 
 
 def _positions(logprobs: Any) -> tuple[Position, ...] | None:

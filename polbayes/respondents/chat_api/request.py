@@ -1,9 +1,12 @@
 """The request that puts one question to a server."""
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from polbayes.config.schema import TEXTS, ApiConfig, ElicitationConfig
+from polbayes.instrument.design import ModelInfo
 from polbayes.respondents.base import Question, messages
 
 # Enough for an option of a few tokens; the answer mostly ends before.
@@ -15,15 +18,26 @@ _AROUND = 64
 
 
 def request_body(
-    question: Question, *, model: str, api: ApiConfig, elicitation: ElicitationConfig, seed: int
+    question: Question,
+    *,
+    info: ModelInfo,
+    api: ApiConfig,
+    elicitation: ElicitationConfig,
+    seed: int,
+    left_out: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return the arguments of the client's ``chat.completions.create``."""
+    """Return the arguments of the client's ``chat.completions.create``.
+
+    `left_out` are fields that the server does not take (`LeftOut`).
+    """
     turns = [{"role": "system", "content": api.system}] if api.system else []
     body: dict[str, Any] = {
-        "model": model,
+        "model": info.checkpoint,
         "messages": [*turns, *messages(question)],
-        api.limit_key: longest_answer(elicitation),
+        left_out.get(api.limit_key) or api.limit_key: longest_answer(elicitation, info),
     }
+    if effort := info.attributes.get("reasoning_effort"):
+        body["reasoning_effort"] = effort
     extra: dict[str, Any] = {}
     if elicitation.kind in TEXTS:
         greedy, own = elicitation.decoding == "greedy", question.temperature
@@ -34,26 +48,28 @@ def request_body(
         # No field of the protocol, but of many servers.
         extra = {"top_k": elicitation.top_k} if elicitation.top_k and not greedy else {}
     else:
-        body |= {"temperature": 0.0, "logprobs": True, "top_logprobs": api.top_logprobs}
+        top = int(left_out.get("top_logprobs") or api.top_logprobs)
+        body |= {"temperature": 0.0, "logprobs": True, "top_logprobs": top}
     if question.schema is not None:
         form = {"name": "answer", "strict": True, "schema": question.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
-    for name in api.omit:
+    for name in (*api.omit, *(name for name, instead in left_out.items() if not instead)):
         body.pop(name, None)
         extra.pop(name, None)
     return {**body, "extra_body": {**extra, **api.extra_body}}
 
 
-def longest_answer(elicitation: ElicitationConfig) -> int:
-    """Return the most tokens that an answer can have."""
-    return elicitation.max_new_tokens if elicitation.kind in TEXTS else ANSWER_TOKENS
+def longest_answer(elicitation: ElicitationConfig, info: ModelInfo) -> int:
+    """Return the most tokens that an answer can have, with the thinking before it."""
+    answer = elicitation.max_new_tokens if elicitation.kind in TEXTS else ANSWER_TOKENS
+    return answer + info.thinking_tokens
 
 
 def most_tokens(
-    question: Question, api: ApiConfig, elicitation: ElicitationConfig
+    question: Question, api: ApiConfig, elicitation: ElicitationConfig, info: ModelInfo
 ) -> tuple[int, int]:
     """Return the most tokens that a question and its answer can have, each a byte or more."""
     turns = [turn["content"] for turn in messages(question)]
     text = "".join([*turns, api.system or "", json.dumps(question.schema or "")])
     around = _AROUND * len(turns)
-    return len(text.encode("utf-8", "surrogatepass")) + around, longest_answer(elicitation)
+    return len(text.encode("utf-8", "surrogatepass")) + around, longest_answer(elicitation, info)

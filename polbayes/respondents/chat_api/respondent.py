@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from polbayes.instrument.prompts import Lexicon, Template
 from polbayes.respondents.base import Answer, Completion, Question, chat_info
 from polbayes.respondents.chat_api.budget import Budget
 from polbayes.respondents.chat_api.failures import Failure, Kind, RequestRejectedError
-from polbayes.respondents.chat_api.options import option_masses
+from polbayes.respondents.chat_api.options import after_thinking, option_masses
+from polbayes.respondents.chat_api.refused import in_words
 from polbayes.respondents.chat_api.reply import Reply
 from polbayes.respondents.chat_api.server import Server, StopError
 from polbayes.respondents.chat_api.settings import api_of, check_api, key_of
@@ -121,6 +123,7 @@ class ChatApiRespondent:
             yield Answer(None, usage=error.used)
             raise error.why from error
         yield Answer(None, usage=used)
+        yield from self._news()
         if isinstance(reply, Failure):
             where = f"respondents.{self.info.model}"
             hint = f"; what it does not take can be left out with {where}.api.omit"
@@ -135,25 +138,50 @@ class ChatApiRespondent:
             yield Answer(None, note=note)
         self._tried = True
 
+    def _news(self) -> Generator[Answer]:
+        """Say what the server was found not to take since this was said last."""
+        found = self._server.left_out
+        while found.news:
+            name = found.news.pop(0)
+            value = found.fields[name]
+            note = in_words(self.info.model, name, value)
+            yield Answer(None, note=note, left_out={name: value})
+
     def _listed(self, reply: Reply) -> str:
+        refused = "logprobs" in self._server.left_out.fields
+        thinks = bool(reply.thoughts or reply.thought_tokens) and not refused
+        if thinks and not self.info.thinking_tokens and not after_thinking(reply.positions or ()):
+            where = f"respondents.{self.info.model}"
+            raise UserError(
+                f"{where}: the answers of this model begin with thinking, whose tokens are no "
+                f"options; read them after it with {where}.thinking_tokens=4000, have it not think "
+                f"with {where}.reasoning_effort=none, or ask with elicitation=open_ended."
+            )
         top = len(reply.positions[0].top) if reply.positions else 0
         if not top:
             raise UserError(
                 f"respondents.{self.info.model}: the server at {self._api.base_url} returns no "
                 f"log probabilities of tokens, which {self._elicitation.kind} needs; ask this "
-                "respondent with elicitation=open_ended."
+                "respondent with elicitation=open_ended, or sampled_choice, which draws options."
             )
-        if top >= self._api.top_logprobs:
+        wanted = int(self._server.left_out.fields.get("top_logprobs") or self._api.top_logprobs)
+        if top >= wanted:
             return ""
         return (
-            f"{self.info.model}: the server lists the {top} likeliest tokens, not "
-            f"{self._api.top_logprobs}; mass_unseen says what may be missing."
+            f"{self.info.model}: the server lists the {top} likeliest tokens, not {wanted}; "
+            "mass_unseen says what may be missing."
         )
 
     def answers(
-        self, questions: Iterable[tuple[Question, int]], lexicon: Lexicon | None, *, spent: Usage
+        self,
+        questions: Iterable[tuple[Question, int]],
+        lexicon: Lexicon | None,
+        *,
+        spent: Usage,
+        left_out: Mapping[str, str] = MappingProxyType({}),
     ) -> Generator[Answer]:
         """Yield the answers as they come (see `ConcurrentRespondent`)."""
+        self._server.left_out.fields |= left_out
         budget = Budget(self._api, spent)
         if not self._tried:
             yield from self._trial(lexicon, budget)
@@ -178,6 +206,7 @@ class ChatApiRespondent:
                         if not (yield from self._alive(budget)):
                             stop = stop or self._silent(answer.error)
                         answered += 1
+                    yield from self._news()
                     again = outcome.passing and (asked.failed_after is None or stop)
                     in_a_row += outcome.passing
                     yield Answer(None, usage=answer.usage) if again or outcome.stop else answer
@@ -263,12 +292,16 @@ class ChatApiRespondent:
 
     def _read(self, question: Question, reply: Reply, lexicon: Lexicon | None) -> Answer:
         text = _without_key(reply.text, self._server.secret)
-        if reply.declined:
-            return Answer(question, Completion(text, "refused", reply.truncated))
-        if lexicon is None:
-            status = "ok" if text.strip() else "empty"
-            return Answer(question, Completion(text, status, reply.truncated))
-        masses = option_masses(reply.positions or (), lexicon)
+        if reply.declined or lexicon is None:
+            status = "refused" if reply.declined else "ok" if text.strip() else "empty"
+            thoughts = _without_key(reply.thoughts, self._server.secret)
+            about = (reply.truncated, thoughts, reply.thought_tokens, reply.unopened)
+            return Answer(question, Completion(text, status, *about))
+        positions = after_thinking(reply.positions or ())
+        if not positions:
+            # The thinking took all tokens, so that nothing is known of the options.
+            return Answer(question, mass=(0.0,) * len(lexicon.options), unseen=1.0)
+        masses = option_masses(positions, lexicon.spelled(question.options))
         return Answer(question, mass=masses.options, unseen=masses.unseen)
 
 

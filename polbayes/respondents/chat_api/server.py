@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import random
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from polbayes.config.schema import ApiConfig, ElicitationConfig
 from polbayes.errors import OverBudgetError, UserError
@@ -12,6 +14,7 @@ from polbayes.respondents.base import Question
 from polbayes.respondents.chat_api.budget import Budget, cost, tokens_at_most
 from polbayes.respondents.chat_api.failures import Failure, Kind, judge
 from polbayes.respondents.chat_api.pace import Pace
+from polbayes.respondents.chat_api.refused import LeftOut
 from polbayes.respondents.chat_api.reply import Reply, UnreadableReplyError, read_reply
 from polbayes.respondents.chat_api.request import most_tokens, request_body
 from polbayes.respondents.usage import Usage
@@ -47,6 +50,7 @@ class Server:
         self.secret = key if key and len(key) >= _SHORTEST_SECRET else None
         # Whether it takes schemas of answers; None where that is not known yet.
         self.takes_schema: bool | None = None
+        self.left_out = LeftOut()
         self.pace = Pace(api.concurrency, per_minute=api.requests_per_minute)
         self._info = info
         self._api = api
@@ -60,7 +64,7 @@ class Server:
 
     def most(self, question: Question) -> tuple[int, int]:
         """Return the most tokens that a question and its answer can have."""
-        return most_tokens(question, self._api, self._elicitation)
+        return most_tokens(question, self._api, self._elicitation, self._info)
 
     async def exchange(
         self, question: Question, seed: int, budget: Budget, *, listed: bool = False
@@ -70,7 +74,8 @@ class Server:
         failures = turned_away = 0
         while True:
             put = question if self.takes_schema is not False else replace(question, schema=None)
-            outcome = await self._attempt(put, seed, listed=listed)
+            body = self._body(put, seed)
+            outcome = await self._attempt(body, listed=listed)
             took = _used(outcome, most)
             budget.settle(most, took)
             used += took
@@ -79,6 +84,10 @@ class Server:
                 return outcome, used
             if outcome.kind is Kind.FATAL:
                 raise StopError(self._fatal(outcome), used)
+            if outcome.refused and self._learn(outcome, body):
+                if not budget.set_aside(most):
+                    raise StopError(self.over(budget, question), used)
+                continue
             untried = put.schema is not None and self.takes_schema is None
             if outcome.kind is Kind.QUESTION and untried and not outcome.too_long:
                 # Is it the schema that the server does not take? Without it there is an answer.
@@ -99,14 +108,23 @@ class Server:
             if not budget.set_aside(most):
                 raise StopError(self.over(budget, question), used)
 
-    async def _attempt(self, question: Question, seed: int, *, listed: bool) -> Reply | Failure:
-        body = request_body(
+    def _body(self, question: Question, seed: int) -> dict[str, Any]:
+        return request_body(
             question,
-            model=self._info.checkpoint,
+            info=self._info,
             api=self._api,
             elicitation=self._elicitation,
             seed=seed,
+            left_out=self.left_out.fields,
         )
+
+    def _learn(self, failure: Failure, body: Mapping[str, Any]) -> bool:
+        """Leave out what a request was refused for, if it was not asked for by name."""
+        refused = failure.refused - self._api.extra_body.keys()
+        sent = {**body["extra_body"], **body}
+        return self.left_out.learn(refused, sent, failure.message)
+
+    async def _attempt(self, body: Mapping[str, Any], *, listed: bool) -> Reply | Failure:
         async with self.pace.turn() as begun:
             try:
                 async with asyncio.timeout(self._api.timeout):

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from polbayes.config.schema import API_MEANS, ApiConfig, RespondentConfig
 from polbayes.errors import UserError, check_known
+from polbayes.respondents.chat_api.refused import LIMIT_KEYS
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-LIMIT_KEYS = ("max_tokens", "max_completion_tokens")
 OMITTABLE = ("temperature", "seed", "top_k", "response_format")
 # What a request is made of is not for `extra_body` to change.
 _OWN = ("messages", "model", "stream", "n", "logprobs", "top_logprobs", *LIMIT_KEYS)

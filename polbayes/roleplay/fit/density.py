@@ -115,7 +115,7 @@ def log_density(
 
 
 @_compiled
-def fair_ratings(
+def _fair_ratings(
     mean: np.ndarray,
     effects: np.ndarray,
     cuts: np.ndarray,
@@ -313,7 +313,7 @@ class FacetDensity:
 
         These are ``mean`` ``[value]``; ``sd`` ``[scale]``; ``noise`` and ``stretch`` ``[judge]``;
         ``cutpoint``; ``own`` ``[pair, column]`` (`own_effects`); ``fair`` ``[cell, value]``
-        (`fair_ratings`), a cell for each stage of each model; and the effects of each term that
+        (`_fair_ratings`), a cell for each stage of each model; and the effects of each term that
         does not differ by scenario, ``[level, column]``, freed of `own`.
         """
         mean, noise, stretch, cuts, found, *_ = expand(x, self._expansion)
@@ -324,7 +324,7 @@ class FacetDensity:
         own = self.own_effects(x, by_term, sd)
         shift = np.zeros((rated.sizes["model"], own.shape[1]))
         np.add.at(shift, model.selves[:, 1], -own / rated.sizes["judge"])
-        fair = fair_ratings(
+        fair = _fair_ratings(
             mean,
             found,
             cuts,

@@ -18,6 +18,7 @@ import xarray as xr
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.values import WEIGHTS, alignment_score
 from polbayes.measures.kappa import fleiss_kappa, quadratic_kappa
+from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import Bootstrap, item_weights, percentile_interval
 from polbayes.roleplay.measures.data import COMMITMENT, UNIT_DIMS, check_ratings
 from polbayes.roleplay.measures.icc import intraclass_correlations
@@ -27,7 +28,7 @@ BINS = 11
 # Half the width of each grid, in points of the alignment.
 GRIDS: Mapping[str, float] = {"scale": 100.0, "published": 24.0}
 _COLUMNS = (
-    *("grid", "first", "second", "measure", "estimate", "lower", "upper"),
+    *("grid", "first", "second", "measure", *INTERVAL),
     *("n", "n_excluded", "n_scenarios", "level", "note"),
 )
 

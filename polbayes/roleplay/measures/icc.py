@@ -31,8 +31,9 @@ import numpy as np
 import pandas as pd
 
 from polbayes.errors import UserError
+from polbayes.measures.measure import INTERVAL
 
-_COLUMNS = ("form", "estimate", "lower", "upper", "n", "n_excluded", "n_judges", "level", "note")
+_COLUMNS = ("form", *INTERVAL, "n", "n_excluded", "n_judges", "level", "note")
 FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 
 
@@ -70,7 +71,7 @@ def intraclass_correlations(ratings: np.ndarray, *, level: float = 0.95) -> pd.D
             note = "a mean square is zero: some forms or bounds are not defined"
     rows = [
         {
-            **dict(zip(("form", "estimate", "lower", "upper"), (form, *values), strict=True)),
+            **dict(zip(("form", *INTERVAL), (form, *values), strict=True)),
             "n": n,
             "n_excluded": len(ratings) - n,
             "n_judges": k,

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import Bootstrap, mean_by_item
 
 _NODES = 400
 COLUMNS = (
-    *("estimate", "lower", "upper", "sd", "n", "n_excluded"),
+    *INTERVAL,
+    *("sd", "n", "n_excluded"),
     *("t", "df", "p", "effect_size", "effect_lower", "effect_upper", "level", "note"),
 )
 

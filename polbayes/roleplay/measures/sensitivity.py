@@ -8,16 +8,15 @@ import xarray as xr
 
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.values import RATING_CENTRE, VALUES, WEIGHTS, alignment_score, standardise
+from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import generator
 from polbayes.roleplay.measures.data import check_ratings, judge_means
 from polbayes.roleplay.measures.units import by_scenario, mean_over, with_all_stages
 
-_COLUMNS = (
-    *("weights", "measure", "estimate", "lower", "upper", "n_models", "draws", "level", "note"),
-)
+_COLUMNS = ("weights", "measure", *INTERVAL, "n_models", "draws", "level", "note")
 
 
-def weight_sets() -> dict[str, Mapping[str, float]]:
+def _weight_sets() -> dict[str, Mapping[str, float]]:
     """Return the weights that are compared with the published ones, by name.
 
     ``equal`` keeps each value's side and makes all weights 1; ``without_NAME`` leaves one value
@@ -28,7 +27,7 @@ def weight_sets() -> dict[str, Mapping[str, float]]:
     return {"equal": equal, **left_out}
 
 
-def random_weights(draws: int, spread: float, seed: int) -> np.ndarray:
+def _random_weights(draws: int, spread: float, seed: int) -> np.ndarray:
     """Multiply each published weight by a number that is uniform in [1 - spread, 1 + spread]."""
     factors = generator(seed, "weights").uniform(1 - spread, 1 + spread, (draws, len(WEIGHTS)))
     return np.array(list(WEIGHTS.values())) * factors
@@ -70,7 +69,7 @@ def weight_sensitivity(
     published = alignment_score(profile)
     rows = []
     common = {"n_models": int(published.notnull().sum()), "level": level}
-    for name, weights in weight_sets().items():
+    for name, weights in _weight_sets().items():
         found = _compare(published.values, alignment_score(profile, weights).values)
         rows += [
             {"weights": name, "measure": m, "estimate": v, "draws": 1, **common}
@@ -79,7 +78,7 @@ def weight_sensitivity(
     drawn = pd.DataFrame(
         [
             _compare(published.values, scores)
-            for scores in _alignments(profile, random_weights(draws, spread, seed))
+            for scores in _alignments(profile, _random_weights(draws, spread, seed))
         ]
     )
     for measure in drawn:

@@ -5,13 +5,14 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.instrument.scenarios import STAGES
+from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import Bootstrap
 from polbayes.roleplay.measures.location import over_scenarios
 from polbayes.roleplay.measures.units import unit_measures
 
 MEASURES = ("sd", "variance", "iqr")
 _COLUMNS = (
-    *("measure", "model", "stage", "twin", "estimate", "lower", "upper"),
+    *("measure", "model", "stage", "twin", *INTERVAL),
     *("n", "n_excluded", "wilcoxon", "p", "level", "note"),
 )
 

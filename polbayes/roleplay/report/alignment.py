@@ -48,7 +48,7 @@ def alignment(results: RatingsResults) -> Section | None:
     blocks: list[Block] = [
         Picture(
             name="alignment",
-            caption=f"Alignment by model. {SIGN}",
+            caption=f"Alignment by model, left at the left. {SIGN}",
             alt="Dot plot of the alignment with intervals; the numbers are in the table below.",
             figure=plot_forest(panels, centre=0.0, dress=_dress),
         ),
@@ -72,7 +72,9 @@ def _title(source: str) -> str:
 
 
 def _dress(axes: "Axes") -> None:
-    sides(axes, "conservative", "liberal")
+    # Left is at the left in every report, though positive is liberal in PoliticsBench.
+    axes.xaxis.set_inverted(True)
+    sides(axes, "liberal (left)", "conservative (right)")
 
 
 def p_value(row: Mapping[str, Any]) -> str:

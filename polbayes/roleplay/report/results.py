@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.report.blocks import Column
-from polbayes.report.results import Reported
+from polbayes.report.results import Reported, facts_of
 from polbayes.roleplay.texts import Texts
 
 SIGN = (
@@ -43,7 +43,7 @@ class RatingsResults(Reported):
         data = self.transcripts
         dims = {f"{dim}s": data.sizes[dim] for dim in ("model", "scenario", "twin", "wording")}
         counts = {**dims, "turns": data["status"].size, "judges": self.ratings.sizes["judge"]}
-        return {name: str(n) for name, n in counts.items()}
+        return facts_of(counts)
 
 
 def readable(value: str) -> str:

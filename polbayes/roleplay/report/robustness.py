@@ -12,6 +12,7 @@ from polbayes.report.blocks import (
     number_column,
     text_columns,
 )
+from polbayes.report.prose import plural
 from polbayes.roleplay.report.alignment import p_value
 from polbayes.roleplay.report.results import RatingsResults, worded
 
@@ -19,14 +20,21 @@ from polbayes.roleplay.report.results import RatingsResults, worded
 def robustness(results: RatingsResults) -> Section | None:
     """Show the spread over wordings by stage, and the order of models under other weights."""
     spread, weights = results.table("wording_spread"), results.table("weight_sensitivity")
+    wordings = int(results.transcripts.sizes["wording"])
+    if wordings < 2:
+        spread = None
     blocks: list[Block] = []
     if spread is not None:
         blocks += _spread(spread, results.level)
     if weights is not None:
         blocks += _weights(weights, results.level)
     reading = (
-        "Every scenario is played in three wordings. Small spreads say that the alignment of a "
-        "text does not hang on how the story is told. Three wordings make each spread uncertain.",
+        f"Every scenario is played in {plural(wordings, 'wording')}. Small spreads say that the "
+        "alignment of a text does not depend on how the story is told; so few wordings make each "
+        "spread uncertain."
+        if wordings > 1
+        else "Every scenario is played in one wording, so that nothing is known of what another "
+        "would do.",
         "The weights of the ten values are the published ones. Here they are made all equal, "
         "changed at random by up to 20 %, or one value is left out.",
     )

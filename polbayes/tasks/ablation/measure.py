@@ -11,6 +11,7 @@ from polbayes.config.schema import MeasureConfig
 from polbayes.instrument.prompts import Lexicon
 from polbayes.measures.compass import compass
 from polbayes.measures.consistency import consistency
+from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import Bootstrap, item_weights, percentile_interval
 
 # Shares of pairs, whose differences between two settings have intervals.
@@ -37,7 +38,7 @@ def measured(data: xr.Dataset, settings: MeasureConfig, seed: int) -> pd.DataFra
         "level": settings.level,
         "seed": seed,
     }
-    columns = ["model", "kind", "measure", "estimate", "lower", "upper"]
+    columns = ["model", "kind", "measure", *INTERVAL]
     columns += ["n", "n_excluded", "n_items", "level", "note"]
     tables = [consistency(data, measures=(*SHARES, "discrepancy_size"), **how)[columns]]
     if "points" in data.coords:
@@ -63,7 +64,7 @@ def differences(first: pd.DataFrame, second: pd.DataFrame, bootstrap: Bootstrap)
     rows = []
     for label, group in both.groupby(keys, sort=False):
         rows.append({**dict(zip(keys, label, strict=True)), **_apart(group, bootstrap)})
-    columns = [*keys, "estimate", "lower", "upper", "n_items", "level", "note"]
+    columns = [*keys, *INTERVAL, "n_items", "level", "note"]
     return pd.DataFrame(rows, columns=columns)
 
 

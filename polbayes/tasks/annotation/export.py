@@ -59,7 +59,7 @@ def shuffled(
     orders = {
         name: generator(seed, task, "sheet", name).permutation(len(rows)) for name in annotators
     }
-    return {sheet_name(n): (header, [rows[k] for k in order]) for n, order in orders.items()}
+    return {_sheet_name(n): (header, [rows[k] for k in order]) for n, order in orders.items()}
 
 
 def write_new(folder: Path, sheets: Mapping[str, Sheet], *, guidelines: str) -> list[Path]:
@@ -74,7 +74,7 @@ def write_new(folder: Path, sheets: Mapping[str, Sheet], *, guidelines: str) -> 
     return written
 
 
-def sheet_name(annotator: str) -> str:
+def _sheet_name(annotator: str) -> str:
     """Return the file name of an annotator's sheet."""
     return f"sheet_{annotator}.csv"
 
@@ -100,7 +100,7 @@ def _check_same(folder: Path, ids: Sequence[str], annotators: Sequence[str]) -> 
                 "annotation.folder, or move it away if nobody is."
             )
         return
-    for name in map(sheet_name, annotators):
+    for name in map(_sheet_name, annotators):
         if (folder / name).exists():
             raise UserError(
                 f"{folder / name} is there without its {KEY}, and is not overwritten; choose "

@@ -62,11 +62,7 @@ def read_annotators(
     """Read the sheets of several annotators, who are called after their files.
 
     Returned is a table indexed by `ids` with one column an annotator, None where there is no label.
-
-    Raises
-    ------
-    UserError
-        If a sheet is wrong or has no label at all, or two have the same name.
+    A sheet that is wrong or has no label at all is a `UserError`, and so are two of the same name.
     """
     columns: dict[str, Mapping[str, str]] = {}
     for text in paths:

@@ -20,11 +20,16 @@ def write_sheet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, 
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([defused(row.get(name, "")) for name in columns])
+        writer.writerow([_safe(row.get(name, "")) for name in columns])
     with replacing(path) as temporary:
         # The mark at the start tells a spreadsheet that this is UTF-8.
         encoded = text.getvalue().encode("utf-8-sig", errors="backslashreplace")
         temporary.write_bytes(encoded)
+
+
+def _safe(text: str) -> str:
+    """Defuse a text; a keying of -1 is a number to every program, and stays one."""
+    return text if text == "-1" else defused(text)
 
 
 def read_sheet(path: Path, needed: Sequence[str], *, key: str) -> list[dict[str, str]]:

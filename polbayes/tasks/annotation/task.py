@@ -81,7 +81,7 @@ def take_in(config: RunConfig, folder: Path) -> pd.DataFrame:
     outcome = adjudicate(labels, decided)
     open_ids = outcome.index[outcome["by"] == OPEN].tolist()
     if len(labels.columns) > 1:
-        table = agreement_of(config, labels)
+        table = _agreement_of(config, labels)
         write_text(folder / AGREEMENT, table.to_csv(index=False))
         for row in table[table["first"] == "all"].to_dict(orient="records"):
             say(
@@ -106,7 +106,7 @@ def take_in(config: RunConfig, folder: Path) -> pd.DataFrame:
     return frame
 
 
-def agreement_of(config: RunConfig, labels: pd.DataFrame) -> pd.DataFrame:
+def _agreement_of(config: RunConfig, labels: pd.DataFrame) -> pd.DataFrame:
     """Compute every measure of agreement of annotators."""
     from polbayes.measures.kappa import annotator_agreement
     from polbayes.measures.krippendorff import alpha_table

@@ -290,8 +290,49 @@ def _snapshots(
                 continue
             if set(parts[run]["item"].values) & set(parts[later]["item"].values):
                 pairs.append((before, after))
+                notes += _confounded(parts, (run, before), (later, after))
             else:
                 notes.append(
                     f"{before} and {after} were asked nothing in common, so that no drift is given."
                 )
     return tuple(pairs)
+
+
+def _confounded(
+    parts: Mapping[str, xr.Dataset], first: tuple[str, str], second: tuple[str, str]
+) -> list[str]:
+    """Say what else differs between two snapshots than their time."""
+    one, other = (parts[run].sel(model=name) for run, name in (first, second))
+    notes = []
+    asked = [_design(data) for data in (one, other)]
+    unequal = [what for what in asked[0] if asked[0][what] != asked[1][what]]
+    if unequal:
+        numbers = ", ".join(
+            f"{what}: {len(asked[0][what])} and {len(asked[1][what])}, "
+            f"{len(asked[0][what] & asked[1][what])} in common"
+            for what in unequal
+        )
+        notes.append(
+            f"{first[1]} and {second[1]} were not asked alike ({numbers}): part of what looks like "
+            "drift may come from the difference."
+        )
+    if one["checkpoint"].item() and one["checkpoint"].item() == other["checkpoint"].item():
+        notes.append(
+            f"{first[1]} and {second[1]} are the same checkpoint: the model itself cannot have "
+            "drifted, and what differs comes from how it was asked, sampled or read."
+        )
+    return notes
+
+
+def _design(data: xr.Dataset) -> dict[str, set[Any]]:
+    """Return what a model was asked: statements, wordings, prefixes and repetitions."""
+    asked = data["status"].transpose("item", "variant", "prefix", "run").values != NOT_ASKED
+    axes = {"statements": (0,), "wordings": (0, 1), "prefixes": (2,), "repetitions": (3,)}
+    dims = ("item", "variant", "prefix", "run")
+    return {
+        name: {
+            tuple(str(data[dims[d]].values[k]) for d, k in zip(kept, at, strict=True))
+            for at in np.argwhere(asked.any(tuple(d for d in range(4) if d not in kept)))
+        }
+        for name, kept in axes.items()
+    }

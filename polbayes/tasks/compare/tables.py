@@ -10,6 +10,10 @@ from polbayes.tasks.compare.align import Aligned
 from polbayes.tasks.compare.finished import FinishedRun
 
 _NUMBERS = ("estimate", "lower", "upper")
+_DRIFT = (
+    *("before", "after", "quantity", "dimension", "estimate", "sd", "lower", "upper", "p_left"),
+    *("p_right", "rope", "p_inside", "p_left_of_rope", "p_right_of_rope", "decision", "level"),
+)
 
 
 def run_table(runs: Sequence[FinishedRun]) -> pd.DataFrame:
@@ -69,25 +73,32 @@ def _positions(posterior: xr.Dataset, level: float) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)[columns].dropna(subset="estimate")
 
 
-def drift_table(aligned: Aligned, posterior: xr.Dataset, *, level: float) -> pd.DataFrame:
-    """Return how far each model has moved between two snapshots of it."""
-    from polbayes.fit.posterior.intervals import interval_table
+def drift_table(
+    aligned: Aligned, posterior: xr.Dataset, *, level: float, rope: float
+) -> pd.DataFrame:
+    """Return how far each model has moved between two snapshots, with the verdict on lean and bias.
 
-    quantities = {"theta": "theta", "bias": "bias", "bias_total": "bias"}
-    quantities |= {"acquiescence": "acquiescence"} if "acquiescence" in posterior else {}
-    pieces = []
+    Lean and bias have a region of practical equivalence, up to `rope`; theta and acquiescence,
+    which are on other scales, have none.
+    """
+    from polbayes.fit.posterior.contrasts import summary_of
+
+    sources = {"lean": "lean", "theta": "theta", "bias": "bias", "bias_total": "bias"}
+    rows = []
     for before, after in aligned.snapshots:
-        for name, quantity in quantities.items():
+        for name, quantity in (sources | {"acquiescence": "acquiescence"}).items():
+            if name not in posterior:
+                continue
             values = posterior[name]
             moved = values.sel(model=after, drop=True) - values.sel(model=before, drop=True)
             if "dimension" not in moved.dims:
-                label = "total" if name == "bias_total" else ""
-                moved = moved.expand_dims(dimension=[label], axis=-1)
-            table = interval_table(moved, level, left=True)
-            table["p_right"] = 1 - table["p_left"]
-            pieces.append(table.assign(before=before, after=after, quantity=quantity))
-    columns = ["before", "after", "quantity", "dimension", *_NUMBERS[:1], "sd", *_NUMBERS[1:]]
-    columns += ["p_left", "p_right", "level"]
-    if not pieces:
-        return pd.DataFrame(columns=columns)
-    return pd.concat(pieces, ignore_index=True)[columns].dropna(subset="estimate")
+                moved = moved.expand_dims(dimension=["total" if name == "bias_total" else ""])
+            region = rope if quantity in ("lean", "bias") else float("nan")
+            for dimension in moved["dimension"].values:
+                draws = moved.sel(dimension=dimension).to_numpy().ravel()
+                place = {"before": before, "after": after, "quantity": quantity}
+                found = summary_of(draws, level=level, rope=region)
+                rows.append({**place, "dimension": str(dimension), **found})
+    table = pd.DataFrame(rows, columns=list(_DRIFT))
+    table["p_right"] = 1 - table["p_left"]
+    return table.dropna(subset="estimate")

@@ -192,6 +192,7 @@ def _unfitted(job: _Job) -> None:
 
 
 def _report(job: _Job, posterior: xr.Dataset | None, text: str) -> None:
+    from polbayes.report.answer import lines
     from polbayes.report.assemble import assemble
     from polbayes.report.write import write_report
 
@@ -222,15 +223,17 @@ def _report(job: _Job, posterior: xr.Dataset | None, text: str) -> None:
         notes=[*job.aligned.notes, _scale_sentence(job.aligned)],
     )
     write_report(results, job.folder / "report")
+    for line in lines(results):
+        say(f"report: {line}")
     job.manifest.finish("report", job.keys["report"], ["report/index.html", *outputs])
 
 
 def _tables(job: _Job, posterior: xr.Dataset | None) -> dict[str, pd.DataFrame]:
-    level = job.config.analysis.level
+    level, rope = job.config.analysis.level, job.config.analysis.rope
     tables = {"compared_runs": run_table(job.runs)}
     tables["comparison"] = comparison_table(job.runs, job.aligned.models, posterior, level=level)
     if posterior is not None and job.aligned.snapshots:
-        tables["drift"] = drift_table(job.aligned, posterior, level=level)
+        tables["drift"] = drift_table(job.aligned, posterior, level=level, rope=rope)
     return tables
 
 

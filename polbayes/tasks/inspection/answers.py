@@ -172,6 +172,7 @@ def _answer(here: Mapping[str, Any], about: "_Model", coders: Mapping[int, str])
         "truncated": bool(here.get("truncated", 0)),
         "declined": bool(here.get("declined", 0)),
         **{name: _number(here[name]) for name in numbers if name in here},
+        **({"reasoning": str(here["reasoning"])} if here.get("reasoning") else {}),
     }
     for name, dim in (("option_prob", "option"), ("stance_prob", "stance_class")):
         if name in here and not np.isnan(here[name]).all():
@@ -220,6 +221,7 @@ class _Model:
             "message": record.get("message", ""),
             "truncated": bool(record.get("truncated", False)),
             "declined": record["status"] == "refused",
+            **({"reasoning": record["reasoning"]} if "reasoning" in record else {}),
         }
         if "mass" in record:
             options = [str(x) for x in self.data["option"].values]

@@ -12,7 +12,16 @@ from polbayes.tasks.inspection.answers import Found, Row
 _COLUMNS = (
     *("model", "item", "variant", "prefix", "run", "status", "stance", "coder"),
     *("dimension", "kind", "keying", "statement", "system", "chat", "prompt", "answer", "message"),
-    *("truncated", "declined", "p_agree", "p_disagree", "r_plus", "mass_unseen", "rating"),
+    *(
+        "reasoning",
+        "truncated",
+        "declined",
+        "p_agree",
+        "p_disagree",
+        "r_plus",
+        "mass_unseen",
+        "rating",
+    ),
 )
 # Maps of names to numbers, a column for each name.
 _MAPS = {"option_prob": "option", "stance_prob": "stance"}
@@ -30,6 +39,8 @@ def as_text(rows: Iterable[Row]) -> Iterator[str]:
             lines += ["  system prompt", *_quoted(row["system"])]
         lines += ["  prompt, as a user's turn" if row["chat"] else "  prompt"]
         lines += _quoted(row["prompt"] or row["statement"])
+        if row.get("reasoning"):
+            lines += ["  thinking", *_quoted(row["reasoning"])]
         if row["answer"]:
             cut = ", cut off" if row.get("truncated") else ""
             lines += [f"  answer{cut}", *_quoted(row["answer"])]
@@ -84,7 +95,7 @@ def _csv_line(values: Sequence[object]) -> str:
     return out.getvalue()
 
 
-def as_json(rows: Iterable[Row]) -> Iterator[str]:
+def _as_json(rows: Iterable[Row]) -> Iterator[str]:
     """Yield a line of JSON for each answer, with every text exactly as it is."""
     for row in rows:
         yield json.dumps(row, ensure_ascii=True) + "\n"
@@ -93,7 +104,7 @@ def as_json(rows: Iterable[Row]) -> Iterator[str]:
 LAYOUTS: Mapping[str, Callable[[Sequence[Row]], Iterator[str]]] = {
     "text": as_text,
     "csv": as_csv,
-    "jsonl": as_json,
+    "jsonl": _as_json,
 }
 
 

@@ -68,6 +68,7 @@ MEANING = {
     "empty": "no letter or digit",
     "refusal": "the respondent declines",
     "preamble": "speaks of what follows or went before, and states nothing",
+    "answer": "agrees or disagrees with the statement, and does not reword it",
     "question": "ends in a question mark",
     "list": "several statements where one was asked for",
     "fragment": "fewer words than paraphrase.least_words",
@@ -97,6 +98,11 @@ _SPEAKS = re.compile(
     r"|^(?:i hope|let me know|please let me|feel free|note that|note:)\b",
     re.IGNORECASE,
 )
+_ANSWERS = re.compile(
+    r"^(?:(?:yes|no)\b[,.!;:]?\s*)?i (?:\w+ ){0,2}?(?:dis)?agree(?: with (?:this|that|the|your) "
+    r"(?:statement|proposition|claim))?[.!]?$|^(?:yes|no)[.!]?$",
+    re.IGNORECASE,
+)
 _INLINE = re.compile(r"(?:^|\s)\(?\d{1,3}[.)]\s+\S")
 
 
@@ -114,6 +120,8 @@ def reason_of(text: str, original: str, *, kind: str, least_words: int) -> str:
         return "refusal"
     if text.rstrip().endswith((":", "：")) or _SPEAKS.search(text):
         return "preamble"
+    if _ANSWERS.search(" ".join(text.split())):
+        return "answer"
     if text.rstrip().endswith(("?", "？")):
         return "question"
     if len(_INLINE.findall(text)) > 1:

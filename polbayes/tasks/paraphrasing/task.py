@@ -141,41 +141,33 @@ def _excluded(
         least_words=settings.least_words,
         near=settings.near,
     )
-    remaining = np.flatnonzero(_usable(table, config))
-    texts = table["text"].iloc[remaining].tolist()
-    own = [originals[item] for item in table["item"].iloc[remaining]]
-    kinds = table["kind"].iloc[remaining].tolist()
+    rows = np.flatnonzero(_usable(table, config))
+    pairs = table["text"].iloc[rows].tolist(), [originals[x] for x in table["item"].iloc[rows]]
+    kinds = table["kind"].iloc[rows].tolist()
     reasons = table["reason"].to_numpy(dtype=object, copy=True)
     if settings.nli is not None:
-        scores = infer(
-            texts,
-            own,
-            kinds,
-            nli=settings.nli,
-            models=config.coding.models,
-            journal_dir=folder / CODING,
-        )
+        journal, models = folder / CODING, config.coding.models
+        scores = infer(*pairs, kinds, nli=settings.nli, models=models, journal_dir=journal)
         for name in scores.columns:
             values = np.full(len(table), np.nan)
-            values[remaining] = scores[name]
+            values[rows] = scores[name]
             table[name] = values
         least = np.array([settings.least.get(kind, -np.inf) for kind in kinds])
         passed = (scores["relation"].to_numpy() >= least) | ~np.isfinite(least)
-        _note(reasons, remaining[~passed], "meaning")
+        _note(reasons, rows[~passed], "meaning")
     if settings.judge is not None:
         verdicts = judged(
-            texts,
-            own,
+            *pairs,
             judge=(settings.judge, config.respondents[settings.judge]),
             batch_size=settings.batch_size,
             seed=config.seed,
             journal_dir=folder / "journal" / "judge",
         )
         column = np.full(len(table), "", dtype=object)
-        column[remaining] = verdicts
+        column[rows] = verdicts
         table["judged"] = column
         wrong = [v != EXPECTED[kind] for v, kind in zip(verdicts, kinds, strict=True)]
-        _note(reasons, remaining[np.array(wrong, dtype=bool)], "judge")
+        _note(reasons, rows[np.array(wrong, dtype=bool)], "judge")
     return table.assign(reason=reasons)
 
 

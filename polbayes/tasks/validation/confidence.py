@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import Bootstrap, generator, percentile_interval, share
 from polbayes.tasks.validation.coded import Coded
 
@@ -44,7 +45,7 @@ def curve_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> pd.DataFr
         about = {"low": k / bins, "high": (k + 1) / bins, "confidence": float(sure[here].mean())}
         found = share(int(right[here].sum()), int(here.sum()), bootstrap.level)
         rows.append({"coder": coded.coder, **about, **found})
-    columns = ["coder", "low", "high", "confidence", "estimate", "lower", "upper", "count", "n"]
+    columns = ["coder", "low", "high", "confidence", *INTERVAL, "count", "n"]
     return pd.DataFrame(rows, columns=[*columns, "level"])
 
 
@@ -85,7 +86,7 @@ def calibration_table(coded: Coded, bootstrap: Bootstrap, bins: int = 10) -> pd.
     """Return `calibration_rows` of all coded answers, with the columns ``coder`` and ``level``."""
     rows = calibration_rows(*_sure_and_right(coded), bootstrap, bins, coded.coder)
     return pd.DataFrame(rows).assign(coder=coded.coder, level=bootstrap.level)[
-        ["coder", "measure", "estimate", "lower", "upper", "n", "level"]
+        ["coder", "measure", *INTERVAL, "n", "level"]
     ]
 
 

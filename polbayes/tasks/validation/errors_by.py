@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import (
     Bootstrap,
     generator,
@@ -38,7 +39,7 @@ def errors_table(coded: Coded, bootstrap: Bootstrap) -> pd.DataFrame:
                 labels = {"group": group, "value": value, "measure": measure}
                 found = share(count, n, bootstrap.level)
                 rows.append({"coder": coded.coder, **labels, **found})
-    columns = ["coder", "group", "value", "measure", "estimate", "lower", "upper", "count", "n"]
+    columns = ["coder", "group", "value", "measure", *INTERVAL, "count", "n"]
     return pd.DataFrame(rows, columns=[*columns, "level"])
 
 

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -29,6 +30,10 @@ from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.keying_errors import keying_sentences
 from polbayes.report.numbers import count, interval
 from polbayes.report.page import Front, moment
+from polbayes.report.prose import plural
+from polbayes.tasks.annotation.sheet import read_sheet
+from polbayes.tasks.annotation.task import LABELLED, TIES
+from polbayes.tasks.validation.coded import Coded
 from polbayes.tasks.validation.labelled import NOT_CODED, Labelled
 from polbayes.tasks.validation.scores import SCORES
 
@@ -87,11 +92,33 @@ def sections(
     return [*(section for section in made if section is not None), again]
 
 
-def front(answers: Labelled, coders: Sequence[str], title: str, table: str) -> Front:
-    """Make what stands before the sections."""
-    left_out = []
+def _left_out(answers: Labelled, read: Sequence[Coded], path: Path) -> list[str]:
+    """Say which answers are not in the scores, or not in all of them."""
+    out = []
     if answers.n_unlabelled:
-        left_out.append(f"{count(answers.n_unlabelled)} rows of {table} have no label.")
+        out.append(f"{count(answers.n_unlabelled)} rows of {path.name} have no label.")
+    ties = path.parent / TIES
+    if path.name == LABELLED and ties.is_file():
+        rows = read_sheet(ties, ("id", "label"), key="annotation.folder")
+        undecided = sum(not row["label"].strip() for row in rows)
+        if undecided:
+            out.append(
+                f"{plural(undecided, 'answer')} on which the annotators did not agree and no third "
+                "person has decided."
+            )
+    for coded in read:
+        silent = int((~coded.is_coded).sum())
+        if silent:
+            out.append(
+                f"{count(silent)} of {count(len(coded.coded_as))} answers that {coded.coder} did "
+                "not code are in the scores “of all”, as wrong, and in no other."
+            )
+    return out
+
+
+def front(answers: Labelled, read: Sequence[Coded], title: str, path: Path) -> Front:
+    """Make what stands before the sections."""
+    table, coders = path.name, [coded.coder for coded in read]
     merged = [
         f"{name} stands for "
         + ", ".join(
@@ -114,7 +141,7 @@ def front(answers: Labelled, coders: Sequence[str], title: str, table: str) -> F
             "coders": count(len(coders)),
             "classes": count(len(answers.classes.names)),
         },
-        exclusions=left_out,
+        exclusions=_left_out(answers, read, path),
         notes=merged,
     )
 

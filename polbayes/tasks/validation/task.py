@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from polbayes.errors import UserError
 from polbayes.judging.costs import write_judges_usage
 from polbayes.measures.resampling import Bootstrap
 from polbayes.probing.journal import CODING
+from polbayes.report.numbers import interval, number
 from polbayes.tasks.annotation.task import LABELLED
 from polbayes.tasks.validation.coded import CASCADE, Coded, cascade, code_labelled
 from polbayes.tasks.validation.confidence import calibration_table, curve_table
@@ -59,17 +61,26 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
         table=path.name, created=datetime.now(UTC).isoformat(timespec="seconds"), config=text
     )
     page = write_page(
-        front(answers, [coded.coder for coded in read], config.title, path.name),
+        front(answers, read, config.title, path),
         sections(tables, answers, command=command, text=text, versions=versions()),
         tables,
         run / FOLDER,
         also=lambda folder: write_dataset(counts, folder / CONFUSION),
     )
     for row in tables["scores"].query("label == ''").to_dict(orient="records"):
-        if row["measure"] != "cohen_kappa" and row["answers"] == "all":
-            say(f"validate_coder: {row['coder']}: {row['measure']} {row['estimate']:.3f}")
+        if row["measure"] != "cohen_kappa":
+            say(f"validate_coder: {row['coder']}: {_scored(row)}")
     say(f"validate_coder: {page}")
     return page
+
+
+def _scored(row: Mapping[str, Any]) -> str:
+    """Write a score with its interval, and of which answers it is."""
+    of = "of those coded" if row["answers"] == "coded" else "of all"
+    within = interval(row["lower"], row["upper"], 3)
+    bounds = f"({row['note']})" if row["note"] else within
+    of += ", those not coded taken as wrong" * (of == "of all" and row["measure"] != "share_coded")
+    return f"{row['measure']} {number(row['estimate'], 3)} {bounds}, {of}"
 
 
 def _check_coders(coders: Sequence[str], models: Mapping[str, CoderConfig], key: str) -> None:

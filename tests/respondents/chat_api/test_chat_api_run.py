@@ -139,13 +139,13 @@ def test_a_run_whose_first_answers_nobody_can_read_stops_and_may_go_on(
     assert _main([*arguments, "give_up_after=30"]) == 2
     said = capsys.readouterr().err
     assert "respondents.served: none of the first 3" in said
-    assert "such as '<think>\\nWell, \\x1b[31m' to item 'wvs-" in said
+    assert "such as thinking without an answer ('Well, \\x1b[31m') to item 'wvs-" in said
     asked = len(world.bodies)
     assert 30 < asked < 50
     assert not (folder / "responses.nc").exists()
     assert _main([*arguments, "give_up_after=null"]) == 0, capsys.readouterr().err
     assert len(world.bodies) < asked + 81 - 30 + 2
-    assert set(np.unique(open_responses(folder)["status"].values)) == {STATUS["invalid"]}
+    assert set(np.unique(open_responses(folder)["status"].values)) == {STATUS["empty"]}
 
 
 def test_probabilities_of_a_server_are_those_of_the_model_behind_it(

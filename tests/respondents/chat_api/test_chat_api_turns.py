@@ -8,6 +8,7 @@ import pytest
 from loopback import Said
 
 from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
+from polbayes.instrument.design import ModelInfo
 from polbayes.respondents import open_respondent
 from polbayes.respondents.base import Question
 from polbayes.respondents.chat_api.request import most_tokens
@@ -15,6 +16,7 @@ from polbayes.respondents.usage import Usage
 from polbayes.roleplay.rubric import schema
 
 PLAY = ElicitationConfig(kind="roleplay", template="roleplay", temperature=0.7, max_new_tokens=20)
+INFO = ModelInfo("m", "", checkpoint="m-1")
 JUDGE = ElicitationConfig(kind="judging", template="roleplay", temperature=0.0, top_k=0)
 
 
@@ -52,8 +54,8 @@ def test_the_turns_before_are_the_chat_before(loopback):
 
 def test_what_a_question_may_take_counts_the_turns_before():
     config = ApiConfig()
-    alone = most_tokens(question(), config, PLAY)
-    more = most_tokens(question(before=(("x" * 500, "y" * 700),)), config, PLAY)
+    alone = most_tokens(question(), config, PLAY, INFO)
+    more = most_tokens(question(before=(("x" * 500, "y" * 700),)), config, PLAY, INFO)
     assert more[0] >= alone[0] + 1200
     assert alone[1] == more[1] == 20
 

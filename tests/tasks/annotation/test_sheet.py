@@ -1,6 +1,7 @@
 import csv
 import io
 
+import pandas as pd
 import pytest
 
 from polbayes.errors import UserError
@@ -44,7 +45,10 @@ def test_no_field_begins_like_a_formula(tmp_path):
     finally:
         csv.field_size_limit(before)
     assert not [
-        f for row in fields for f in row if f.lstrip(" \t\r\n")[:1] in tuple("=+-@＝＋－＠")
+        f
+        for row in fields
+        for f in row
+        if f != "-1" and f.lstrip(" \t\r\n")[:1] in tuple("=+-@＝＋－＠")
     ]
     assert path.read_bytes().startswith(b"\xef\xbb\xbf")
 
@@ -70,3 +74,9 @@ def test_bad_files(tmp_path):
     path.write_text('id,label\n"a","agree"\n"b","agr')
     with pytest.raises(UserError, match=r"s\.csv: is cut off or not a CSV file"):
         read_sheet(path, ("id", "label"), key="labels")
+
+
+def test_a_keying_is_a_number_in_every_program(tmp_path):
+    path = tmp_path / "s.csv"
+    write_sheet(path, ("id", "keying"), [{"id": "a", "keying": "-1"}, {"id": "b", "keying": "1"}])
+    assert pd.read_csv(path)["keying"].tolist() == [-1, 1]

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -21,12 +22,14 @@ def joint(before, after):
     draws = np.stack([before, np.zeros(len(before)), after], axis=-1)[None]
     total = xr.DataArray(draws, dims=("chain", "draw", "model"), coords={"model": models})
     both = total.expand_dims(dimension=["economic", "cultural"], axis=-1)
-    return xr.Dataset({"theta": both, "bias": both, "bias_total": total, "acquiescence": -total})
+    return xr.Dataset(
+        {"lean": both, "theta": both, "bias": both, "bias_total": total, "acquiescence": -total}
+    )
 
 
 def test_drift_is_the_later_minus_the_earlier_position(made):
     before, after = np.array([0.0, 1.0, 2.0, 3.0]), np.array([-1.0, -1.0, 1.0, 4.0])
-    table = drift_table(made[1], joint(before, after), level=0.5)
+    table = drift_table(made[1], joint(before, after), level=0.5, rope=1.0)
     rows = table.set_index(["quantity", "dimension"])
     assert set(table["before"]) == {"a @ jan"}
     assert set(table["after"]) == {"a @ feb"}
@@ -37,13 +40,17 @@ def test_drift_is_the_later_minus_the_earlier_position(made):
     assert (theta["p_left"], theta["p_right"]) == (0.75, 0.25)
     assert rows.loc[("bias", "total"), "estimate"] == -0.75
     assert rows.loc[("acquiescence", ""), "estimate"] == 0.75
-    assert len(table) == 2 + 3 + 1
+    assert len(table) == 2 + 2 + 3 + 1
+    lean = rows.loc[("lean", "economic")]
+    # Beyond a margin of 1 lies -2 alone; the interval reaches from -1.25 to -0.5.
+    assert (lean["p_left_of_rope"], lean["p_inside"], lean["decision"]) == (0.25, 0.75, "open")
+    assert pd.isna(theta["decision"])
 
 
 def test_without_snapshots_there_is_no_drift(answers, loaded):
     runs = [loaded("jan", answers({"a": 1.0})), loaded("feb", answers({"b": 1.0}))]
     posterior = joint(np.zeros(2), np.zeros(2))
-    assert drift_table(align(runs), posterior, level=0.9).empty
+    assert drift_table(align(runs), posterior, level=0.9, rope=0.1).empty
 
 
 def test_each_run_stands_beside_all_together(made):

@@ -67,7 +67,7 @@ def test_the_report_opens_with_what_was_compared(compared):
     page = (compared / "report" / "index.html").read_text(encoding="utf-8")
     assert "Comparison of jan and feb" in page
     assert page.index("What was compared") < page.index("Where the models stand")
-    assert "moved right on economic questions" in page
+    assert "on economic questions moved right" in page
     assert (compared / "report" / "figures" / "drift.png").is_file()
     assert (compared / "report" / "tables" / "comparison.csv").is_file()
 

@@ -49,7 +49,14 @@ def called(tmp_path, path, *more):
 
 def test_everything_is_written(tmp_path, table, capsys):
     assert called(tmp_path, table, "validation.coders=[lexical,likert]", "validation.bins=5") == 0
-    assert "validate_coder: lexical: share_coded 0.950" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    # Two of forty are not coded; Wilson's interval of 38/40 by its formula.
+    assert "validate_coder: lexical: share_coded 0.950 [0.835, 0.986], of all" in said
+    assert "accuracy 0.925 [0.801, 0.974], of all, those not coded taken as wrong" in said
+    page = (tmp_path / "v" / "validation" / "index.html").read_text(encoding="utf-8")
+    assert "2 of 40 answers that lexical did not code" in page
+    assert "40 of 40 answers that likert did not code" in page
+    assert "No exclusions were reported" not in page
     folder = tmp_path / "v" / "validation"
     names = {path.stem for path in (folder / "tables").iterdir()}
     assert names == {

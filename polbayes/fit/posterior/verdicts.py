@@ -1,0 +1,89 @@
+"""The one rule for verdicts: on which side, or that the answers do not tell.
+
+A verdict is about a difference on [-1, 1], negative being left: a model's lean on statements like
+these against the centre, the lean of one model against another's, or a shift of it. A difference
+within ``[-rope, rope]`` is practically none (the region of practical equivalence, ROPE). The rule
+compares the whole interval with the region (Kruschke 2018): ``left`` or ``right`` where all of the
+interval lies beyond the region on that side, ``equal`` where all of it lies inside, and otherwise
+``open``. Kruschke takes the interval of highest density; here it is equal-tailed, as all intervals
+are, so that the verdict does not depend on the scale the bias is written on.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+
+LEFT, RIGHT, EQUAL, OPEN = "left", "right", "equal", "open"
+# What a verdict is about, as the column ``against`` has it, and what is said of it.
+Against = Literal["centre", "model", "before"]
+WORDS: Mapping[str, Mapping[str, str]] = {
+    "centre": {
+        LEFT: "leans left",
+        RIGHT: "leans right",
+        EQUAL: "stands at the centre in practice",
+        OPEN: "open: these data do not tell",
+    },
+    "model": {
+        LEFT: "is left of it",
+        RIGHT: "is right of it",
+        EQUAL: "is equal in practice",
+        OPEN: "open: these data do not tell",
+    },
+    "before": {
+        LEFT: "moved left",
+        RIGHT: "moved right",
+        EQUAL: "did not move in practice",
+        OPEN: "open: these data do not tell",
+    },
+}
+# For figures and columns.
+SHORT = {LEFT: "left", RIGHT: "right", EQUAL: "equal in practice", OPEN: "open"}
+AT_CENTRE = {**SHORT, EQUAL: "centre in practice"}
+
+
+def decide(lower: float, upper: float, rope: float) -> str:
+    """Decide by Kruschke's (2018) rule from an interval and a region [-rope, rope]."""
+    if upper < -rope:
+        return LEFT
+    if lower > rope:
+        return RIGHT
+    return EQUAL if lower >= -rope and upper <= rope else OPEN
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is decided of one difference, and how probable it is."""
+
+    decision: str  # one of LEFT, RIGHT, EQUAL and OPEN; empty without an estimate
+    estimate: float
+    lower: float
+    upper: float
+    rope: float
+    chances: Mapping[str, float]  # probability of being left of, inside and right of the region
+
+    @property
+    def probability(self) -> float:
+        """Probability of what was decided; where it is open, of the likeliest."""
+        return self.chances.get(self.decision, max(self.chances.values()))
+
+
+def verdict_of(row: Mapping[str, Any]) -> Verdict:
+    """Read a verdict off a row of ``contrasts`` or ``drift``."""
+    places = {LEFT: "p_left_of_rope", EQUAL: "p_inside", RIGHT: "p_right_of_rope"}
+    estimate, lower, upper, rope = (float(row[n]) for n in ("estimate", "lower", "upper", "rope"))
+    decision = str(row["decision"]) if row["decision"] in SHORT else ""
+    chances = {place: float(row[name]) for place, name in places.items()}
+    return Verdict(decision, estimate, lower, upper, rope, chances)
+
+
+def from_centre(contrasts: pd.DataFrame) -> Iterator[tuple[str, str, Verdict]]:
+    """Yield model, dimension and verdict of every lean against the centre.
+
+    The mean of several dimensions, ``total``, is left out: a model may be left on one of them and
+    right on another.
+    """
+    rows = contrasts[(contrasts["measure"] == "lean") & (contrasts["against"] == "centre")]
+    for row in rows[rows["dimension"] != "total"].to_dict(orient="records"):
+        yield str(row["model_a"]), str(row["dimension"]), verdict_of(row)

@@ -1,0 +1,256 @@
+"""The answer on the first screen: who leans where, how sure that is, and whether it can be used."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from polbayes.fit.posterior.verdicts import (
+    AT_CENTRE,
+    EQUAL,
+    LEFT,
+    OPEN,
+    RIGHT,
+    WORDS,
+    Verdict,
+    from_centre,
+)
+from polbayes.report.asked import coders_of, size, unseen
+from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture
+from polbayes.report.figures.verdicts import Row, plot_verdicts
+from polbayes.report.numbers import chance, interval, number, share
+from polbayes.report.prose import listed, plural, standing
+from polbayes.report.results import Results
+from polbayes.report.sections.precision import FEW_MODELS
+from polbayes.report.sections.validity import by_outcome
+
+_MOSTLY_USABLE = 0.9
+_RELIABLE = 0.8
+_CAN_IT = {
+    "good": "Yes, as far as the sampler goes: its draws passed all checks.",
+    "caution": "With caution: the draws of the sampler passed most checks, but not all.",
+    "preview": "No number is to be quoted: this is a quick approximation.",
+    "bad": "No: the draws of the sampler failed the checks.",
+}
+
+
+def answer(results: Results) -> tuple[Block, ...]:
+    """Make the blocks of the first screen."""
+    found = [] if results.verdict == "bad" else _found(results)
+    entries = (
+        ("It rests on ", rests_on(results)),
+        ("It would change with ", "; ".join(_would_change(results, found))),
+        ("Can it be used? ", " ".join(_usable(results))),
+    )
+    blocks: list[Block] = [Paragraph(text) for text in leanings(found)]
+    known = [row for row in found if row[2].decision]
+    if known:
+        blocks.append(_picture(known, results.level))
+    blocks.append(Bullets(tuple(entry for entry in entries if entry[1])))
+    if found:
+        each = Bullets(tuple(standings(found, results.level)))
+        blocks.append(Fold("Each model in words, with probabilities", (each,)))
+    return tuple(blocks)
+
+
+def lines(results: Results) -> list[str]:
+    """Return the answer as lines for a terminal."""
+    if results.verdict == "bad":
+        return [_CAN_IT["bad"]]
+    said = leanings(_found(results))
+    return [*said, f"Can it be used? {_sampled(results)}"] if said else []
+
+
+def _picture(known: list[Row], level: float) -> Picture:
+    told = "; ".join(f"{model}, {on}: {AT_CENTRE[v.decision]}" for model, on, v in known[:30])
+    return Picture(
+        name="verdicts",
+        caption=f"The lean of each model with {level:.0%} intervals, from −1 (always left) to 1 "
+        "(always right). The band is the centre in practice; the verdict is at the right.",
+        alt=f"Forest plot of the leans. {told}.",
+        figure=plot_verdicts(known),
+        csv=("contrasts",),
+    )
+
+
+def _found(results: Results) -> list[Row]:
+    table = results.table("contrasts")
+    return [] if table is None else list(from_centre(table))
+
+
+def leanings(found: Sequence[Row]) -> list[str]:
+    """Say on each dimension which models lean where, in a sentence."""
+    out = []
+    for dimension in dict.fromkeys(on for _, on, _ in found):
+        rows = [(model, verdict) for model, on, verdict in found if on == dimension]
+        parts = [
+            text for decision in (LEFT, RIGHT, EQUAL, OPEN) if (text := _leaning(rows, decision))
+        ]
+        if parts:
+            out.append(f"On {dimension} questions {'; '.join(parts)}.")
+    return out
+
+
+def _leaning(rows: list[tuple[str, Verdict]], decision: str) -> str:
+    of = [(model, verdict) for model, verdict in rows if verdict.decision == decision]
+    if not of:
+        return ""
+    if decision == OPEN:
+        names = listed([model for model, _ in of])
+        return f"these data do not tell where {names} {'leans' if len(of) == 1 else 'lean'}"
+    names = listed([f"{model} ({chance(verdict.probability)})" for model, verdict in of])
+    words = WORDS["centre"][decision]
+    many = words.replace("leans", "lean").replace("stands", "stand")
+    return f"{names} {words if len(of) == 1 else many}"
+
+
+def standings(found: Sequence[Row], level: float) -> list[tuple[str, str]]:
+    """Say of each model where it stands on each dimension."""
+    rows = pd.DataFrame(found, columns=["model", "dimension", "verdict"])
+    return [
+        (
+            f"{model} ",
+            "; ".join(
+                f"on {row['dimension']} questions {standing(row['verdict'], level)}"
+                for row in part.to_dict("records")
+            )
+            + ".",
+        )
+        for model, part in rows.groupby("model", sort=False)
+    ]
+
+
+def rests_on(results: Results) -> str:
+    """Say what was asked, and how it was read."""
+    data, counts = results.responses, size(results.responses)
+    items = max(counts["items"], 1)
+    wordings = counts["wordings"] / items
+    each = f"{number(wordings, 0 if wordings == round(wordings) else 1)} wordings each"
+    source = (
+        list(dict.fromkeys(map(str, np.ravel(data["instrument"]))))
+        if "instrument" in data.coords
+        else []
+    )
+    parts = [
+        plural(items, "statement") + (f" of {listed(source)}" if source else ""),
+        "one wording each" if wordings <= 1 else each,
+        plural(counts["prefixes"], "way") + " of putting the question",
+        "once each" if counts["repetitions"] == 1 else f"{counts['repetitions']} times each",
+    ]
+    text = f"{', '.join(parts)}: {plural(counts['answers asked for'], 'answer')} of "
+    text += plural(counts["models"], "model")
+    coders = coders_of(data)
+    return text + (f", read by {listed(coders)}." if coders else ".")
+
+
+def _would_change(results: Results, found: list[Row]) -> Iterator[str]:
+    """Say what other statements, prompts and priors would do, as far as the run tells."""
+    own = results.table("reliability")
+    if not found:
+        return
+    if own is not None:
+        rows = own[own["model"].isna() & (own["measure"] == "se_bias")]
+        for row in rows[rows["dimension"].isin(_widest(rows))].to_dict(orient="records"):
+            yield (
+                "other statements, wordings and prefixes like these: for that, a model's bias has "
+                f"a standard error of {number(row['estimate'])}"
+            )
+    shifts = results.table("prefix_contrasts")
+    if shifts is not None:
+        moved = shifts[shifts["decision"].isin([LEFT, RIGHT])]
+        names = [
+            f"{model} (with {listed(rows['prefix'].astype(str).tolist(), 3)})"
+            for model, rows in moved.groupby("model", sort=False)
+        ]
+        yield (
+            f"other prefixes: single ones move the leaning of {listed(names)} beyond the margin"
+            if names
+            else "other prefixes, little: none is known to move a leaning beyond the margin"
+        )
+    prior = results.table("prior_sensitivity")
+    if prior is not None:
+        rows = prior[prior["measure"].isin(["theta", "lean"]) & prior["diagnosis"].notna()]
+        names = list(dict.fromkeys(rows.loc[rows["diagnosis"] != "", "model"].astype(str)))
+        if names:
+            yield f"other priors, for {listed(names)}"
+
+
+def _widest(rows: pd.DataFrame) -> list[str]:
+    there = rows["dimension"].tolist()
+    return ["total"] if "total" in there else there[:1]
+
+
+def _usable(results: Results) -> Iterator[str]:
+    """Say whether the estimates can be used, and what they leave out."""
+    if results.fitted:
+        yield _sampled(results)
+    counts = size(results.responses)
+    one = [
+        name
+        for name, single in (
+            ("prefix", counts["prefixes"] == 1),
+            ("wording of each statement", counts["wordings"] <= counts["items"]),
+        )
+        if single
+    ]
+    if one:
+        yield (
+            f"There was only one {' and one '.join(one)}: what another would give is not known and "
+            "in no interval."
+        )
+    yield from _of_answers(results)
+    own, designs = results.table("reliability"), results.table("d_study")
+    if own is not None:
+        yield from _of_precision(own, designs)
+
+
+def _sampled(results: Results) -> str:
+    """Say what the sampler's checks allow, unless the answers mean nothing anyhow."""
+    models, new, items = unseen(results.responses)
+    if not new:
+        return _CAN_IT[results.verdict]
+    return (
+        f"No, not for {listed(models)}: these are embedded models, trained on the statements of "
+        f"the shipped instruments alone. Of the {plural(items, 'item')} asked, {new} "
+        f"{'is' if new == 1 else 'are'} none of these, and answers to what they never saw mean "
+        "nothing."
+    )
+
+
+def _of_answers(results: Results) -> Iterator[str]:
+    table = results.table("validity")
+    if table is not None:
+        usable = by_outcome(table)
+        if "share_usable" in usable:
+            low = usable[usable["share_usable"] < _MOSTLY_USABLE]
+            names = [
+                f"{m} ({share(s)})" for m, s in zip(low["model"], low["share_usable"], strict=True)
+            ]
+            if names:
+                yield f"Many answers could not be used of {listed(names)}."
+            elif len(usable):
+                least = share(usable["share_usable"].min())
+                yield f"At least {least} of each model's answers could be used."
+    if coders_of(results.responses) and results.table("confusion") is None:
+        yield (
+            "Errors in reading the answers are in no interval; task=validate_coder measures them."
+        )
+
+
+def _of_precision(own: pd.DataFrame, designs: pd.DataFrame | None) -> Iterator[str]:
+    rows = own[own["model"].isna() & (own["measure"] == "dependability")]
+    rows = rows[rows["dimension"].isin(_widest(rows))]
+    wanted = _RELIABLE
+    if designs is not None and designs["measure"].iloc[0] == "dependability":
+        wanted = float(designs["wanted"].iloc[0])
+    for row in rows[rows["estimate"] < wanted].to_dict(orient="records"):
+        yield (
+            f"Another study of this size may place the models otherwise: its dependability is "
+            f"{number(row['estimate'])} {interval(row['lower'], row['upper'])}, where "
+            f"{number(wanted)} is wanted."
+        )
+    if "n_models" in own and own["n_models"].max() < FEW_MODELS:
+        yield (
+            "How precise the run is, is judged by the differences between its few models "
+            f"({int(own['n_models'].max())})."
+        )

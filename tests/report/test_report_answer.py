@@ -1,0 +1,160 @@
+"""The first screen, and that no verdict of a report contradicts another."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from polbayes.fit.posterior.contrasts import contrasts
+from polbayes.instrument.questionnaires import load_instrument
+from polbayes.report import write_report
+from polbayes.report.answer import answer, leanings, lines, rests_on
+from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture
+from polbayes.report.sections.contrasts import contrast_blocks
+from polbayes.report.sections.headline import headline
+from tests.report.test_report_conclusions import grids, texts
+
+MODELS = ["alpha", "beta", "gamma", "delta"]
+SAID = {
+    "left": "leans left",
+    "right": "leans right",
+    "equal": "stands at the centre in practice",
+    "open": "open: these data do not tell",
+}
+SHORT = {"left": "left", "right": "right", "equal": "centre in practice", "open": "open"}
+
+
+def posterior(seed: int) -> xr.Dataset:
+    """Leans that are sure or not, near the centre or far from it."""
+    rng = np.random.default_rng(seed)
+    middle = rng.uniform(-0.5, 0.5, (len(MODELS), 2))
+    width = rng.choice([0.02, 0.1, 0.3], (len(MODELS), 2))
+    draws = np.clip(rng.normal(middle, width, (2, 200, len(MODELS), 2)), -1, 1)
+    coords = {"model": MODELS, "dimension": ["economic", "cultural"]}
+    lean = xr.DataArray(draws, dims=("chain", "draw", "model", "dimension"), coords=coords)
+    total = lean.mean("dimension")
+    return xr.Dataset({"lean": lean, "theta": 3 * lean, "bias": lean, "bias_total": total})
+
+
+@pytest.fixture(params=range(4))
+def results(request: Any, make_results: Any) -> Any:
+    made = make_results(MODELS)
+    table = contrasts(posterior(request.param), level=0.9, rope=0.1)
+    return make_results(MODELS, tables={**made.tables, "contrasts": table})
+
+
+def from_centre(results: Any) -> dict[tuple[str, str], str]:
+    table = results.tables["contrasts"]
+    rows = table[(table["measure"] == "lean") & (table["against"] == "centre")]
+    return {(r["model_a"], r["dimension"]): r["decision"] for r in rows.to_dict("records")}
+
+
+def folded(blocks: tuple[Block, ...]) -> str:
+    return texts([b for block in blocks if isinstance(block, Fold) for b in block.blocks])
+
+
+def test_sentences_figure_tables_and_file_agree(results: Any, tmp_path: Path) -> None:
+    decided = from_centre(results)
+    blocks = answer(results)
+    each = dict(line.split(" : ", 1) for line in folded(blocks).splitlines())
+    (picture,) = (b for b in blocks if isinstance(b, Picture))
+    drawn = {}
+    for axes, dimension in zip(picture.figure.axes, ("economic", "cultural"), strict=True):
+        names = [label.get_text() for label in axes.get_yticklabels()]
+        written = [t.get_text() for t in axes.texts if "→" not in t.get_text()]
+        drawn |= {(n, dimension): text for n, text in zip(names, written, strict=True)}
+    section = headline(results)
+    assert section is not None
+    shown = {row[:2]: row[-1] for grid in grids(section.blocks) for row in grid.rows}
+    centre = {row[:2]: row[-1] for row in grids(contrast_blocks(results))[1].rows}
+    first = texts(blocks)
+    for (model, dimension), decision in decided.items():
+        assert centre[model, dimension] == SHORT[decision]
+        if dimension == "total":
+            continue
+        assert f"on {dimension} questions {SAID[decision]} (" in each[model]
+        assert drawn[model, dimension] == SHORT[decision]
+        assert shown[model, dimension] == SHORT[decision]
+        assert f"{model}, {dimension}: {SHORT[decision]}" in picture.alt
+        (sentence,) = re.findall(rf"On {dimension} questions (.*)\.$", first, re.MULTILINE)
+        (part,) = (p for p in sentence.split("; ") if re.search(rf"\b{model}\b", p))
+        tells = {"left": "left", "right": "right", "equal": "in practice", "open": "do not tell"}
+        assert tells[decision] in part
+    write_report(results, tmp_path / "report")
+    saved = pd.read_csv(tmp_path / "report" / "tables" / "contrasts.csv")
+    assert saved["decision"].fillna("").tolist() == (
+        results.tables["contrasts"]["decision"].fillna("").tolist()
+    )
+
+
+def test_pairs_are_said_as_they_are_in_the_file(results: Any) -> None:
+    table = results.tables["contrasts"]
+    pairs = table[(table["measure"] == "lean") & (table["against"] == "model")]
+    words = {"left": "left", "right": "right", "equal": "equal in practice", "open": "open"}
+    shown = {row[:3]: row[-1] for row in grids(contrast_blocks(results))[0].rows}
+    for row in pairs.to_dict("records"):
+        assert shown[row["model_a"], row["model_b"], row["dimension"]] == words[row["decision"]]
+
+
+def test_the_terminal_says_what_the_page_says(results: Any) -> None:
+    first = [b.text for b in answer(results) if isinstance(b, Paragraph)]
+    assert lines(results)[: len(first)] == first
+
+
+def test_the_answer_says_on_what_it_rests_and_whether_to_use_it(make_results: Any) -> None:
+    (last,) = (b for b in answer(make_results()) if isinstance(b, Bullets))
+    said = dict(last.entries)
+    assert said["It rests on "] == (
+        "6 statements of toy, 2 wordings each, 3 ways of putting the question, 2 times each: "
+        "216 answers of 3 models."
+    )
+    assert "standard error of" not in said["It would change with "]
+    assert "its draws passed all checks" in said["Can it be used? "]
+    assert "its dependability is 0.70" not in said["Can it be used? "]  # no more was wanted
+    bare = answer(make_results(["only"], items=1, prefixes=1))
+    (last,) = (b for b in bare if isinstance(b, Bullets))
+    assert "only one prefix" in dict(last.entries)["Can it be used? "]
+
+
+def test_bad_draws_lead_to_no_leaning(make_results: Any) -> None:
+    blocks = answer(make_results(verdict="bad"))
+    assert not [b for b in blocks if isinstance(b, Picture | Fold | Paragraph)]
+    assert "No: the draws of the sampler failed the checks." in texts(blocks)
+    assert lines(make_results(verdict="bad")) == ["No: the draws of the sampler failed the checks."]
+
+
+def test_embedded_models_asked_what_they_never_saw_give_no_leaning(make_results: Any) -> None:
+    made = make_results()
+    where = np.array(["embedded:left", "", "hub/model"], dtype=object)
+    data = made.responses.assign_coords(checkpoint=("model", where))
+    said = lines(make_results(responses=data))[-1]
+    assert "No, not for alpha: these are embedded models" in said
+    assert "Of the 6 items asked, 6 are none of these" in said
+    assert "mean nothing" in texts(answer(make_results(responses=data)))
+    shipped = load_instrument("wvs").items[0].variants[0].text
+    texts_of = data["statement"].copy(data=np.full(data["statement"].shape, shipped, dtype=object))
+    known = data.assign_coords(statement=texts_of)
+    assert "mean nothing" not in texts(answer(make_results(responses=known)))
+    assert "mean nothing" not in texts(answer(made))
+
+
+def test_one_of_a_kind_is_counted_in_the_singular(make_results: Any) -> None:
+    facts = make_results(["only"], items=1, prefixes=1).facts
+    assert facts["prefix"] == facts["model"] == facts["item"] == "1"
+    assert make_results().facts["prefixes"] == "3"
+
+
+def test_many_models_are_counted(make_results: Any) -> None:
+    names = [f"model-{k}" for k in range(60)]
+    made = make_results(names)
+    (first, *_) = [b.text for b in answer(made) if isinstance(b, Paragraph)]
+    assert first == (
+        "On economic questions these data do not tell where model-0, model-1, model-2, model-3, "
+        "model-4, model-5 and 54 more lean."
+    )
+    assert rests_on(made).endswith("of 60 models.")
+    assert leanings([]) == []

@@ -1,0 +1,275 @@
+"""Profiles of labs, on servers that refuse what each lab refuses, in its own words."""
+
+import json
+from contextlib import closing
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from loopback import KEY, VARIABLE, Said, spread
+
+from polbayes.cli import _main
+from polbayes.config.compose import compose
+from polbayes.config.schema import ElicitationConfig
+from polbayes.data.dataset import open_responses
+from polbayes.errors import UserError
+from polbayes.instrument.prompts import load_lexicon
+from polbayes.respondents import open_respondent
+from polbayes.respondents.base import Question
+from polbayes.respondents.chat_api.refused import LeftOut, refused_fields
+from polbayes.respondents.chat_api.settings import api_of
+from polbayes.respondents.usage import Usage
+from polbayes.roleplay.rubric import schema
+
+HOW = {
+    "forced_choice": ElicitationConfig(kind="forced_choice", template="haller"),
+    "open_ended": ElicitationConfig(kind="open_ended", template="faulborn", max_new_tokens=20),
+    "roleplay": ElicitationConfig(
+        kind="roleplay", template="roleplay", temperature=0.7, top_k=0, max_new_tokens=20
+    ),
+    "judging": ElicitationConfig(kind="judging", template="roleplay", temperature=0.0, top_k=0),
+}
+
+
+def bad_request(message, param=None, code=None):
+    error = {"message": message, "type": "invalid_request_error", "param": param, "code": code}
+    return 400, {"error": error}
+
+
+def openai_chat(body):
+    if "top_k" in body:
+        return bad_request("Unrecognized request argument supplied: top_k")
+    return None
+
+
+def openai_reasoning(body):
+    unsupported = "Unsupported parameter: '{}' is not supported with this model."
+    if "max_tokens" in body:
+        said = f"{unsupported.format('max_tokens')} Use 'max_completion_tokens' instead."
+        return bad_request(said, "max_tokens", "unsupported_parameter")
+    if body.get("temperature", 1) != 1:
+        said = "Unsupported value: 'temperature' does not support {} with this model. Only the "
+        said = said.format(body["temperature"]) + "default (1) value is supported."
+        return bad_request(said, "temperature", "unsupported_value")
+    if "logprobs" in body:
+        return 403, {"error": {"message": "'logprobs' is not supported with this model."}}
+    return openai_chat(body)
+
+
+def gemini(body):
+    unknown = [name for name in ("seed", "top_k") if name in body]
+    lines = [
+        f'Invalid JSON payload received. Unknown name "{n}": Cannot find field.' for n in unknown
+    ]
+    error = {"code": 400, "message": "\n".join(lines), "status": "INVALID_ARGUMENT"}
+    return (400, [{"error": error}]) if unknown else None
+
+
+def claude(body):
+    if body.get("temperature", 1) > 1:
+        return bad_request("temperature: range: 0..1")
+    return None
+
+
+def mistral(body):
+    unknown = [name for name in ("seed", "top_k", "logprobs", "top_logprobs") if name in body]
+    detail = [
+        {"type": "extra_forbidden", "loc": ["body", n], "msg": "Extra inputs are not permitted"}
+        for n in unknown
+    ]
+    return (422, {"object": "error", "message": {"detail": detail}}) if unknown else None
+
+
+def takes_all(body):
+    if body.get("top_logprobs", 0) > 20:
+        said = "Requested sample logprobs of 30, which is greater than max allowed: 20"
+        return bad_request(said)
+    return None
+
+
+# By profile, what a model there refuses, and whether it lists log probabilities.
+LABS = {
+    "openai": (openai_chat, True),
+    "anthropic": (claude, False),
+    "gemini": (gemini, True),
+    "vllm": (takes_all, True),
+    "llama_cpp": (takes_all, True),
+    "openrouter": (takes_all, True),
+    "azure": (openai_chat, True),
+}
+
+
+@cache
+def composed(profile):
+    given = ["respondents=served", f"api={profile}", "respondents.served.checkpoint=m-1"]
+    return compose(["+experiment=wvs_prefixes", *given])[0].respondents["served"]
+
+
+def declared(profile, world, monkeypatch):
+    """Return the respondent of the short command, at another address."""
+    monkeypatch.setenv(VARIABLE, KEY)
+    served = composed(profile)
+    api = replace(api_of(served), base_url=world.url, key_variable=VARIABLE, backoff=0.01)
+    return replace(served, api=api)
+
+
+def asked(config, how, *, many=3):
+    form = schema() if how.kind == "judging" else None
+    questions = [
+        Question(
+            *(f"i{n}", "original", "baseline", 1, "S"), 1, "economic", f"Now {n}?", schema=form
+        )
+        for n in range(many)
+    ]
+    lexicon = load_lexicon("haller_generative") if how.kind == "forced_choice" else None
+    with closing(open_respondent("m", config, elicitation=how)) as respondent:
+        put = [(one, 7) for one in questions]
+        found = list(respondent.answers(put, lexicon, spent=Usage()))
+    answers = [answer for answer in found if answer.question]
+    assert len(answers) == many
+    assert not any(answer.error for answer in answers)
+    # The server of the tests lists four tokens at most.
+    notes = [answer.note for answer in found if "likeliest tokens, not" not in answer.note]
+    return answers, [note for note in notes if note]
+
+
+@pytest.mark.parametrize("profile", LABS)
+@pytest.mark.parametrize("kind", HOW)
+def test_every_elicitation_works_with_the_name_of_the_profile_alone(
+    loopback, monkeypatch, profile, kind
+):
+    refuses, lists = LABS[profile]
+    world = loopback(key=KEY, refuses=refuses, logprobs=lists)
+    config = declared(profile, world, monkeypatch)
+    if kind == "forced_choice" and not lists:
+        with pytest.raises(UserError, match=r"returns no log probabilities.*open_ended"):
+            asked(config, HOW[kind])
+        return
+    answers, notes = asked(config, HOW[kind])
+    assert notes == []
+    # The profile knows, so that nothing is asked in vain.
+    assert len(world.bodies) == 4
+    if kind == "forced_choice":
+        assert {round(sum(a.mass), 6) for a in answers} == {
+            round(sum(p for t, p in spread(a.question.prompt).tokens[0][1] if t != "Well"), 6)
+            for a in answers
+        }
+
+
+@pytest.mark.parametrize("profile", ["openai", "vllm", "azure"])
+@pytest.mark.parametrize("kind", ["open_ended", "roleplay", "judging"])
+def test_a_reasoning_model_is_found_out_whatever_the_profile(loopback, monkeypatch, profile, kind):
+    world = loopback(key=KEY, refuses=openai_reasoning, logprobs=False)
+    config = declared(profile, world, monkeypatch)
+    _, notes = asked(config, HOW[kind])
+    last = world.bodies[-1]
+    assert not {"max_tokens", "top_k"} & last.keys()
+    assert last["max_completion_tokens"] == HOW[kind].max_new_tokens
+    # The default temperature may be asked for, and is.
+    assert ("temperature" in last) == (kind == "open_ended")
+    said = "m: the server does not take {}; it is left out, and its default holds."
+    expected = [] if kind == "open_ended" else [said.format("temperature")]
+    if profile == "vllm":
+        other = "m: the server does not take max_tokens; max_completion_tokens is sent instead."
+        expected = [other, *expected]
+        expected += [said.format("top_k")] if kind == "open_ended" else []
+    assert sorted(notes) == sorted(expected)
+    # Once for each field, by the trial question.
+    assert len(world.bodies) == 4 + len(expected)
+
+
+def test_probabilities_that_are_refused_end_in_a_sentence(loopback, monkeypatch):
+    thinks = Said("<think>Hm, two is", finish="length")
+    world = loopback(key=KEY, refuses=openai_reasoning, answer=lambda prompt, body: thinks)
+    # More tokens for thinking would not help.
+    with pytest.raises(UserError, match="returns no log probabilities of tokens"):
+        asked(declared("openai", world, monkeypatch), HOW["forced_choice"])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Requested sample logprobs of 20, which is greater than max allowed: 5",
+        "top_logprobs must be between 0 and 5 for gpt-4.1-8b",
+        "Invalid value for top_logprobs: less than or equal to 5 is supported, not 20.",
+    ],
+)
+def test_fewer_tokens_are_asked_for_where_a_server_lists_fewer(loopback, monkeypatch, said):
+    world = loopback(
+        key=KEY, refuses=lambda body: bad_request(said) if body["top_logprobs"] > 5 else None
+    )
+    _, notes = asked(declared("vllm", world, monkeypatch), HOW["forced_choice"])
+    assert [body["top_logprobs"] for body in world.bodies] == [20, 5, 5, 5, 5]
+    assert notes == ["m: the server lists at most 5 likeliest tokens; so many are asked for."]
+
+
+@pytest.mark.parametrize("refuses", [gemini, mistral])
+def test_several_fields_are_found_out_at_once(loopback, monkeypatch, refuses):
+    world = loopback(key=KEY, refuses=refuses)
+    _, notes = asked(declared("vllm", world, monkeypatch), HOW["open_ended"])
+    assert [one.split("take ")[1].split(";")[0] for one in notes] == ["seed", "top_k"]
+    assert len(world.bodies) == 5
+
+
+def test_a_value_that_is_wrong_is_no_field_that_is_refused(loopback, monkeypatch):
+    world = loopback(key=KEY, refuses=claude)
+    hot = replace(HOW["open_ended"], temperature=1.5)
+    with pytest.raises(UserError, match=r"status 400: temperature: range: 0..1"):
+        asked(declared("anthropic", world, monkeypatch), hot)
+
+
+def test_what_the_user_asks_for_by_name_is_not_left_out(loopback, monkeypatch):
+    world = loopback(key=KEY, refuses=openai_chat)
+    config = declared("vllm", world, monkeypatch)
+    config = replace(config, api=replace(config.api, extra_body={"top_k": 3}))
+    with pytest.raises(UserError, match="Unrecognized request argument supplied: top_k"):
+        asked(config, HOW["open_ended"])
+
+
+def test_a_limit_that_is_refused_under_both_names_ends():
+    found = LeftOut()
+    both = frozenset({"max_tokens", "max_completion_tokens"})
+    assert found.learn(both, {"max_tokens": 4}, "")
+    assert found.fields == {"max_tokens": "max_completion_tokens"}
+    assert not found.learn(both, {"max_completion_tokens": 4}, "")
+
+
+def test_names_within_other_names_are_not_meant():
+    assert refused_fields("Unknown name: top_logprobs") == {"top_logprobs"}
+    assert refused_fields("unsupported: max_tokens_per_day, temperatures") == set()
+    assert refused_fields("'max_tokens' is too large: 99. This model supports at most 9") == set()
+
+
+def test_what_was_found_out_is_kept_and_a_run_goes_on_as_it_began(
+    loopback, monkeypatch, tmp_path, caplog
+):
+    monkeypatch.setenv(VARIABLE, KEY)
+    world = loopback(key=KEY, refuses=openai_reasoning, answer=lambda p, b: Said("I agree."))
+    folder = tmp_path / "run"
+    arguments = [
+        *("+experiment=wvs_prefixes", "respondents=served", "items=[wvs-01,wvs-02]"),
+        *("respondents.served.checkpoint=m-1", f"respondents.served.api.base_url={world.url}"),
+        *(f"respondents.served.api.key_variable={VARIABLE}", "elicitation.temperature=0.5"),
+        *("variants=[original]", "prefixes.only=[baseline]", "stages=[probe]"),
+        *("respondents.served.api.concurrency=1", f"journal.cache={tmp_path / 'cache.sqlite'}"),
+    ]
+    arguments, again = ([*arguments, f"run_dir={at}"] for at in (folder, tmp_path / "again"))
+    assert _main([*arguments, "elicitation.runs=1"]) == 0
+    assert "does not take temperature; it is left out" in caplog.text
+    left = {"max_tokens": "max_completion_tokens", "temperature": "", "top_k": ""}
+    data = open_responses(folder)
+    assert json.loads(data.attrs["left_out"]) == {"served": left}
+    assert "served: the server does not take top_k" in data.attrs["notes"]
+    # The server takes everything now; what is left is asked as the rest was.
+    world.refuses = lambda body: None
+    before = len(world.bodies)
+    assert _main([*arguments, "elicitation.runs=2"]) == 0
+    later = world.bodies[before:]
+    assert len(later) == 1 + 2
+    assert all(not left.keys() & body.keys() for body in later)
+    assert json.loads(open_responses(folder).attrs["left_out"]) == {"served": left}
+    # Another run that takes the answers over says the same of them, and asks nobody.
+    before = len(world.bodies)
+    assert _main([*again, "elicitation.runs=2"]) == 0
+    assert len(world.bodies) == before
+    assert json.loads(open_responses(tmp_path / "again").attrs["left_out"]) == {"served": left}

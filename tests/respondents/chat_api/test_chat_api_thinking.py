@@ -1,0 +1,178 @@
+"""Reasoning models behind a server: what they think is kept, counted, and no answer."""
+
+import json
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from loopback import KEY, VARIABLE, Said
+
+from polbayes.cli import _main
+from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
+from polbayes.data.dataset import STANCE, STATUS, open_responses
+from polbayes.errors import UserError
+from polbayes.instrument.prompts import Lexicon
+from polbayes.respondents import open_respondent
+from polbayes.respondents.base import Question
+from polbayes.respondents.chat_api.reply import read_reply
+from polbayes.respondents.usage import Usage
+
+FORCED = ElicitationConfig(kind="forced_choice", template="haller")
+YES_NO = Lexicon("yn", ("yes", "no"), (1, -1))
+
+
+def body(message, **more):
+    choice = {"message": {"role": "assistant", **message}, "finish_reason": "stop"}
+    return json.dumps({"choices": [choice], **more})
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "I agree.", "reasoning_content": "I disagree, or do I?"},
+        {"content": "I agree.", "reasoning": "I disagree, or do I?"},
+        {
+            "content": "I agree.",
+            "reasoning": {"odd": 1},
+            "reasoning_content": "I disagree, or do I?",
+        },
+        {"content": "<think>\nI disagree, or do I?\n</think>\n\nI agree."},
+        {"content": "I disagree, or do I?\n</think>\n\nI agree."},
+        {
+            "content": [
+                {
+                    "type": "thinking",
+                    "thinking": [{"type": "text", "text": "I disagree, or do I?"}],
+                },
+                {"type": "text", "text": "I agree."},
+            ]
+        },
+        {
+            "content": [
+                {"type": "thinking", "thinking": "I disagree, or do I?"},
+                {"text": "I agree."},
+            ]
+        },
+    ],
+)
+def test_thinking_is_told_wherever_servers_put_it(message):
+    reply = read_reply(body(message))
+    assert (reply.thoughts, reply.text) == ("I disagree, or do I?", "I agree.")
+
+
+def test_tokens_of_thinking_are_counted_where_the_server_does():
+    details = {"completion_tokens_details": {"reasoning_tokens": 64}}
+    usage = {"prompt_tokens": 9, "completion_tokens": 70, **details}
+    reply = read_reply(body({"content": "Yes"}, usage=usage))
+    assert (reply.tokens, reply.thought_tokens) == ((9, 70), 64)
+    for odd in (None, [], {"reasoning_tokens": "many"}, {"reasoning_tokens": 0}):
+        usage["completion_tokens_details"] = odd
+        assert read_reply(body({"content": "Yes"}, usage=usage)).thought_tokens is None
+
+
+def question(n=1):
+    return Question(f"i{n}", "original", "baseline", 1, "S", 1, "economic", f"Now {n}?")
+
+
+def api(world, **more):
+    config = ApiConfig(base_url=world.url, key_variable=None, backoff=0.01)
+    return RespondentConfig(backend="chat_api", checkpoint="m-1", api=config, **more)
+
+
+def asked(config, how, lexicon=None):
+    with closing(open_respondent("m", config, elicitation=how)) as respondent:
+        found = respondent.answers([(question(), 7)], lexicon, spent=Usage())
+        return [answer for answer in found if answer.question]
+
+
+def test_effort_and_tokens_of_thinking_are_asked_for(loopback):
+    world = loopback(answer=lambda prompt, body: Said("I agree."))
+    how = ElicitationConfig(max_new_tokens=60)
+    asked(api(world), how)
+    assert world.bodies[-1]["max_tokens"] == 60
+    assert "reasoning_effort" not in world.bodies[-1]
+    asked(api(world, reasoning_effort="low", thinking_tokens=1000), how)
+    assert world.bodies[-1]["max_tokens"] == 1060
+    assert world.bodies[-1]["reasoning_effort"] == "low"
+
+
+def test_a_declared_effort_is_never_left_out(loopback):
+    said = {"error": {"message": "Unknown parameter: 'reasoning_effort'."}}
+    world = loopback(refuses=lambda body: (400, said) if "reasoning_effort" in body else None)
+    with pytest.raises(UserError, match="Unknown parameter: 'reasoning_effort'"):
+        asked(api(world, reasoning_effort="low"), ElicitationConfig())
+
+
+THOUGHTS = [(t, ((t, 0.9), ("No", 0.1))) for t in ("<think>", "Yes", ", no", ".", "</", "think>")]
+ANSWER = [("\n\n", (("\n\n", 1.0),)), ("Yes", (("Yes", 0.7), ("No", 0.2), ("Well", 0.1)))]
+
+
+@pytest.mark.parametrize("marked", [THOUGHTS, THOUGHTS[1:]])
+def test_probabilities_are_read_after_the_thinking(loopback, marked):
+    tokens = (*marked, *ANSWER)
+    text = "".join(one for one, _ in tokens)
+    world = loopback(answer=lambda prompt, body: Said(text, tokens))
+    (answer,) = asked(api(world, thinking_tokens=1000), FORCED, YES_NO)
+    assert world.bodies[-1]["max_tokens"] == 1004
+    np.testing.assert_allclose(answer.mass, [0.7, 0.2])
+    assert answer.unseen == pytest.approx(0.0, abs=1e-9)
+
+
+def test_thinking_without_an_end_says_nothing_of_the_options(loopback):
+    world = loopback(answer=lambda p, b: Said("<think>Yes, no", tuple(THOUGHTS[:3]), "length"))
+    (answer,) = asked(api(world, thinking_tokens=3), FORCED, YES_NO)
+    assert answer.mass == (0.0, 0.0)
+    assert answer.unseen == 1.0
+
+
+def test_a_forced_choice_that_begins_with_thinking_is_told_at_once(loopback):
+    world = loopback(answer=lambda p, b: Said("<think>Yes, no", tuple(THOUGHTS[:3]), "length"))
+    with pytest.raises(UserError, match=r"begin with thinking.*respondents\.m\.thinking_tokens"):
+        asked(api(world), FORCED, YES_NO)
+    assert len(world.bodies) == 1
+
+
+def test_a_run_keeps_thinking_apart(loopback, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv(VARIABLE, KEY)
+
+    def answer(prompt, body):
+        if body["seed"] % 3 == 0:
+            # Cut off before the end of thinking, whose beginning the prompt has.
+            return Said("I strongly disagree, but then", finish="length")
+        return Said("I strongly disagree, but then\n</think>\n\nI agree.")
+
+    world = loopback(key=KEY, answer=answer)
+    arguments = [
+        *("+experiment=wvs_prefixes", "respondents=served", f"run_dir={tmp_path}"),
+        *("respondents.served.checkpoint=m-1", f"respondents.served.api.base_url={world.url}"),
+        *(f"respondents.served.api.key_variable={VARIABLE}", "prefixes.only=[baseline]"),
+        *("respondents.served.reasoning_effort=high", "stages=[probe,code]"),
+    ]
+    assert _main(arguments) == 0
+    data = open_responses(tmp_path)
+    thoughts, said = data["reasoning"].values, data["completion"].values
+    there = data["status"].values != -128
+    assert set(thoughts[there]) == {"I strongly disagree, but then"}
+    assert set(said[there]) == {"I agree.", ""}
+    cut = data["truncated"].values == 1
+    assert 0 < cut.sum() < there.sum()
+    assert (said[cut] == "").all()
+    assert (data["status"].values[cut] == STATUS["empty"]).all()
+    assert (data["stance"].values[there & ~cut] == STANCE["agree"]).all()
+    assert data["reasoning_effort"].values.tolist() == ["high"]
+    assert "reasoning_tokens" not in data
+    capsys.readouterr()
+    assert _main(["task=inspect", f"run_dir={tmp_path}", "inspect.limit=1"]) == 0
+    shown = capsys.readouterr().out
+    assert "  thinking\n    | I strongly disagree, but then\n" in shown
+
+
+def test_other_backends_do_not_think():
+    config = RespondentConfig(backend="simulated", checkpoint="planted:left", thinking_tokens=5)
+    from polbayes.respondents import answer_settings, check
+
+    with pytest.raises(UserError, match=r"respondents\.m\.thinking_tokens: is for backends causal"):
+        check("m", config, ElicitationConfig())
+    bare = replace(config, thinking_tokens=None)
+    assert not {k for k in answer_settings(bare, FORCED) if "thinking" in k or "effort" in k}
