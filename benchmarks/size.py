@@ -1,10 +1,11 @@
-"""Memory, disk and time for millions of cells, from the design to a table of all models.
+"""What millions of cells take: memory, disk and time, from the design to the report.
 
 Run with ``python benchmarks/size.py [--paraphrases 25]``. The defaults are 18 models, 62 items,
 500 paraphrases and ten prefixes: 5.6 million cells whose probabilities are read. Every step is a
-separate process that runs the command line or reads its output; its memory is the peak, including
-imports. The respondents give random numbers, which no file can compress, instead of a model's;
-everything else is as in any run.
+process of its own that runs the command line or reads what it left; its memory is the most that it
+held at any time, imports included. The respondents draw their probabilities from an ideology model
+with known effects, which no file can compress; all else is what any run does. ``--keep FOLDER``
+works there and goes on where an earlier call stopped.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import contextlib
 import hashlib
 import io
 import json
+import math
 import random
 import resource
 import subprocess
@@ -19,8 +21,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -46,6 +50,14 @@ def main() -> None:
     parser.add_argument("--paraphrases", type=int, default=500)
     parser.add_argument("--prefixes", type=int, default=10)
     parser.add_argument("--folder", help="where to work; a temporary folder by default")
+    parser.add_argument("--keep", help="a folder to work in that is kept")
+    parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS))
+    parser.add_argument("--chains", type=int, default=4)
+    parser.add_argument("--draws", type=int, default=250, help="of each chain")
+    parser.add_argument("--tune", type=int, default=250)
+    parser.add_argument(
+        "--direct", action="store_true", help="write responses.nc without asking and journals"
+    )
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.step:
@@ -59,6 +71,10 @@ def main() -> None:
         found["peak"], found["cpu"] = used.ru_maxrss * scale, used.ru_utime + used.ru_stime
         print(json.dumps(found))
         return
+    if chosen.keep:
+        Path(chosen.keep).mkdir(parents=True, exist_ok=True)
+        measure(chosen, Path(chosen.keep))
+        return
     with tempfile.TemporaryDirectory(prefix="polbayes-size-", dir=chosen.folder) as folder:
         measure(chosen, Path(folder))
 
@@ -71,10 +87,13 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
     print(f"{chosen.paraphrases} paraphrases, {chosen.prefixes} prefixes")
     print(f"{'step':36} {'seconds':>8} {'of CPU':>8} {'peak MB':>8}  bytes a cell")
     responses = folder / "run" / "responses.nc"
-    for step in STEPS:
+    for step in chosen.steps:
+        if (folder / step).exists():
+            continue
         command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
-        for name in ("models", "items", "paraphrases", "prefixes"):
+        for name in ("models", "items", "paraphrases", "prefixes", "chains", "draws", "tune"):
             command += [f"--{name}", str(getattr(chosen, name))]
+        command += ["--direct"] * chosen.direct
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(done.stderr)
@@ -82,13 +101,14 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
         size = ""
         if step in ("ask", "code"):
             size = f"responses.nc {responses.stat().st_size / cells:.1f}"
-        if step == "ask":
+        if step == "ask" and not chosen.direct:
             journals = sum(x.stat().st_size for x in (folder / "run" / "journal").iterdir())
             size += f", journal {journals / cells:.1f}"
         about = found.get("about", "") or size
         title = (STEPS[step].__doc__ or "").rstrip(".")
         times = f"{found['seconds']:8.1f} {found['cpu']:8.1f}"
         print(f"{title:36} {times} {found['peak'] / MB:8.0f}  {about}", flush=True)
+        (folder / step).touch()
 
 
 def write_questions(chosen: argparse.Namespace, folder: Path) -> None:
@@ -121,6 +141,9 @@ def _run(chosen: argparse.Namespace, *stages: str) -> None:
         "prefixes.only=null",
         f"stages=[{','.join(stages)}]",
         f"run_dir='{folder / 'run'}'",
+        f"sampler.chains={chosen.chains}",
+        f"sampler.draws={chosen.draws}",
+        f"sampler.tune={chosen.tune}",
     ]
     overrides += [f"+respondents.m{n}.backend=random" for n in range(chosen.models)]
     said = io.StringIO()
@@ -137,6 +160,10 @@ def nothing(chosen: argparse.Namespace) -> None:
 
 def ask(chosen: argparse.Namespace) -> None:
     """Design, ask, journal, consolidate."""
+    if chosen.direct:
+        probe: Any = import_module("polbayes.probing.probe")
+        stages: Any = import_module("polbayes.run.run")
+        probe.ask, stages.consolidate = (lambda *_, **__: {}), _write_directly
     _run(chosen, "probe")
 
 
@@ -160,7 +187,12 @@ def one_model(chosen: argparse.Namespace) -> dict[str, Any]:
     data = open_responses(Path(chosen.folder) / "run", models=[name])
     seconds = time.perf_counter() - begun
     one = data.isel(model=0)
-    _check(one["p_agree"].values, str(one["statement"].values[0, 0]), name)
+    first = one.isel(item=0, variant=0, prefix=0)
+    names = ("item", "variant", "prefix", "dimension")
+    item, variant, prefix, dimension = (str(first[label].item()) for label in names)
+    expected = _masses(name, item, variant, prefix, dimension, int(first["keying"].item()))
+    if not chosen.direct:
+        np.testing.assert_allclose(first["p_agree"].values.ravel(), expected[0], rtol=1e-6)
     return {"about": f"{int((data['status'] == 1).sum()):,} answers; opening alone {seconds:.2f} s"}
 
 
@@ -189,6 +221,33 @@ def reduce(chosen: argparse.Namespace) -> dict[str, Any]:
     return {"about": f"a table of {len(table)} rows, {mass['model'].nunique()} models"}
 
 
+def measures(chosen: argparse.Namespace) -> None:
+    """Stage measure."""
+    _run(chosen, "measure")
+
+
+def fit(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Stage fit."""
+    import pandas as pd
+
+    _run(chosen, "fit")
+    theta = pd.read_csv(Path(chosen.folder) / "run" / "estimates" / "theta.csv")
+    planted = [
+        _effect(1.0, "theta", m, d) for m, d in zip(theta["model"], theta["dimension"], strict=True)
+    ]
+    inside = theta["lower"].le(planted) & theta["upper"].ge(planted)
+    verdict = json.loads((Path(chosen.folder) / "run" / "manifest.json").read_text("utf-8"))
+    verdict = verdict["stages"]["fit"]["verdict"]
+    return {"about": f"verdict {verdict}; {inside.mean():.0%} of the planted theta in 90 %"}
+
+
+def report(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Stage report."""
+    _run(chosen, "report")
+    page = Path(chosen.folder) / "run" / "report" / "index.html"
+    return {"about": f"index.html {page.stat().st_size / MB:.1f} MB"}
+
+
 STEPS: dict[str, Callable[[argparse.Namespace], dict[str, Any] | None]] = {
     "nothing": nothing,
     "ask": ask,
@@ -197,6 +256,9 @@ STEPS: dict[str, Callable[[argparse.Namespace], dict[str, Any] | None]] = {
     "one_model": one_model,
     "whole": whole,
     "reduce": reduce,
+    "measure": measures,
+    "fit": fit,
+    "report": report,
 }
 
 
@@ -210,24 +272,78 @@ def _open(
     return RandomRespondent(_describe(name, config, template))
 
 
-def _masses(model: str, prompt: str) -> tuple[float, float]:
-    """Return reproducible masses of yes and no between 0 and 1."""
-    drawn = hashlib.blake2b(f"{model}\0{prompt}".encode(), digest_size=16).digest()
-    share, sum_ = (int.from_bytes(half, "big") / 2**64 for half in (drawn[:8], drawn[8:]))
-    return share * (sum_ + 1) / 2, (1 - share) * (sum_ + 1) / 2
+@cache
+def _effect(sd: float, *labels: str) -> float:
+    """Return a normal effect, the same every time."""
+    return sd * NormalDist().inv_cdf(_uniforms(*labels)[0])
 
 
-def _check(agree: "np.ndarray[Any, Any]", statement: str, model: str) -> None:
-    """Check that a cell contains its answer."""
-    from polbayes.instrument.prompts import load_template, render
+def _uniforms(*labels: str) -> tuple[float, float]:
+    drawn = hashlib.blake2b("\0".join(labels).encode(), digest_size=16).digest()
+    one, two = (int.from_bytes(half, "big") / 2**64 for half in (drawn[:8], drawn[8:]))
+    return min(max(one, 1e-12), 1 - 1e-12), two
 
-    text = load_template("haller").texts["base"]
-    expected = _masses(model, render(text, prefix="", statement=statement))[0]
-    np.testing.assert_allclose(agree[0, 0, 0, 0], expected, rtol=1e-6)
+
+def _write_directly(design: Any, journals: Any, lexicon: Lexicon, path: Path) -> None:
+    """Write the answers of all models, one after the other."""
+    from polbayes.data.dataset import CELL_DIMS, STATUS
+    from polbayes.data.out_of_core import write_by_model
+    from polbayes.probing.consolidation import with_masses
+
+    items, variants = (design[d].values.tolist() for d in ("item", "variant"))
+    dimensions, keying = design["dimension"].values.tolist(), design["keying"].values
+
+    def of(name: str) -> Any:
+        data = design.sel(model=[name])
+        shape = tuple(data.sizes[d] for d in CELL_DIMS)
+        rng = np.random.default_rng(int(name[1:]))
+        middle = [
+            [_middle(name, item, v, dimension, int(keying[i, k])) for k, v in enumerate(variants)]
+            for i, (item, dimension) in enumerate(zip(items, dimensions, strict=True))
+        ]
+        eta = np.array(middle)[None, :, :, None, None]
+        eta = eta + _residual(name) * rng.standard_normal(shape)
+        agree = 1 / (1 + np.exp(-_decisiveness(name) * eta))
+        mass = (rng.random(shape) + 1) / 2
+        both = np.stack([agree * mass, (1 - agree) * mass], axis=-1).astype(np.float32)
+        status = data["status"].copy(data=np.full(shape, STATUS["ok"], np.int8))
+        texts = np.full(shape, "", dtype=object)
+        return with_masses(data.assign(status=status, completion=(CELL_DIMS, texts)), both, lexicon)
+
+    parts = map(of, design["model"].values.tolist())
+    write_by_model(design.assign_attrs(notes=""), parts, path, text_bytes={"completion": 1})
+
+
+def _decisiveness(model: str) -> float:
+    return math.exp(_effect(0.3, "decisiveness", model))
+
+
+def _residual(model: str) -> float:
+    return math.exp(_effect(0.2, "sigma", model) - 0.5)
+
+
+def _middle(model: str, item: str, variant: str, dimension: str, keying: int) -> float:
+    """Return the predictor of agreeing, in the unit of quirks."""
+    belief = _effect(1.0, "theta", model, dimension) - _effect(0.5, "difficulty", item)
+    belief = math.exp(_effect(0.2, "discrimination", item)) * belief
+    belief += _effect(1.0, "quirk", model, item)
+    asked = _effect(0.3, "acquiescence", model) + _effect(0.3, "wording", item, variant)
+    return asked + keying * belief
+
+
+def _masses(
+    model: str, item: str, variant: str, prefix: str, dimension: str, keying: int
+) -> tuple[float, float]:
+    """Return masses of yes and no of a known ideology model, the same every time."""
+    share, mass = _uniforms(model, item, variant, prefix)
+    eta = _middle(model, item, variant, dimension, keying)
+    eta += _residual(model) * NormalDist().inv_cdf(share)
+    agree = 1 / (1 + math.exp(-_decisiveness(model) * eta))
+    return agree * (mass + 1) / 2, (1 - agree) * (mass + 1) / 2
 
 
 class RandomRespondent:
-    """Answers with random numbers."""
+    """Answers with probabilities drawn from a known ideology model."""
 
     def __init__(self, info: ModelInfo) -> None:
         self.info = info
@@ -239,8 +355,13 @@ class RandomRespondent:
     def option_mass(
         self, questions: Sequence[Question], lexicon: Lexicon
     ) -> "np.ndarray[Any, np.dtype[np.float64]]":
-        """Return random masses of yes and no."""
-        return np.array([_masses(self.info.model, question.prompt) for question in questions])
+        """Return masses of yes and no."""
+        return np.array(
+            [
+                _masses(self.info.model, q.item, q.variant, q.prefix, q.dimension, q.keying)
+                for q in questions
+            ]
+        )
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> Any:
         """Give no open-ended answers."""

@@ -5,7 +5,7 @@ The dataset is described in `docs/dataset.md`. Dimensions are
 needed); a cell that is not part of the design has status `NOT_ASKED`.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -243,7 +243,11 @@ def _same(data: "xr.Dataset", key: Hashable, value: Any) -> bool:
 
 
 def to_frame(
-    data: "xr.Dataset", variables: Sequence[str] | None = None, *, labels: bool = False
+    data: "xr.Dataset",
+    variables: Sequence[str] | None = None,
+    *,
+    columns: Collection[str] | None = None,
+    labels: bool = False,
 ) -> "pd.DataFrame":
     """Turn a response dataset into one row per cell that was asked.
 
@@ -253,6 +257,9 @@ def to_frame(
         A response dataset.
     variables
         Names of the variables to keep; by default all that have one value a cell.
+    columns
+        Names of the dimensions and coordinates to keep, those with texts as categories in
+        alphabetical order; by default all, as they are.
     labels
         Whether codes (``status``, ``stance``, ``coder``) are written as their meanings, such as
         ``agree``, ``missing`` or ``none``.
@@ -263,6 +270,8 @@ def to_frame(
         Columns ``model, item, variant, prefix, run``, the coordinates along them (``keying``,
         ``dimension``, ``statement``, ...) and the variables.
     """
+    import pandas as pd
+
     names = [
         str(name)
         for name, variable in data.data_vars.items()
@@ -271,14 +280,32 @@ def to_frame(
     table = data[sorted({*names, "status"})].drop_dims(
         [d for d in data.dims if d not in CELL_DIMS], errors="ignore"
     )
-    frame = table.to_dataframe(dim_order=[d for d in CELL_DIMS if d in data.dims]).reset_index()
-    asked = frame["status"] != NOT_ASKED
-    keep = [c for c in frame.columns if c in names or c in data.coords]
-    found = frame.loc[asked, keep].reset_index(drop=True)
-    for name in keep if labels else ():
+    dims = [d for d in CELL_DIMS if d in data.dims]
+    sizes = [data.sizes[d] for d in dims]
+
+    def on_cells(name: str, values: np.ndarray) -> np.ndarray:
+        own = [size if d in table[name].dims else 1 for d, size in zip(dims, sizes, strict=True)]
+        return np.broadcast_to(values.reshape(own), sizes)
+
+    def in_order(name: str) -> np.ndarray:
+        return table[name].transpose(*[d for d in dims if d in table[name].dims]).to_numpy()
+
+    asked = on_cells("status", in_order("status") != NOT_ASKED)
+    out: dict[str, Any] = {}
+    for name in map(str, [*dims, *(c for c in table.variables if c not in dims)]):
+        if name not in names and (name not in data.coords or name not in (columns or (name,))):
+            continue
+        values = in_order(name)
+        if columns is None or values.dtype.kind not in "OUT":
+            out[name] = on_cells(name, values)[asked]
+            continue
+        codes, texts = pd.factorize(values.ravel(), sort=True)
+        codes = on_cells(name, codes.astype(np.min_scalar_type(-len(texts) - 1)))[asked]
+        out[name] = pd.Categorical.from_codes(codes, categories=texts)
+    for name in out if labels else ():
         about = data[name].attrs
         if "flag_meanings" in about:
             meanings = str(about["flag_meanings"]).split()
             words = dict(zip(np.ravel(about["flag_values"]).tolist(), meanings, strict=True))
-            found[name] = found[name].map(words)
-    return found
+            out[name] = pd.Series(out[name]).map(words)
+    return pd.DataFrame(out)

@@ -189,7 +189,7 @@ def fit_analysis(
     from polbayes.fit.fit import fit
     from polbayes.fit.posterior.arviz_groups import arviz_groups
     from polbayes.fit.posterior.derived_quantities import derived_quantities
-    from polbayes.fit.posterior.loo import leave_one_out, loo_tables
+    from polbayes.fit.posterior.loo import leave_one_out, loo_tables, sampling_notes
     from polbayes.fit.posterior.power_scaling import power_scaling
     from polbayes.fit.posterior.predictive import coverage, posterior_predictive
     from polbayes.fit.posterior.summary import summarise
@@ -204,7 +204,8 @@ def fit_analysis(
     result = fit(spec, cells, sampler, seed=seed, cache=cache)
     predictive = posterior_predictive(result.built, result.drawn, level=level, seed=seed)
     checks = {"predictive": predictive, "predictive_coverage": coverage(predictive)}
-    checks |= loo_tables(leave_one_out(result.built, result.drawn))
+    left_one_out = loo_tables(leave_one_out(result.built, result.drawn))
+    checks |= left_one_out
     moved = power_scaling(result.built, result.drawn, result.posterior)
     checks["prior_sensitivity"] = moved
     about_items = data[["dimension", "direction"]].reset_coords()[["dimension", "direction"]]
@@ -218,7 +219,7 @@ def fit_analysis(
         sample_stats=result.sample_stats,
         tables=tables | checks,
         diagnosis=diagnose(result.posterior, result.sample_stats),
-        notes=(*cells.notes, *left_out),
+        notes=(*cells.notes, *left_out, *sampling_notes(left_one_out["loo"])),
         equation=equation(spec, result.parts),
         priors=tuple(prior_lines(spec, result.parts)),
         from_cache=result.from_cache,

@@ -6,12 +6,16 @@ needs (codes, `r_plus`, a coordinate) and a setting out of range raise a `UserEr
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import xarray as xr
 
 from polbayes.coding.levels import STRONG
 from polbayes.config.schema import FeatureConfig
+from polbayes.data.dataset import open_responses
+from polbayes.data.out_of_core import portions
 from polbayes.measures.agreement import agreement
 from polbayes.measures.bias import bias
 from polbayes.measures.compass import compass
@@ -57,7 +61,7 @@ __all__ = [
 
 
 def measure_all(
-    data: xr.Dataset,
+    data: xr.Dataset | str | Path,
     *,
     draws: int = 10_000,
     level: float = 0.95,
@@ -72,7 +76,8 @@ def measure_all(
     Parameters
     ----------
     data
-        A coded response dataset.
+        A coded response dataset, or the folder of a run, of which one model at a time is read
+        where that is enough.
     draws, level, seed, strong, paraphrase_sets, reformulation_sets, features
         See `polbayes.measures.measure.Job`.
 
@@ -82,15 +87,19 @@ def measure_all(
         Tables by name: comparisons of wordings, prefixes, instruments or models need several of
         them, measures of answer probabilities need `r_plus`.
     """
-    return compute_all(
-        Job(
-            data,
-            draws=draws,
-            level=level,
-            seed=seed,
-            strong=strong,
-            paraphrase_sets=paraphrase_sets,
-            reformulation_sets=reformulation_sets,
-            features=features,
-        )
+    job = partial(
+        Job,
+        draws=draws,
+        level=level,
+        seed=seed,
+        strong=strong,
+        paraphrase_sets=paraphrase_sets,
+        reformulation_sets=reformulation_sets,
+        features=features,
     )
+    if isinstance(data, xr.Dataset):
+        whole: xr.Dataset = data
+        models = (whole.isel(model=[k]) for k in range(whole.sizes["model"]))
+        return compute_all(map(job, models), lambda: job(whole))
+    path = data
+    return compute_all(map(job, portions(path)), lambda: job(open_responses(path)))

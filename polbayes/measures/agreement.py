@@ -55,4 +55,4 @@ def _tables(job: Job) -> dict[str, pd.DataFrame]:
     return {"agreement": agreement(job.data, **job.bootstrap)}
 
 
-MEASURE = Measure(_tables, {"agreement": ("model", "measure", *INTERVAL)})
+MEASURE = Measure(_tables, {"agreement": ("model", "measure", *INTERVAL)}, by_model=True)

@@ -132,4 +132,5 @@ MEASURE = Measure(
         "bias_by_instrument": (),
         "bias_by_prefix_and_instrument": ("model", "instrument", "prefix", "measure", *INTERVAL),
     },
+    by_model=True,
 )

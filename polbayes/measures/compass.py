@@ -275,4 +275,6 @@ def _tables(job: Job) -> dict[str, pd.DataFrame]:
     return {"compass": compass(job.data, **job.bootstrap, strong=job.strong)}
 
 
-MEASURE = Measure(_tables, {"compass": ("model", "answers", "kind", "measure", *INTERVAL)})
+MEASURE = Measure(
+    _tables, {"compass": ("model", "answers", "kind", "measure", *INTERVAL)}, by_model=True
+)

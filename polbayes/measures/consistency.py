@@ -236,5 +236,7 @@ def _tables(job: Job) -> dict[str, pd.DataFrame]:
 
 
 MEASURE = Measure(
-    _tables, {"consistency": ("model", "kind", "measure", *INTERVAL), "consistency_by_item": ()}
+    _tables,
+    {"consistency": ("model", "kind", "measure", *INTERVAL), "consistency_by_item": ()},
+    by_model=True,
 )

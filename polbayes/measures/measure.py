@@ -97,9 +97,13 @@ class Measure:
     tables
         By name of a table, its required columns.
     shown
-        How the report shows it, if no other section does.
+        How the report shows it, where no section of the report does.
+    by_model
+        Whether what it says of a model does not depend on the others, so that it is computed for
+        one after the other.
     """
 
     compute: "Callable[[Job], Mapping[str, pd.DataFrame]]"
     tables: Mapping[str, Sequence[str]]
     shown: Shown | None = None
+    by_model: bool = False

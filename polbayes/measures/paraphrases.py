@@ -318,7 +318,6 @@ def _tables(job: Job) -> dict[str, pd.DataFrame]:
     tables = {
         "distributions": distributions(job.data, level=job.level),
         "divergent_pairs": divergent_pairs(job.data),
-        "item_instability": item_instability(job.data, **job.bootstrap),
     }
     if job.paraphrase_sets:
         tables["paraphrase_sets"] = compare_paraphrase_sets(
@@ -332,7 +331,16 @@ MEASURE = Measure(
     {
         "distributions": ("model", "item", "measure", *INTERVAL),
         "divergent_pairs": ("model", "item", "difference"),
-        "item_instability": ("item", *INTERVAL),
         "paraphrase_sets": ("model", "set", "measure", *INTERVAL),
     },
+    by_model=True,
 )
+
+
+def _over_models(job: Job) -> dict[str, pd.DataFrame]:
+    if not job.probabilities:
+        return {}
+    return {"item_instability": item_instability(job.data, **job.bootstrap)}
+
+
+OVER_MODELS = Measure(_over_models, {"item_instability": ("item", *INTERVAL)})

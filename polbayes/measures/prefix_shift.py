@@ -218,4 +218,6 @@ def _tables(job: Job) -> dict[str, pd.DataFrame]:
     return {"prefix_shift": prefix_shift(job.data, **job.bootstrap)}
 
 
-MEASURE = Measure(_tables, {"prefix_shift": ("model", "prefix", "measure", *INTERVAL)})
+MEASURE = Measure(
+    _tables, {"prefix_shift": ("model", "prefix", "measure", *INTERVAL)}, by_model=True
+)

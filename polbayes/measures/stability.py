@@ -183,4 +183,4 @@ def _tables(job: Job) -> dict[str, pd.DataFrame]:
     }
 
 
-MEASURE = Measure(_tables, {"stability": ("model",), "stability_by_item": ()})
+MEASURE = Measure(_tables, {"stability": ("model",), "stability_by_item": ()}, by_model=True)

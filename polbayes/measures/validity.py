@@ -154,5 +154,7 @@ def _tables(job: Job) -> dict[str, pd.DataFrame]:
 
 
 MEASURE = Measure(
-    _tables, {"validity": ("model",), "validity_by_prefix": (), "validity_by_item": ()}
+    _tables,
+    {"validity": ("model",), "validity_by_prefix": (), "validity_by_item": ()},
+    by_model=True,
 )

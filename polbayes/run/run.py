@@ -318,7 +318,7 @@ def _measure(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
 
     settings = job.plan.config.measures
     tables = measure_all(
-        open_responses(job.folder),
+        job.folder,
         draws=settings.bootstrap,
         level=settings.level,
         seed=job.plan.config.seed,

@@ -311,6 +311,16 @@ def test_a_frame_of_some_variables_leaves_options_out():
     assert isinstance(frame, pd.DataFrame)
 
 
+def test_a_frame_of_some_columns_has_the_same_rows_and_categories_in_order():
+    data = responses(["n", "m"], runs=2)
+    whole = to_frame(data, ["status"])
+    some = to_frame(data, ["status"], columns=["model", "item", "run"])
+    assert set(some) == {"model", "item", "run", "status"}
+    assert some["model"].cat.categories.tolist() == ["m", "n"]
+    for name in some:
+        assert some[name].tolist() == whole[name].tolist()
+
+
 def test_a_frame_may_have_labels_in_place_of_codes():
     data = responses(runs=3)
     codes = np.full(data["status"].shape, STANCE["agree"], dtype=np.int8)

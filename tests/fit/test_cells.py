@@ -293,14 +293,14 @@ def test_the_probability_of_usable_answers_is_kept_where_it_is_modelled(coded, s
     data = with_masses(data, mass.values).assign(r_plus=data["r_plus"].where(mass > 0))
     plain, modelled = THETA, {**THETA, "validity": "~ 1"}
     settings = {"response": "r_plus", "family": family}
-    cells = gather_cells(data, spec_of(modelled, **settings))
+    cells = gather_cells(data, spec_of(modelled, **settings)).every
     empty = (cells.frame["item"] == first["item"]).to_numpy()
     assert 0 < empty.sum() < len(empty)
     # Moved off the ends as R+ is.
     np.testing.assert_allclose(cells.mass, np.where(empty, 0.5, 0.8 * 999 + 0.5) / 1000, rtol=1e-6)
     np.testing.assert_array_equal(np.isnan(cells.value), empty)
     np.testing.assert_array_equal(cells.answered, (~empty).astype(float))
-    without = gather_cells(data, spec_of(plain, **settings))
+    without = gather_cells(data, spec_of(plain, **settings)).every
     assert len(without.frame) == (~empty).sum()
     assert without.mass.size == 0
 

@@ -67,6 +67,11 @@ def observed(kind, cells, seed, points=4):
     if kind == BINOMIAL:
         return np.empty(0), rng.integers(0, 9, (cells, 2)).astype(float)
     value = rng.uniform(0.05, 0.95, cells)
+    if kind == LOGIT_NORMAL:  # the number of answers, their mean logit and the squares around it
+        n = rng.integers(0, 4, cells).astype(float)
+        return np.empty(0), np.column_stack(
+            [n, special.logit(value), n * rng.exponential(1, cells)]
+        )
     return np.empty(0), np.stack([np.log(value), np.log1p(-value)], axis=1)
 
 
@@ -79,9 +84,10 @@ def by_scipy(kind, eta, own, gaps, answers):
         return (answers * np.log(np.diff(edges, axis=1))).sum(axis=1)
     if kind == BINOMIAL:
         return answers[:, 0] * special.log_expit(-eta) + answers[:, 1] * special.log_expit(eta)
-    value = np.exp(answers[:, 0])
     if kind == LOGIT_NORMAL:
-        return stats.norm(eta, np.exp(own)).logpdf(special.logit(value))
+        n, mean, squares = answers.T
+        return n * stats.norm(eta, np.exp(own)).logpdf(mean) - squares / np.exp(own) ** 2 / 2
+    value = np.exp(answers[:, 0])
     mean, phi = special.expit(eta), np.exp(own)
     return stats.beta(mean * phi, (1 - mean) * phi).logpdf(value)
 

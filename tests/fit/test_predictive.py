@@ -277,7 +277,7 @@ def test_usable_shares_of_probabilities(coded, bound):
     }
     spec, cells, bound_parts = bound(parts, data, response="r_plus", family="logit_normal")
     built = build(spec, cells, bound_parts)
-    seen = observed_answers(cells)
+    seen, cells = observed_answers(cells), cells.every
     wanted = {s.name: s for s in statistics(built)}
     usable = evaluate(wanted["usable"], seen, cells.frame)
     labels = wanted["usable"].labels["model"].tolist()

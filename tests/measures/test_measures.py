@@ -2,12 +2,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from polbayes.data.dataset import NOT_ASKED, write_dataset
 from polbayes.errors import UserError
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import load_instrument
 from polbayes.measures import measure_all
-from polbayes.measures.measure import Measure
+from polbayes.measures.measure import Job, Measure
 from polbayes.measures.registry import MEASURES
 
 ORIGINAL = ("original",)
@@ -138,3 +139,23 @@ def test_a_measure_is_added_but_takes_no_table_of_another(coded, monkeypatch):
     monkeypatch.setitem(MEASURES, "own", again)
     with pytest.raises(UserError, match="measure 'own': its table 'bias' has the name of another"):
         measure_all(data, draws=10)
+
+
+def test_models_one_after_the_other_have_the_tables_of_all_together(coded, tmp_path):
+    """From a dataset and from a run's folder, with a model that was asked nothing."""
+    rng = np.random.default_rng(4)
+    stance = rng.integers(-1, 2, (4, 2, 3, 2, 2)).astype(np.int8)
+    data = coded(BOTH, stance, models=("b", "a", "none", "c"), prefixes=("p", "q"), runs=2)
+    data["r_plus"] = data["status"] * 0 + rng.uniform(size=data["status"].shape)
+    data["status"].loc[{"model": "none"}] = NOT_ASKED
+    together: dict[str, pd.DataFrame] = {}
+    for measure in MEASURES.values():
+        together |= measure.compute(Job(data, draws=50, seed=3))
+    write_dataset(data, tmp_path / "responses.nc")
+    for source in (data, tmp_path):
+        tables = measure_all(source, draws=50, seed=3)
+        assert set(tables) == set(together)
+        for name, table in tables.items():
+            keys = [c for c in table if table[c].dtype.kind not in "f"]
+            one, other = (t.sort_values(keys, ignore_index=True) for t in (table, together[name]))
+            pd.testing.assert_frame_equal(one, other, obj=name)

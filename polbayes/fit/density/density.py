@@ -13,7 +13,7 @@ import numpy as np
 
 from polbayes.fit.coder_errors import confusion
 from polbayes.fit.compilation import compiled_with
-from polbayes.fit.density import expansion, kernel, pairs, prior_densities, scores, shifts
+from polbayes.fit.density import crossed, expansion, kernel, pairs, prior_densities, scores, shifts
 from polbayes.fit.density.coordinates import known_of, known_of_pairs, places_of, unit_of
 from polbayes.fit.density.layout import Block, Layout
 from polbayes.fit.density.mode import FIRST_TAIL, JITTER
@@ -23,7 +23,9 @@ from polbayes.fit.density.orientation import anchored
 from polbayes.fit.density.prior_densities import Scalars, correlation_prior, priors_of, scalars
 from polbayes.fit.families import kinds
 
-_compiled = compiled_with(confusion, expansion, prior_densities, scores, shifts, kernel, pairs)
+_compiled = compiled_with(
+    confusion, expansion, prior_densities, scores, shifts, kernel, pairs, crossed
+)
 
 
 @_compiled
@@ -84,6 +86,7 @@ def log_density(
     places: tuple,
     unit: tuple,
     answers: tuple,
+    rows: tuple,
     validity: tuple,
     anchors: np.ndarray,
     coder: tuple,
@@ -110,7 +113,11 @@ def log_density(
         if theta <= 0.0:
             return -np.inf, gradient
     tables, none = confusion.expand(readings, *coder), np.empty(0)
-    fit, of_effects, of_gaps, of_tables = kernel.evaluate(effects, gaps, tables, *answers)
+    if rows[0].shape[0] > 0:
+        fit, of_effects = crossed.evaluate(effects, *rows)
+        of_gaps, of_tables = np.zeros(gaps.shape[0]), np.zeros(tables.shape[0])
+    else:
+        fit, of_effects, of_gaps, of_tables = kernel.evaluate(effects, gaps, tables, *answers)
     total += fit
     if validity[1].shape[0] > 0:
         fit, more, _, _ = kernel.evaluate(effects, none, none, *validity)
@@ -162,6 +169,7 @@ class Density:
     """The log-posterior of a model whose terms have at most two correlated coefficients each."""
 
     built: Built
+    by_cell: bool = False  # in a loop over cells, also where there is a shorter way
 
     @property
     def _layout(self) -> Layout:
@@ -218,10 +226,18 @@ class Density:
         parts = likelihood_parts(layout, spec, cells)
         if layout.validity is None:  # one without cells
             parts.append((kinds.BINOMIAL, np.empty((0, 2)), layout.answers))
+        (kind, answers, at), validity = parts[0], parts[1]
+        rows = None if self.by_cell else crossed.crossed(layout, kind, answers, at)
+        if rows is None:
+            rows = crossed.none(at)
+        else:
+            answers, at = answers[:1], at.at(np.arange(1))  # which is not looked at
         anchors = anchored(layout, spec, cells) if spec.signed else np.empty((0, 0))
         return (
             *self._expansion,
-            *((kind, answers, *at.arrays.values()) for kind, answers, at in parts),
+            (kind, answers, *at.arrays.values()),
+            rows.arrays,
+            (*validity[:2], *validity[2].arrays.values()),
             anchors,
             cells.read.coder.sizes if cells.read else (0, 0, 0),
         )

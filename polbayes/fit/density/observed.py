@@ -5,20 +5,25 @@ import numpy as np
 from polbayes.fit.coder_errors.misclassification import Readings
 from polbayes.fit.density.layout import Gathering, Layout
 from polbayes.fit.families import kinds
-from polbayes.fit.families.base import logs
 from polbayes.fit.spec.cells import Cells
 from polbayes.fit.spec.spec import Spec
 
 
 def answers_of(spec: Spec, cells: Cells) -> np.ndarray:
-    """Return ``[cell, column]`` the answers in the format of the family's compiled likelihood."""
-    return spec.observation.answers(cells.counts, cells.value)
+    """Return ``[cell, column]`` the answers as the family's compiled likelihood takes them."""
+    if cells.single is None:
+        return spec.observation.answers(cells.counts, cells.value)
+    single = answers_of(spec, cells.single)
+    return spec.observation.sums(single, cells.of, len(cells.frame))
 
 
-def validity_answers(cells: Cells) -> np.ndarray:
-    """Return ``[cell, 2]`` unusable and usable answers, or logarithms of the mass and the rest."""
+def validity_answers(spec: Spec, cells: Cells) -> np.ndarray:
+    """Return ``[cell, column]`` unusable and usable answers, or those of the mass of all usable."""
+    if cells.single is not None and cells.mass.size:
+        mass = validity_answers(spec, cells.single)
+        return spec.observation.sums(mass, cells.of, len(cells.frame))
     if cells.mass.size:
-        return logs(cells.mass)
+        return spec.observation.answers(cells.counts, cells.mass)
     return np.stack([cells.asked - cells.answered, cells.answered], axis=1)
 
 
@@ -41,5 +46,5 @@ def likelihood_parts(
     parts = [(kind, answers, layout.answers)]
     if layout.validity is not None:
         kind = spec.observation.kind if cells.mass.size else kinds.BINOMIAL
-        parts.append((kind, validity_answers(cells), layout.validity))
+        parts.append((kind, validity_answers(spec, cells), layout.validity))
     return parts

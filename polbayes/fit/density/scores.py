@@ -194,13 +194,15 @@ def _read(
 def _logit_normal(
     eta: float, ready: np.ndarray, answers: np.ndarray, cell: int, slopes: np.ndarray
 ) -> float:
-    """Return the log-density of logit(y) under a normal distribution; 0 if y is missing."""
-    if math.isnan(answers[cell, 0]):
+    """Return the log-density of n values logit(y), known by their mean and squares around it."""
+    n = answers[cell, 0]
+    if n == 0.0:
         return 0.0
-    z = (answers[cell, 0] - answers[cell, 1] - eta) / ready[0]
-    slopes[BY_ETA] = z / ready[0]
-    slopes[BY_OWN] = z * z - 1.0
-    return ready[1] - 0.5 * z * z
+    z = (answers[cell, 1] - eta) / ready[0]
+    squares = n * z * z + answers[cell, 2] / (ready[0] * ready[0])
+    slopes[BY_ETA] = n * z / ready[0]
+    slopes[BY_OWN] = squares - n
+    return n * ready[1] - 0.5 * squares
 
 
 @compiled

@@ -80,6 +80,15 @@ class Family(ABC):
             See `polbayes.fit.spec.cells.Cells`.
         """
 
+    @property
+    def summed(self) -> bool:
+        """Whether several numbers with one predictor are as good as a few sums of them."""
+        return False
+
+    def sums(self, answers: np.ndarray, cell: np.ndarray, size: int) -> np.ndarray:
+        """Return `answers` to `size` cells as those to single questions, of which `cell` asks."""
+        raise NotImplementedError
+
     @abstractmethod
     def constant(self, answers: np.ndarray) -> np.ndarray:
         """Return ``[cell]`` the constant that the compiled likelihood of `answers` omits."""

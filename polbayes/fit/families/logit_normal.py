@@ -6,7 +6,10 @@ import numpy as np
 from scipy.special import expit
 
 from polbayes.fit.families import kinds
-from polbayes.fit.families.base import Moments, Numbers
+from polbayes.fit.families.base import Moments, Numbers, logs
+
+# So many cells are averaged over the residual at a time, which a processor's cache holds.
+_AT_ONCE = 4096
 
 
 class LogitNormal(Numbers):
@@ -29,18 +32,43 @@ class LogitNormal(Numbers):
     weights = np.exp(-(nodes**2) / 2) / np.exp(-(nodes**2) / 2).sum()
     residual = 1.0
 
+    @property
+    def summed(self) -> bool:
+        """Whether sums say all: of normal distributions, and not of families made from this one."""
+        return self.kind == kinds.LOGIT_NORMAL
+
+    def answers(self, counts: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """Return ``[cell, 3]`` the number of answers, the mean logit and the squares around it."""
+        if not self.summed:
+            return super().answers(counts, value)
+        there, both = np.isfinite(value), logs(value)
+        z = np.where(there, both[:, 0] - both[:, 1], 0.0)
+        return np.column_stack([there, z, np.zeros(len(z))])
+
+    def sums(self, answers: np.ndarray, cell: np.ndarray, size: int) -> np.ndarray:
+        """Return ``[cell, 3]`` answers to several questions with the same predictor as one cell."""
+        n, z = answers[:, 0], answers[:, 1]
+        count = np.bincount(cell, n, size)
+        mean = np.bincount(cell, n * z, size) / np.maximum(count, 1.0)
+        return np.column_stack([count, mean, np.bincount(cell, n * (z - mean[cell]) ** 2, size)])
+
     def constant(self, answers: np.ndarray) -> np.ndarray:
-        """Return ``[cell]`` the logarithm of the derivative of logit(y), 1 / (y (1 - y))."""
-        return -answers.sum(axis=1)
+        """Return ``[cell]`` the logarithm of the derivative of the logit of one answer.
+
+        That is -log y - log(1 - y), with both in terms of the logit.
+        """
+        if not self.summed:
+            return -answers.sum(axis=1)
+        z = answers[:, 1]
+        return answers[:, 0] * (np.logaddexp(0.0, z) + np.logaddexp(0.0, -z))
 
     def net(self, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> np.ndarray:
         """Return ``[cell]`` the expected 2 y - 1."""
-        return self._sides(eta, own) @ self.weights
+        return self._means(eta, own)[0]
 
     def moments(self, eta: np.ndarray, own: np.ndarray, gaps: np.ndarray) -> Moments:
         """Return the moments of 2 y - 1."""
-        sides = self._sides(eta, own)
-        net, square = sides @ self.weights, sides**2 @ self.weights
+        net, square = self._means(eta, own)
         noise = self.residual * np.exp(2 * own) * np.ones_like(net)
         return Moments(net, (1 - square) / 2, square - net**2, noise, (1 + square) / 2)
 
@@ -58,9 +86,16 @@ class LogitNormal(Numbers):
         """Draw ``[cell]`` answers."""
         return np.asarray(expit(rng.normal(eta, np.exp(own))))
 
-    def _sides(self, eta: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Return ``[cell, node]`` 2 y - 1 at the nodes of the residual."""
-        return np.asarray(np.tanh((eta[..., None] + np.exp(own)[..., None] * self.nodes) / 2))
+    def _means(self, eta: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Return ``[power - 1, cell]`` the means of 2 y - 1 and of its square."""
+        eta, sd = np.broadcast_arrays(eta, np.exp(own))
+        out = np.empty((2, eta.size))
+        for first in range(0, eta.size, _AT_ONCE):
+            here = slice(first, first + _AT_ONCE)
+            at = eta.ravel()[here, None] + sd.ravel()[here, None] * self.nodes
+            sides = np.tanh(at / 2)
+            out[0, here], out[1, here] = sides @ self.weights, sides**2 @ self.weights
+        return out.reshape(2, *eta.shape)
 
 
 LOGIT_NORMAL = LogitNormal()

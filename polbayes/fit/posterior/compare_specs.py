@@ -25,13 +25,14 @@ def compare_specs(found: Mapping[str, Loo]) -> pd.DataFrame:
     for name in names:
         loo = found[name]
         difference = aligned(loo, best, name, names[0]) - best.cells["elpd"].to_numpy()
+        difference = best.times * difference
         se = float(np.sqrt(len(difference) * difference.var(ddof=1)))
         rows.append(
             {
                 "spec": name,
                 "elpd_loo": loo.elpd,
                 "se": loo.se,
-                "p_loo": float(loo.cells["p_loo"].sum()),
+                "p_loo": loo.times * float(loo.cells["p_loo"].sum()),
                 "cells": len(loo.cells),
                 "unreliable": loo.unreliable,
                 "difference": float(difference.sum()),

@@ -62,7 +62,7 @@ class _Expected:
 
     def __init__(self, built: Built, draws: Any, group: np.ndarray, size: int) -> None:
         self.built, self.draws = built, draws
-        self.group, self.size = group, size
+        self.group, self.size, self.times = group, size, built.cells.times
         self.facets = set(ANEW) - ({"prefix"} if built.spec.fixed_prefixes else set())
         steady = self._means(lambda block: not self._varies(block))
         self.asked, self.theta, self.believed = steady[kernel.ASKED], steady[1], steady[2]
@@ -92,7 +92,7 @@ class _Expected:
 
     def _average(self, g: Gathering, terms: np.ndarray) -> np.ndarray:
         weight = np.broadcast_to(g.weight[:, terms], (len(g.index), len(terms)))
-        share = 1.0 / np.bincount(self.group, minlength=self.size)[self.group]
+        share = self.times / np.bincount(self.group, self.times, self.size)[self.group]
         rows = np.repeat(self.group, len(terms))
         shape = (self.size, self.draws.effects.shape[1])
         values = (weight * share[:, None]).ravel()
@@ -113,8 +113,8 @@ class _Expected:
             table = np.zeros((len(self.built.layout.scales), self.size))
             for effect, factor in entries(block.group):
                 scale = block.every_scale[effect]
-                np.add.at(table, (scale, self.group), factor**2)
-            table /= np.bincount(self.group, minlength=self.size)
+                np.add.at(table, (scale, self.group), self.times * factor**2)
+            table /= np.bincount(self.group, self.times, self.size)
             variance = self.draws.scales**2 @ table
             if block.tail >= 0:
                 self.heavy.append((place, variance, self.draws.tails[:, block.tail]))

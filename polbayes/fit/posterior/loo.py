@@ -37,7 +37,10 @@ AT_ONCE = 2_000_000
 # Number of evenly spaced cells for estimating the efficiency of the draws.
 _FOR_EFFICIENCY = 200
 
-# Returns ``[cell, draw]`` the log-likelihoods of some of the cells.
+# More cells than this are sampled: sums are estimated, and their standard errors say so.
+MOST_CELLS = 100_000
+
+# Gives ``[cell, draw]`` the log-likelihoods of some of the cells.
 LogLikelihood = Callable[["slice | np.ndarray"], np.ndarray]
 
 
@@ -48,18 +51,24 @@ class Loo:
     part: str  # answers, or validity for whether answers were usable
     # One row a cell: its variables, observed (what was answered, as text), n (answers), elpd
     # (expected log predictive density), p_loo (by how much the cell's own part in the posterior
-    # raises it), pareto_k and integrated (whether an effect of this cell alone was integrated out)
+    # raises it), pareto_k and integrated (whether an effect of this cell alone was integrated out).
+    # Where cells were sampled, stands_for: how many of all cells there are for each of these.
     cells: pd.DataFrame
 
     @property
+    def times(self) -> float:
+        """How many of all cells there are for each of these: 1, or more where they were sampled."""
+        return float(self.cells["stands_for"].iloc[0]) if "stands_for" in self.cells else 1.0
+
+    @property
     def elpd(self) -> float:
-        """Sum over the cells."""
-        return float(self.cells["elpd"].sum())
+        """Sum over all cells, estimated where they were sampled."""
+        return self.times * float(self.cells["elpd"].sum())
 
     @property
     def se(self) -> float:
-        """Standard error of the sum, treating cells as a sample."""
-        return _se(self.cells["elpd"].to_numpy())
+        """Standard error of the sum, cells taken as a sample."""
+        return self.times * _se(self.cells["elpd"].to_numpy())
 
     @property
     def bands(self) -> dict[str, int]:
@@ -79,7 +88,8 @@ class Loo:
             "part": self.part,
             "elpd_loo": self.elpd,
             "se": self.se,
-            "p_loo": float(self.cells["p_loo"].sum()),
+            "p_loo": self.times * float(self.cells["p_loo"].sum()),
+            "of": round(self.times * len(self.cells)),
             "cells": len(self.cells),
             "answers": int(self.cells["n"].sum()),
             **self.bands,
@@ -98,7 +108,7 @@ class Loo:
             return np.nan, np.nan
         counts = text.str.split(" ", expand=True).to_numpy(dtype=float)
         ways = gammaln(counts.sum(axis=1) + 1).sum() - gammaln(counts + 1).sum()
-        probability = np.exp((self.elpd - ways) / counts.sum())
+        probability = np.exp((self.cells["elpd"].sum() - ways) / counts.sum())
         model = np.unique(self.cells["model"], return_inverse=True)[1]
         total = np.zeros((model.max() + 1, counts.shape[1]))
         np.add.at(total, model, counts)
@@ -112,9 +122,14 @@ def _se(values: np.ndarray) -> float:
 
 
 def leave_one_out(
-    built: Built, drawn: xr.Dataset, *, integrate: bool = True, at_once: int = AT_ONCE
+    built: Built,
+    drawn: xr.Dataset,
+    *,
+    integrate: bool = True,
+    at_once: int = AT_ONCE,
+    most: int = MOST_CELLS,
 ) -> list[Loo]:
-    """Compute PSIS-LOO of every cell, for each likelihood of a model.
+    """Compute PSIS-LOO of every cell, or of so many at most, for each likelihood of a model.
 
     If `integrate` is true, effects that enter only one cell are integrated out first (Merkle,
     Furr and Rabe-Hesketh 2019): without the cell, the data say nothing about its effect.
@@ -122,8 +137,8 @@ def leave_one_out(
     draws = draws_of(drawn)
     chains = drawn.sizes["chain"]
     return [
-        _of_part(part, draws, built.cells, chains=chains, at_once=at_once)
-        for part in likelihoods(built, integrate=integrate).values()
+        _of_part(part, draws, built.cells.every, chains=chains, at_once=at_once)
+        for part in likelihoods(built, integrate=integrate, single=True, most=most).values()
     ]
 
 
@@ -131,9 +146,11 @@ def _of_part(part: Likelihood, draws: Draws, cells: Cells, *, chains: int, at_on
     logp = partial(log_likelihood, part, draws)
     columns = left_out(logp, len(part.at), chains=chains, at_once=at_once)
     frame = cells.frame.iloc[part.at].reset_index(drop=True)
-    observed = observations(cells, part.part)[part.at]
+    observed = observations(cells, part.part, part.at)
     counts = cells.asked if part.part == "validity" else cells.answered
     frame = frame.assign(observed=observed, n=counts[part.at].astype(int), **columns)
+    if part.of > len(part.at):
+        frame = frame.assign(stands_for=part.of / len(part.at))
     return Loo(part.part, frame.assign(integrated=part.integrated))
 
 
@@ -155,10 +172,10 @@ def left_out(
     return columns
 
 
-def observations(cells: Cells, part: str) -> np.ndarray:
-    """Return ``[cell]`` what was observed, as text: counts at each point, or the answer."""
+def observations(cells: Cells, part: str, at: np.ndarray) -> np.ndarray:
+    """Return ``[cell]`` what was observed in some, as text: counts at each point, or the answer."""
     if part == "validity" and cells.mass.size:
-        return np.array([f"{value:.9g}" for value in cells.mass], dtype=object)
+        return np.array([f"{value:.9g}" for value in cells.mass[at]], dtype=object)
     if part == "validity":
         rows = np.stack([cells.asked - cells.answered, cells.answered], axis=1)
     elif cells.read is not None:
@@ -166,8 +183,8 @@ def observations(cells: Cells, part: str) -> np.ndarray:
     elif cells.counts.size:
         rows = cells.counts
     else:
-        return np.array([f"{value:.9g}" for value in cells.value], dtype=object)
-    return np.array([" ".join(f"{n:.0f}" for n in row) for row in rows], dtype=object)
+        return np.array([f"{value:.9g}" for value in cells.value[at]], dtype=object)
+    return np.array([" ".join(f"{n:.0f}" for n in row) for row in rows[at]], dtype=object)
 
 
 def _efficiency(logp: np.ndarray, chains: int) -> float:
@@ -223,6 +240,16 @@ def loo_tables(found: Iterable[Loo]) -> dict[str, pd.DataFrame]:
         "loo": pd.DataFrame([loo.row() for loo in found]),
         "loo_cells": pd.concat(cells, ignore_index=True),
     }
+
+
+def sampling_notes(table: pd.DataFrame) -> list[str]:
+    """Say for each part of the table ``loo`` how many cells were drawn, if not all."""
+    return [
+        f"PSIS-LOO of the {row['part']} rests on {row['cells']:,} cells drawn at random from "
+        f"{row['of']:,}; its sums are estimates for all of them."
+        for row in table.to_dict("records")
+        if row["of"] > row["cells"]
+    ]
 
 
 def from_table(cells: pd.DataFrame) -> list[Loo]:

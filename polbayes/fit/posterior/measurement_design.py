@@ -120,11 +120,14 @@ def weigh(cells: Cells) -> Weights:
     frame = cells.frame
     labels = {d: [x for x in cells.order[d] if x in set(frame[d])] for d in ("model", "dimension")}
     model, dimension = (
-        frame[d].map({x: k for k, x in enumerate(labels[d])}).to_numpy() for d in labels
+        frame[d].map({x: k for k, x in enumerate(labels[d])}).to_numpy(dtype=int) for d in labels
     )
-    answered = cells.answered > 0
     weight = np.zeros(len(frame))
-    weight[answered] = _shares(frame[answered].reset_index(drop=True))
+    if cells.single is not None:
+        weight[:] = np.bincount(cells.of, weigh(cells.single).weight, len(frame))
+    else:
+        answered = cells.answered > 0
+        weight[answered] = _shares(frame[answered].reset_index(drop=True))
     return Weights(tuple(labels["model"]), tuple(labels["dimension"]), model, dimension, weight)
 
 
@@ -136,15 +139,16 @@ def _shares(frame: pd.DataFrame) -> np.ndarray:
     for name in ("keying", "item", "variant", "prefix"):
         names.append(name)
         below = levels(frame, names)[0]
-        pairs = np.unique(np.stack([above, below], axis=1), axis=0)
-        share /= np.bincount(pairs[:, 0])[above]
+        number = below.max(initial=0) + 1
+        share /= np.bincount(np.unique(above * number + below) // number)[above]
         above = below
     return share / np.bincount(above)[above]
 
 
 def measurement_design(parts: Mapping[str, BoundPart], cells: Cells) -> Study:
     """Describe the design of the answers that a spec was fitted to."""
-    weights, frame = weigh(cells), cells.frame
+    every = cells.every
+    weights, frame = weigh(every), every.frame
     keyed = weights.mean(frame["keying"].to_numpy(dtype=float))
     index = {
         "item": levels(frame, ["item"])[0],
@@ -154,16 +158,21 @@ def measurement_design(parts: Mapping[str, BoundPart], cells: Cells) -> Study:
     }
     score = _Score(weights)
     left = {name: score.left(number, np.ones(len(frame)))[0] for name, number in index.items()}
-    repeats = 1 / np.sqrt(np.maximum(cells.answered, 1))
+    repeats = 1 / np.sqrt(np.maximum(every.answered, 1))
     left["answer"] = score.left(index["cell"], repeats)[0]
+    if cells.single is not None:
+        weights = weigh(cells)
+        score = _Score(weights)
     wordings = frame.groupby("item", observed=True)["variant"].nunique()
-    inside = [frame[weights.dimension == k] for k in range(len(weights.dimensions))]
+    items = frame[["dimension", "item"]].drop_duplicates()
     return Study(
         models=weights.models,
         dimensions=weights.dimensions,
         items={
-            d: tuple(i for i in cells.order["item"] if i in set(rows["item"]))
-            for d, rows in zip(weights.dimensions, inside, strict=True)
+            d: tuple(
+                i for i in cells.order["item"] if i in set(items["item"][items["dimension"] == d])
+            )
+            for d in weights.dimensions
         },
         terms=tuple(
             _term(block, group, weights, cells, score)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from polbayes.fit.coder_errors.misclassification import Coder
 from polbayes.fit.density.kernel import DECISIVENESS, forward, sharpness
@@ -134,7 +134,10 @@ class _Reader:
             rows, cell_row = gathering.index, np.arange(len(gathering.index))
         group, table = levels(self.built.cells.frame, dims)
         pairs = np.unique(np.stack([group, cell_row.reshape(-1)], axis=1), axis=0)
-        share = 1.0 / np.bincount(pairs[:, 0])[pairs[:, 0]]
+        times = np.ones(len(pairs))
+        if len(gathering.weight) > 1:
+            times = self.built.cells.times[pairs[:, 1]]
+        share = times / np.bincount(pairs[:, 0], times)[pairs[:, 0]]
         values = np.zeros((*self.effects.shape[:2], len(table)))
         for (target, row), weight in zip(pairs, share, strict=True):
             factor = gathering.weight[row if len(gathering.weight) > 1 else 0]
@@ -295,16 +298,16 @@ def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     models, dims = _present(built.cells, "model"), _present(built.cells, "dimension")
     flip = (frame["keying"] * frame["direction"]).to_numpy(dtype=float)
     instruments = _present(built.cells, "instrument") if _by_instrument(built) else []
-    weights = np.stack(
+    weights = vstack(
         [
-            _eq3(built.cells, model, within, instrument)
+            csr_array(_eq3(built.cells, model, within, instrument)[None] * flip)
             for model in models
             for instrument in (None, *instruments)
             for within in (*([d] for d in dims), dims)
         ]
     )
     shape = drawn["effects"].shape[:2]
-    table = csr_array(weights * flip)
+    table = weights.tocsr()
     values = of_every_draw(
         built, drawn, lambda eta, own, gaps, _: table @ built.spec.observation.net(eta, own, gaps)
     )
@@ -329,7 +332,7 @@ def _eq3(cells: Cells, model: str, dimensions: Sequence[str], instrument: str | 
     inside = ((frame["model"] == model) & frame["dimension"].isin(dimensions)).to_numpy()
     if instrument is not None:
         inside = inside & (frame["instrument"] == instrument).to_numpy()
-    weights, part = np.zeros(len(frame)), cells.part
+    weights, part = np.zeros(len(frame)), cells.part * cells.times
     wording, _ = levels(frame, ("item", "variant"))
     for side in (-1, 1):
         cell = np.flatnonzero(inside & (frame["direction"] == side).to_numpy())

@@ -20,6 +20,8 @@ from polbayes.fit.families import kinds
 from polbayes.fit.families.ordinal import multinomial
 
 PARTS = ("answers", "validity")
+# Seed of what is drawn where there are very many answers.
+_SAMPLE = 20250801
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Likelihood:
     gathering: Gathering  # which effects enter each cell, without integrated ones
     # [cell, scale] multipliers of the squared scales in the variance of the integrated effects
     own_scale: np.ndarray
-    coder: Coder | None = None  # the coder, if it may err
+    coder: Coder | None = None  # who read the answers, where what was read may be wrong
+    of: int = 0  # number of cells that these are drawn from, or are
 
     @property
     def integrated(self) -> np.ndarray:
@@ -68,20 +71,36 @@ def draws_of(drawn: xr.Dataset) -> Draws:
     return Draws(*(matrix(name) for name in ("effects", "gap", "sd", "reading", "nu")))
 
 
-def likelihoods(built: Built, *, integrate: bool = True) -> dict[str, Likelihood]:
-    """Return the likelihoods of a model by part; see `leave_one_out` for `integrate`."""
-    cells, out = built.cells, {}
+def likelihoods(
+    built: Built, *, integrate: bool = True, single: bool = False, most: int | None = None
+) -> dict[str, Likelihood]:
+    """Return the likelihoods of a model by part; see `leave_one_out` for `integrate`.
+
+    Those of answers one by one if they are to be `single`, even if they were summed up; and of so
+    many at most, drawn at random, the same for every spec.
+    """
+    cells = built.cells.every if single else built.cells
+    out: dict[str, Likelihood] = {}
+    number = np.arange(len(cells.frame))
+    place = built.cells.spread(number) if single and built.cells.single else number
     parts = likelihood_parts(built.layout, built.spec, cells)
     for part, (kind, answers, whole) in zip(PARTS, parts, strict=False):
         said = cells.answered > 0 if part == "answers" else np.ones(len(answers), dtype=bool)
         at = np.flatnonzero(said)
-        gathering, given = whole.at(at), answers[at]
+        of = len(at)
+        if most is not None and len(at) > most:
+            at = np.sort(np.random.default_rng(_SAMPLE).choice(at, most, replace=False))
+        gathering, given = whole.at(place[at]), answers[at]
         own_scale = np.zeros((len(at), len(built.layout.scales)))
         if integrate and kind in (kinds.ORDINAL, kinds.BINOMIAL):
             gathering, own_scale = _without_own(gathering, built)
         coder = cells.read.coder if cells.read is not None and kind == kinds.READ else None
         constant = _constant(kind, given, built)
-        out[part] = Likelihood(part, kind, at, given, constant, gathering, own_scale, coder)
+        if cells.single is not None:  # what the sum of the answers' own comes to
+            of_each = likelihood_parts(built.layout, built.spec, cells.single)
+            each = _constant(kind, of_each[len(out)][1], built)
+            constant = np.bincount(cells.of, each, len(cells.frame))[at]
+        out[part] = Likelihood(part, kind, at, given, constant, gathering, own_scale, coder, of)
     return out
 
 

@@ -64,8 +64,8 @@ class Statistic:
 
 
 def statistics(built: Built) -> list[Statistic]:
-    """List the statistics for checking a model's answers."""
-    frame = built.cells.frame
+    """List the statistics that a model's answers can be checked by."""
+    frame = built.cells.every.frame
     wanted: list[tuple[str, str, tuple[str, ...]]] = [
         ("agreement_by_keying", "agree", ("model", "keying")),
         ("agreement_by_prefix", "agree", ("model", "prefix")),
@@ -141,6 +141,7 @@ def _between_wordings(statistic: Statistic, answers: Answers, frame: pd.DataFram
 
 def observed_answers(cells: Cells) -> Answers:
     """Return the answers that were given."""
+    cells = cells.every
     if cells.counts.size:
         return _of_counts(cells.counts, cells.asked)
     return _of_values(cells.value, cells.mass)
@@ -168,14 +169,15 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
     Each cell has as many answers as were usable; if the spec has a part for validity, it determines
     how many of those asked are usable.
     """
-    rng, cells, family = np.random.default_rng(seed), built.cells, built.spec.observation
+    rng, cells, family = np.random.default_rng(seed), built.cells.every, built.spec.observation
+    spread = built.cells.spread
     g, validity = built.layout.answers, built.layout.validity
     for effects, gaps, readings in zip(draws.effects, draws.gaps, draws.readings, strict=True):
-        eta, own = forward(effects, *g.plain)
+        eta, own = map(spread, forward(effects, *g.plain))
         n, mass = cells.answered.astype(int), cells.mass
         if validity is not None and mass.size:
-            valid, spread = forward(effects, *validity.plain)
-            mass = family.simulate(valid, spread, gaps, rng)
+            valid, wide = map(spread, forward(effects, *validity.plain))
+            mass = family.simulate(valid, wide, gaps, rng)
         elif validity is not None:
             usable = expit(forward(effects, *validity.plain)[0])
             n = rng.binomial(cells.asked.astype(int), usable)
@@ -196,7 +198,7 @@ def replicated(
     values: list[list[np.ndarray]] = [[] for _ in wanted]
     for answers in replicates(built, draws, seed=seed):
         for statistic, rows in zip(wanted, values, strict=True):
-            rows.append(evaluate(statistic, answers, built.cells.frame))
+            rows.append(evaluate(statistic, answers, built.cells.every.frame))
     return [np.stack(rows) for rows in values]
 
 
@@ -219,7 +221,7 @@ def posterior_predictive(
     given = observed_answers(built.cells)
     tables = []
     for statistic, rows in zip(wanted, values, strict=True):
-        observed = evaluate(statistic, given, built.cells.frame)
+        observed = evaluate(statistic, given, built.cells.every.frame)
         whole = given.asked if statistic.what == "usable" else given.n
         above = (rows > observed).mean(axis=0) + (rows == observed).mean(axis=0) / 2
         n = np.bincount(statistic.group, whole, len(statistic.labels)).astype(int)

@@ -39,8 +39,9 @@ def selected(frame: pd.DataFrame, select: Mapping[str, tuple[Any, ...]]) -> pd.D
 def came_back(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Drop, and count, questions not yet asked or failed."""
     came = frame["status"].isin(ANSWERED)
-    if not came.all():
-        notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
+    if came.all():
+        return frame
+    notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
     return frame[came]
 
 

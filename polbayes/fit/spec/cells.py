@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from polbayes.data.dataset import NOT_ASKED, STANCE, to_frame
+from polbayes.data.dataset import CELL_DIMS, STANCE, to_frame
 from polbayes.errors import UserError, check_known
 from polbayes.fit.coder_errors.misclassification import (
     Coder,
@@ -66,6 +66,9 @@ class Cells:
         numbers; empty if it is not modelled.
     copies
         Models whose runs or decoding give one answer.
+    single, of
+        Where answers that are numbers are summed up: the answers one by one, ``value`` and ``mass``
+        being means of theirs, and ``[single answer]`` its cell.
     """
 
     frame: pd.DataFrame
@@ -78,10 +81,28 @@ class Cells:
     read: Readings | None = None
     mass: np.ndarray = field(default_factory=lambda: np.empty(0))
     copies: tuple[str, ...] = ()
+    single: "Cells | None" = None
+    of: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+
+    @property
+    def every(self) -> "Cells":
+        """The cells whose answers are not summed up: one a question."""
+        return self.single or self
+
+    @property
+    def times(self) -> np.ndarray:
+        """``[cell]`` how many cells of `every` it is."""
+        return np.ones(len(self.frame)) if self.single is None else self.asked
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Give every cell of `every` the value of its cell."""
+        return values if self.single is None else values[self.of]
 
     @property
     def answered(self) -> np.ndarray:
         """``[cell]`` usable answers."""
+        if self.single is not None:
+            return np.bincount(self.of, self.single.answered, len(self.frame))
         if self.counts.size:
             return np.asarray(self.counts.sum(axis=1))
         return np.isfinite(self.value).astype(float)
@@ -133,7 +154,7 @@ def gather_cells(data: xr.Dataset, spec: Spec) -> Cells:
     if spec.sampled_items:
         frame, copies = _first_of_copies(frame, notes)
     if not spec.observation.counts:
-        return _continuous(frame, spec, notes, data)
+        return summed(_continuous(frame, spec, notes, data), spec)
     return _with_copies(_ordinal(frame, spec, notes, data, coder), spec, copies)
 
 
@@ -154,12 +175,13 @@ def cell_frame(data: xr.Dataset, spec: Spec) -> pd.DataFrame:
     if _has_mass(spec):
         source, also = _with_mass(source), (_MASS,)
     wanted = [v for v in (spec.response, "status", *also) if v in source.data_vars]
-    frame = to_frame(source, wanted)
-    frame = frame[frame["status"] != NOT_ASKED]
-    available = sorted(set(frame.columns) - {spec.response, "status", *also})
-    check_known(
-        "variable", *used_variables(spec) | set(spec.select), known=available, where="analysis"
-    )
+    needed = used_variables(spec) | set(spec.select)
+    available = {str(c) for c, of in source.coords.items() if set(of.dims) <= set(CELL_DIMS)}
+    available -= {spec.response, "status", *also}
+    check_known("variable", *needed, known=sorted(available), where="analysis")
+    frame = to_frame(source, wanted, columns={*needed, *_KEYS, "run", "decoding"})
+    if spec.observation.counts:
+        frame = _plain(frame)
     frame = answers.selected(frame, spec.select)
     check_given(data, sorted(used_variables(spec)), sorted(set(frame["model"])))
     return frame.reset_index(drop=True)
@@ -182,6 +204,8 @@ def _drop_unusable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     items = ", ".join(sorted(frame.loc[frame["keying"] == 0, "item"].unique()))
     frame = answers.came_back(frame, notes)
     scored = frame["keying"] != 0
+    if scored.all():
+        return frame, notes
     if items:
         notes.append(f"{(~scored).sum():,} answers to unscored items ({items}) are left out.")
     return frame[scored], notes
@@ -329,6 +353,50 @@ def _continuous(frame: pd.DataFrame, spec: Spec, notes: list[str], data: xr.Data
     )
 
 
+def _plain(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Turn categories into what they stand for."""
+    texts = [c for c in frame if isinstance(frame[c].dtype, pd.CategoricalDtype)]
+    return frame.assign(**{c: frame[c].astype(frame[c].cat.categories.dtype) for c in texts})
+
+
+def summed(cells: Cells, spec: Spec) -> Cells:
+    """Sum up the answers to questions that a spec tells apart by nothing that it has.
+
+    That is exact where the family says so: of a normal distribution the number of answers, their
+    mean and their squares around it say all. The cost of the likelihood follows the combinations of
+    effects that occur.
+    """
+    frame = cells.frame
+    if not spec.observation.summed or not len(frame):
+        return replace(cells, frame=_plain(frame))
+    apart = spec.fixed_prefixes or "prefix" in used_variables(spec)
+    keys = [name for name in frame if apart or name != "prefix"]
+    of = (
+        frame.groupby(keys, sort=False, observed=True, dropna=False)
+        .ngroup()
+        .to_numpy(dtype=np.int32)
+    )
+    size = int(of.max()) + 1
+    if size == len(frame):
+        return replace(cells, frame=_plain(frame))
+    first = np.flatnonzero(~frame.duplicated(keys).to_numpy())
+    there = np.isfinite(cells.value)
+    total = np.bincount(of[there], cells.value[there], size)
+    with np.errstate(invalid="ignore"):  # 0 / 0 where nothing was usable
+        value = total / np.bincount(of[there], minlength=size)
+    asked = np.bincount(of, cells.asked, size)
+    mass = np.bincount(of, cells.mass, size) / asked if cells.mass.size else cells.mass
+    return replace(
+        cells,
+        frame=_plain(frame.loc[first, keys].reset_index(drop=True)),
+        value=value,
+        asked=asked,
+        mass=mass,
+        single=cells,
+        of=of,
+    )
+
+
 def _has_mass(spec: Spec) -> bool:
     """Whether the total probability of usable answers is modelled."""
     return not spec.observation.counts and "validity" in spec.parts
@@ -352,8 +420,9 @@ def levels(frame: pd.DataFrame, names: Iterable[str]) -> tuple[np.ndarray, pd.Da
     """
     columns = list(names)
     index = frame.groupby(columns, sort=True, observed=True).ngroup().to_numpy()
-    table = frame[columns].assign(_index=index).drop_duplicates("_index").sort_values("_index")
-    return index, table[columns].reset_index(drop=True)
+    first = np.zeros(index.max(initial=-1) + 1, dtype=int)
+    first[index[::-1]] = np.arange(len(index))[::-1]
+    return index, _plain(frame[columns].iloc[first].reset_index(drop=True))
 
 
 def label(row: Mapping[str, object]) -> str:

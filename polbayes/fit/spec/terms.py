@@ -83,7 +83,7 @@ def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
     parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
     _check_aliases(spec, parts, cells.frame)
     if not spec.observation.counts:
-        _check_residual(parts, cells.frame)
+        _check_residual(parts, len(cells.every.frame))
     return parts
 
 
@@ -173,8 +173,8 @@ def _bind_group(
         # The mean of a factor of a discrimination of either sign is in the difficulties.
         free = spec.position(part) == "multiplied"
         within = mean_is_common(matrix, matrix if free else own, index=index)
-    if spec.sampled_items and _of_the_domain(part, term, index):
-        within = None  # the mean over the statements asked is not that of the domain
+    if spec.sampled_items and _of_the_domain(part, term, len(table) == len(cells.every.frame)):
+        within = None  # the mean over the statements asked is no mean of the domain
     sizes = _levels_within(index, within)
     if sizes.min() < 2:
         raise _too_few(part, term, table, within is not None)
@@ -216,12 +216,12 @@ def _unrepeated(part: str, group: BoundGroup, cells: Cells) -> bool:
     return part != "quirk" and group.integrated and bool(once)
 
 
-def _of_the_domain(part: str, term: GroupTerm, index: np.ndarray) -> bool:
-    """Tell whether effects are a sample from a domain, whatever their mean."""
+def _of_the_domain(part: str, term: GroupTerm, single: bool) -> bool:
+    """Tell whether effects are a sample of those of a domain, whatever their mean."""
     if part == "decisiveness":
         return True  # a model that never wavers says nothing about the others
     of_items = part in ("difficulty", "quirk") and {"item", "topic", "section"} & set(term.factors)
-    return bool(of_items) or len(np.unique(index)) == len(index)
+    return bool(of_items) or single
 
 
 def _of_prefixes(term: GroupTerm) -> bool:
@@ -387,12 +387,12 @@ def _check_common_parts(parts: Sequence[BoundPart], keying: np.ndarray) -> None:
         )
 
 
-def _check_residual(parts: Mapping[str, BoundPart], frame: pd.DataFrame) -> None:
+def _check_residual(parts: Mapping[str, BoundPart], answers: int) -> None:
     for part in parts.values():
         if POSITIONS[part.name] not in ("asked", "believed"):
             continue
         for group in part.groups:
-            if len(group.levels) == len(frame):
+            if len(group.levels) == answers:
                 raise UnidentifiedError(
                     f"analysis.parts.{part.name}: {group.term} has one level for every answer, so "
                     "it cannot be told from the residual; leave it out (the scale sigma, which may "

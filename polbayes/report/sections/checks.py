@@ -170,6 +170,14 @@ def _left_out(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     else:
         told = f"The density of the answers, each predicted from all other cells: {figure}."
     entries = [("Answers that the model has not seen. ", told)]
+    if row.get("of", cells) > cells:
+        entries.append(
+            (
+                "",
+                f"These are estimates from {count(cells)} cells drawn at random from "
+                f"{count(row['of'])}; the standard error says how exact they are.",
+            )
+        )
     if row["integrated"]:
         entries.append(
             (
