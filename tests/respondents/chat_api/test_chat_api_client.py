@@ -113,8 +113,8 @@ def said(text):
 @pytest.mark.parametrize(
     ("encoding", "data"),
     [
-        ("gzip", gzip.compress(said("Yes."))),
-        ("X-GZIP", gzip.compress(said("Yes."))),
+        ("gzip", gzip.compress(said("Yes."), mtime=0)),
+        ("X-GZIP", gzip.compress(said("Yes."), mtime=0)),
         # Some servers put the character set there.
         ("utf-8", said("Yes.")),
         ("identity", said("Yes.")),
