@@ -111,7 +111,7 @@ def test_one_dimension(tmp_path):
     assert theta["dimension"].tolist() == ["care"] * len(MODELS)
     page = (tmp_path / "out" / "report" / "index.html").read_text()
     assert "“right” stand for indifference and care on care questions" in page
-    assert "leaning_map" not in page
+    assert 'id="figure-leaning_map"' not in page
     assert "on economic questions" not in page
 
 

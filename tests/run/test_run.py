@@ -183,7 +183,7 @@ def test_a_lost_report_is_written_again_and_nothing_else(folder, called):
     before = state(folder, without=others)
     code, said = called(folder)
     assert code == 0, said
-    assert [line.split(":")[0] for line in said.splitlines()] == ["report"] * 3
+    assert {line.split(":")[0] for line in said.splitlines()} == {"report"}
     assert (folder / "report" / "index.html").is_file()
     assert state(folder, without=others) == before
     assert called(folder)[1].endswith("index.html\n")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -132,8 +133,10 @@ def _unfitted(spec: Spec | MixedSpec, data: xr.Dataset) -> "Loo":
         return Loo("answers", rows_to_leave_out(data, spec).assign(elpd=0.0))
     cells = gather_cells(data, spec)
     reduced(spec, cells)
-    frame = cells.frame.assign(observed=observations(cells, "answers"), elpd=0.0)
-    return Loo("answers", frame[cells.answered > 0].reset_index(drop=True))
+    every = cells.every
+    at = np.flatnonzero(every.answered > 0)
+    frame = every.frame.iloc[at].reset_index(drop=True)
+    return Loo("answers", frame.assign(observed=observations(every, "answers", at), elpd=0.0))
 
 
 def _fitted(one: Candidate, data: xr.Dataset, folder: Path, manifest: Manifest) -> tuple[Path, str]:
