@@ -38,9 +38,10 @@ _CAN_IT = {
 def answer(results: Results) -> tuple[Block, ...]:
     """Make the blocks of the first screen."""
     found = [] if results.verdict == "bad" else _found(results)
+    change = "; ".join(_would_change(results, found))
     entries = (
         ("It rests on ", rests_on(results)),
-        ("It would change with ", "; ".join(_would_change(results, found))),
+        ("It would change with ", f"{change}." if change else ""),
         ("Can it be used? ", " ".join(_usable(results))),
     )
     blocks: list[Block] = [Paragraph(text) for text in leanings(found, results.dimensions)]
