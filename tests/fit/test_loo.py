@@ -166,7 +166,7 @@ def test_leaving_out_a_cell_is_fitting_without_it(coded, bound):
     stance = np.sign(rng.logistic(0.6, 1.3, (2, 4, 2, 1, 6)).round())
     data = coded(stance.astype(int), items=ITEMS, prefixes=["baseline"], runs=6)
     spec, cells, _ = bound({**PARTS, "acquiescence": "~ 1 + (1 | model)"}, data)
-    sampler = SamplerConfig(chains=2, tune=500, draws=2000)
+    sampler = SamplerConfig(chains=2, tune=500, draws=10_000)  # two sides of Monte Carlo error
     result = fit(spec, cells, sampler, seed=1)
     (loo,) = leave_one_out(result.built, result.drawn)
     assert loo.cells["integrated"].all()
