@@ -361,7 +361,7 @@ def test_a_place_where_nobody_can_write(called):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("# @package _global_\nname: [mine\n", "line 3, column 1"),
+        ("# @package _global_\nname: [mine\n", "line 3 is not valid YAML"),
         ("# @package _global_\nname: mine\ninstrments: [wvs]\n", "did you mean 'instruments'?"),
     ],
 )

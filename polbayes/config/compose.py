@@ -71,18 +71,18 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
+    from polbayes.config.own_source import search_path
+
     own = _own_folder(config_dir)
-    searched = [f"hydra.searchpath=[{_quoted(f'file://{own}')}]"] if own else []
+    searched = [f"hydra.searchpath=[{_quoted(search_path(own))}]"] if own else []
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(folder("conf").resolve())):
             given = [*overrides, *searched]
-            composed = _composed(given)
+            composed, choices = _composed(given)
             fitting = _fitting_analysis(composed.get("imported"))
-            if fitting is not None:
-                whole = _composed(given, return_hydra_config=True)
-                if whole.hydra.runtime.choices.analysis == "default":
-                    composed = _composed([*given, f"analysis={fitting}"])
+            if fitting is not None and choices["analysis"] == "default":
+                composed, _ = _composed([*given, f"analysis={fitting}"])
         merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
         if OmegaConf.is_missing(composed, "name"):
             works_on = TASKS.chosen(str(composed.task), where="task").works_on
@@ -110,14 +110,15 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     return config, text
 
 
-def _composed(overrides: list[str], **settings: Any) -> Any:
-    """Compose a config; a known key that is not set yet is added without a plus sign."""
+def _composed(overrides: list[str]) -> tuple[Any, Mapping[str, str]]:
+    """Compose a config, and name the files chosen; a known key that is not set needs no plus."""
     from hydra import compose as hydra_compose
     from hydra.errors import HydraException
+    from omegaconf import open_dict
 
     while True:
         try:
-            return hydra_compose("config", overrides=overrides, **settings)
+            config = hydra_compose("config", overrides=overrides, return_hydra_config=True)
         except HydraException as error:
             found = re.search(r"Could not override '([^']+)'", str(error))
             places = [
@@ -128,6 +129,9 @@ def _composed(overrides: list[str], **settings: Any) -> Any:
             if not places or last not in _known_keys(parent):
                 raise
             overrides = [f"++{x}" if n in places else x for n, x in enumerate(overrides)]
+        else:
+            with open_dict(config):
+                return config, dict(config.pop("hydra").runtime.choices)
 
 
 def _fitting_analysis(imported: Any) -> str | None:

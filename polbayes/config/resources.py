@@ -4,6 +4,8 @@ In a wheel `conf/`, `data/` and `models/` lie in `polbayes/shipped`; in a checko
 the package.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -59,10 +61,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_document(self, node: yaml.Node) -> Any:
-        if _size(node, {}) > _MOST_VALUES:
-            raise yaml.constructor.ConstructorError(
-                problem="its aliases stand for too many values", problem_mark=node.start_mark
-            )
+        _bound(node, _MOST_VALUES)
         return super().construct_document(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -76,6 +75,14 @@ class _Loader(yaml.SafeLoader):
                 )
             seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+
+def _bound(node: yaml.Node, most: int) -> None:
+    if _size(node, {}) > most:
+        raise yaml.constructor.ConstructorError(
+            problem=f"it has more than {most:,} values, those of aliases counted each time",
+            problem_mark=node.start_mark,
+        )
 
 
 def _size(node: yaml.Node, known: dict[int, int]) -> int:
@@ -96,8 +103,23 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
 
 def read_yaml(path: Path) -> Any:
     """Read one YAML file; a key that occurs twice in a mapping is an error, too."""
-    try:
+    with _explained(path):
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+
+
+def check_size(path: Path, most: int) -> None:
+    """Refuse a YAML file with more values than that, aliases written out, before they are built."""
+    with _explained(path):
+        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader)
+        if node is not None:
+            _bound(node, most)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Say which file cannot be read, and why."""
+    try:
+        yield
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read ({error}).") from error
     except yaml.YAMLError as error:
