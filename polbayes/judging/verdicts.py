@@ -1,4 +1,4 @@
-"""What a judge said about an answer, as probabilities of stances; never a guess."""
+"""A judge's output about an answer as probabilities of stances, without guesses."""
 
 import math
 from collections import Counter
@@ -12,24 +12,24 @@ from polbayes.data.json_lines import Record
 from polbayes.judging.replies import read_judgement, read_label
 from polbayes.judging.rubric import STANCE_KEY
 
-# Beside those of `polbayes.judging.replies`: what else can have become of a judgement.
+# Further statuses of a judgement, besides those of `polbayes.judging.replies`.
 DECLINED = "declined"  # the judge's server refused, or its filter cut in
 FAILED = "failed"  # there is no output
 WRONG_SUM = "wrong_sum"  # the probabilities do not add up
 NO_LABEL = "no_label"  # too little mass is on the labels
 
 _PERCENT = dict.fromkeys(STANCE_CLASSES, (0.0, 100.0))
-# How far stated probabilities may be from adding up, of 1: what rounding five of them does.
+# How far the sum of stated probabilities may be from 1: the effect of rounding five of them.
 _SLACK = 0.025
-# A judge with less mass on all labels together did not take the question for one of them.
+# With less mass on all labels together, the judge did not answer with a label.
 _LEAST_MASS = 0.5
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one output says."""
+    """The content of one output."""
 
-    # In the order of `STANCE_CLASSES`; None where it says nothing that can be read.
+    # In the order of `STANCE_CLASSES`; None if it cannot be read.
     probs: tuple[float, ...] | None
     status: str = "ok"  # or why not
 
@@ -46,7 +46,7 @@ def verdict(way: str, record: Record) -> Verdict:
 
 
 def stated(output: str) -> Verdict:
-    """Read probabilities that a judge stated, in percent or as shares of 1.
+    """Read probabilities that a judge states, in percent or as proportions.
 
     >>> stated('{"agree": 90, "neutral": 10, "disagree": 0, "unrelated": 0, "refused": 0}').probs
     (0.0, 0.1, 0.9, 0.0, 0.0)
@@ -62,7 +62,7 @@ def stated(output: str) -> Verdict:
 
 
 def vote(output: str) -> Verdict:
-    """Read the label that a judge gave; all probability is on it."""
+    """Read the label that a judge gives, which gets all probability."""
     label, status = read_label(output, STANCE_CLASSES, key=STANCE_KEY)
     if status != "ok":
         return Verdict(None, status)
@@ -79,7 +79,7 @@ def token(mass: Sequence[float | None]) -> Verdict:
 
 
 def together(verdicts: Sequence[Verdict], needed: int) -> tuple[float, ...] | None:
-    """Return the mean of the verdicts that can be read; None where they are fewer than needed."""
+    """Return the mean of the readable verdicts; None if fewer than needed."""
     read = [verdict.probs for verdict in verdicts if verdict.probs is not None]
     if len(read) < needed:
         return None
@@ -87,6 +87,6 @@ def together(verdicts: Sequence[Verdict], needed: int) -> tuple[float, ...] | No
 
 
 def why_not(verdicts: Sequence[Verdict]) -> str:
-    """Return the commonest reason why verdicts cannot be read."""
+    """Return the most frequent reason why verdicts cannot be read."""
     reasons = Counter(verdict.status for verdict in verdicts if verdict.probs is None)
     return reasons.most_common(1)[0][0] if reasons else FAILED
