@@ -1,4 +1,4 @@
-"""Composing the config of a run with Hydra, and telling two configs apart."""
+"""Composition of a run's config with Hydra, and comparison of configs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ STAGE_OF_KEY: Mapping[str, str] = {
 }
 
 
-# What Hydra and OmegaConf let through that a file of the user's can bring about.
+# Errors that a user's file can cause and that Hydra and OmegaConf let through.
 _UNUSABLE = (
     *(ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError),
     yaml.YAMLError,
@@ -56,14 +56,10 @@ _UNUSABLE = (
 
 
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[RunConfig, str]:
-    """Compose and check the config of a run, and return it with the resolved config as YAML.
+    """Compose and check the config of a run; return it with the resolved config as YAML.
 
-    Parameters
-    ----------
-    overrides
-        Hydra overrides, e.g. ``["+experiment=wvs_prefixes", "seed=2"]``.
-    config_dir
-        Folder of the user's own configs, searched beside the shipped ones.
+    `overrides` are Hydra's, e.g. ``["+experiment=wvs_prefixes", "seed=2"]``; `config_dir` is a
+    folder of the user's own configs, searched besides the shipped ones.
     """
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
@@ -100,7 +96,7 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     except (HydraException, OmegaConfBaseException) as error:
         raise _readable(error, overrides, own) from error
     except _UNUSABLE as error:
-        # Hydra lets through what it finds in a file that is not YAML or a group that is no name.
+        # Hydra passes on errors of invalid YAML and of groups that are not names.
         said = " ".join(str(error).split())[:500].rstrip(".") or type(error).__name__
         raise UserError(
             f"the config cannot be composed: {said} (given: {' '.join(overrides)})."
@@ -111,7 +107,7 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
 
 
 def _composed(overrides: list[str]) -> tuple[Any, Mapping[str, str]]:
-    """Compose a config, and name the files chosen; a known key that is not set needs no plus."""
+    """Compose a config, and return the chosen files; known keys that are not set need no plus."""
     from hydra import compose as hydra_compose
     from hydra.errors import HydraException
     from omegaconf import open_dict
@@ -135,7 +131,7 @@ def _composed(overrides: list[str]) -> tuple[Any, Mapping[str, str]]:
 
 
 def _fitting_analysis(imported: Any) -> str | None:
-    """Name the analysis that fits the scale of an imported table, if it is not the usual one."""
+    """Return the analysis that fits an imported table's scale, if not the usual one."""
     from omegaconf import DictConfig, ListConfig
 
     if not isinstance(imported, DictConfig):
@@ -169,7 +165,7 @@ def _own_folder(config_dir: str | None) -> Path | None:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text for Hydra, whose grammar gives commas and spaces a meaning."""
+    """Quote a text for Hydra, in whose grammar commas and spaces have a meaning."""
     return '"' + text.replace('"', '\\"') + '"'
 
 
@@ -190,7 +186,7 @@ def _comparison_name(runs: Sequence[Any]) -> str:
 
 
 def _name_of_folder(composed: Any) -> str:
-    """Name a task after the folder of its run, which must be said where there is no experiment."""
+    """Name a task after its run's folder, which is required without an experiment."""
     from omegaconf import OmegaConf
 
     unresolved: Any = OmegaConf.to_container(composed, resolve=False)
@@ -222,7 +218,7 @@ def _check(config: RunConfig) -> None:
 
 
 def _check_asked(config: RunConfig, task: Task) -> None:
-    """Check that there is something to ask, and somebody."""
+    """Check that there are questions and respondents."""
     if config.elicitation.kind == ROLEPLAY:
         if not task.roleplay:
             others = " and ".join(name for name, one in TASKS.items() if one.roleplay)
@@ -245,7 +241,7 @@ def _check_asked(config: RunConfig, task: Task) -> None:
 
 
 def _check_texts(value: Any, key: str = "") -> None:
-    """Refuse characters that nobody can read, which no file or folder may have in its name."""
+    """Refuse unreadable characters, which no file or folder may have in its name."""
     if isinstance(value, str):
         printable(value, key)
     elif isinstance(value, dict):
@@ -270,7 +266,7 @@ def _check_lists(section: Any, where: str = "") -> None:
 
 
 def _readable(error: Exception, overrides: Sequence[str], own: Path | None) -> UserError:
-    """Turn what Hydra and OmegaConf say into one sentence."""
+    """Turn an error of Hydra or OmegaConf into one sentence."""
     text = str(error)
     found = re.search(
         r"(?:Could not find|Unable to find or open|In '[^']*': Could not find) '([^']+)'", text
@@ -320,7 +316,7 @@ def _readable(error: Exception, overrides: Sequence[str], own: Path | None) -> U
 
 
 def _first_line(error: BaseException) -> str:
-    """Return what an error says, or the one behind it where it says nothing itself."""
+    """Return the first line of an error, or of its cause if it has none."""
     lines = str(error).strip().splitlines()
     if lines and not lines[0].endswith(":"):
         return lines[0]
@@ -329,7 +325,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:
-    """Say which keys there are beside the one that is not."""
+    """Name the known keys beside an unknown one."""
     parent, _, last = key.rpartition(".")
     known = _known_keys(parent)
     if known:
@@ -340,7 +336,7 @@ def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:
 
 
 def _known_keys(parent: str) -> list[str]:
-    """Return the keys that there can be under `parent`; none where the user chooses them."""
+    """Return the possible keys under `parent`; none if the user chooses them."""
     schema: Any = RunConfig
     chosen = False
     for name in parent.split(".") if parent else ():

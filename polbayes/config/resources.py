@@ -1,6 +1,6 @@
-"""Where the shipped configs, instruments and embedded models are.
+"""The shipped configs, instruments and embedded models.
 
-In a wheel `conf/`, `data/` and `models/` lie in `polbayes/shipped`; in a checkout they lie beside
+In a wheel `conf/`, `data/` and `models/` are in `polbayes/shipped`; in a checkout they are beside
 the package.
 """
 
@@ -36,15 +36,15 @@ def find(kind: str, name: str) -> Path:
     return path
 
 
-# Values that a file may have when its aliases are written out, and how deep they may be nested.
+# Maximum number of values in a file, aliases written out, and maximum depth of nesting.
 _MOST_VALUES, _DEEPEST = 10_000_000, 100
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, but of two equal keys it does not quietly drop the first.
+    """YAML's safe loader, except that it refuses duplicate keys instead of dropping the first.
 
-    Nor does it read values that contain themselves, are nested without end, or aliases of aliases
-    that stand for more than memory holds.
+    It also refuses values that contain themselves, excessive nesting, and aliases of aliases that
+    would exceed memory.
     """
 
     _deep = 0
@@ -86,7 +86,7 @@ def _bound(node: yaml.Node, most: int) -> None:
 
 
 def _size(node: yaml.Node, known: dict[int, int]) -> int:
-    """Count the values of a node, those of an alias wherever it stands."""
+    """Count the values of a node, including those of an alias each time."""
     if isinstance(node, yaml.ScalarNode):
         return 1
     if id(node) not in known:
@@ -102,13 +102,13 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
 
 
 def read_yaml(path: Path) -> Any:
-    """Read one YAML file; a key that occurs twice in a mapping is an error, too."""
+    """Read one YAML file; duplicate keys of a mapping are an error, too."""
     with _explained(path):
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
 
 
 def check_size(path: Path, most: int) -> None:
-    """Refuse a YAML file with more values than that, aliases written out, before they are built."""
+    """Refuse a YAML file with more values than that, aliases written out, without building them."""
     with _explained(path):
         node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader)
         if node is not None:
@@ -117,7 +117,7 @@ def check_size(path: Path, most: int) -> None:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Say which file cannot be read, and why."""
+    """Name the file that cannot be read, and the reason."""
     try:
         yield
     except (OSError, UnicodeDecodeError) as error:
@@ -128,7 +128,7 @@ def _explained(path: Path) -> Iterator[None]:
         problem = getattr(error, "problem", None) or "it is not valid YAML"
         raise UserError(f"{path}:{line} is not valid YAML: {problem}.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        # What the parser lets through: a date that is none, a number of a million digits, a tag
+        # Errors that the parser passes on: an impossible date, a number of a million digits, a tag
         # that does not fit its value.
         said = " ".join(str(error).split()).rstrip(".")
         raise UserError(f"{path}: is not valid YAML: a value cannot be read ({said}).") from error
