@@ -1,4 +1,4 @@
-"""What dropping answers below a confidence costs and gains (Faulborn et al. 2025, Figure 3)."""
+"""The effect of dropping answers below a confidence (Faulborn et al. 2025, Figure 3)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ THRESHOLDS = (*np.linspace(0, 0.95, 20).round(2).tolist(), 0.99)
 def threshold_table(
     coded: Coded, bootstrap: Bootstrap, thresholds: Sequence[float] | None = None
 ) -> pd.DataFrame:
-    """Compute macro F1 and the share kept where answers below a confidence are dropped."""
+    """Compute macro F1 and the proportion kept by confidence threshold."""
     rows = []
     total, k = len(coded.coded_as), len(coded.answers.classes.names)
     for threshold in sorted(set(THRESHOLDS if thresholds is None else thresholds)):
