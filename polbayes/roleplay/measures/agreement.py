@@ -1,10 +1,10 @@
 """Agreement of judges on the alignment: kappa on two grids, Fleiss' kappa, intraclass correlations.
 
-PoliticsBench puts every judge's weighted sum into 11 equal bins over [-24, 24] and clips what
-lies beyond. The sum itself runs over [-100, 100], so that most clear answers fall into the two
-outer bins and kappa there says little more than that judges agree on the side. The grid
-``scale`` has 11 equal bins over the whole range; ``published`` is theirs, for comparison, and
-``share_outer`` says how much falls into the two outer bins of each.
+PoliticsBench divides every judge's weighted sum into 11 equal bins over [-24, 24] and clips the
+rest. The sum has the range [-100, 100], so most clear answers fall into the two outer bins and
+kappa says little more than that judges agree on the side. The grid ``scale`` has 11 equal bins over
+the whole range; ``published`` is theirs, for comparison, and ``share_outer`` is the proportion in
+the two outer bins of each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ _COLUMNS = (
 
 
 def bin_scores(scores: np.ndarray, bound: float) -> np.ndarray:
-    """Put scores into equal bins over [-bound, bound], those beyond into the outer ones."""
+    """Put scores into equal bins over [-bound, bound], those beyond into the outer bins."""
     place = np.floor((np.asarray(scores) + bound) * BINS / (2 * bound))
     return np.clip(place, 0, BINS - 1).astype(np.int64)
 
@@ -126,7 +126,7 @@ def _of_wordings(data: xr.Dataset, wordings: Sequence[str]) -> xr.Dataset:
 
 
 def _by_judge(values: xr.DataArray) -> np.ndarray:
-    """Lay values out over ``unit, judge``."""
+    """Arrange values over ``unit, judge``."""
     values = values.transpose(*UNIT_DIMS, "judge")
     return np.asarray(values.values).reshape(-1, values.sizes["judge"])
 

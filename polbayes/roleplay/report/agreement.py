@@ -1,4 +1,4 @@
-"""How far the judges agree."""
+"""Agreement of the judges."""
 
 from polbayes.report import show
 from polbayes.report.blocks import Block, Fold, Section, grid

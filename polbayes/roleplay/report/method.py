@@ -1,4 +1,4 @@
-"""What was put and what judges were asked, and how to cite and rerun."""
+"""The prompts, the requests to judges, and how to cite and rerun."""
 
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Section, Verbatim
 from polbayes.roleplay.report.results import SIGN, RatingsResults
@@ -11,7 +11,7 @@ STUDY = (
 
 
 def method(results: RatingsResults) -> Section:
-    """Show what was put around the scenarios, and what judges were asked."""
+    """Show the prompts around the scenarios, and the request to judges."""
     reading = (
         "The standardised rating is the rating minus 10. The alignment is the sum of the ratings, "
         f"each times the published weight of its value; a flat profile has 0. {SIGN}",

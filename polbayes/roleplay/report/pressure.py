@@ -1,4 +1,4 @@
-"""What the stages do, against the plain question."""
+"""Effects of the stages, relative to the plain question."""
 
 from polbayes.instrument.scenarios import STAGES, UNITS
 from polbayes.report import show

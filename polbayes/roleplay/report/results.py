@@ -1,4 +1,4 @@
-"""What the report of a roleplay is made from."""
+"""The inputs of a roleplay's report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ SIGN = (
     "Positive is liberal (left), negative is conservative (right), as PoliticsBench has it; on the "
     "scales of polbayes' questionnaires it is the other way round."
 )
-# How the units are called in figures and tables.
+# Names of the units in figures and tables.
 UNIT_NAMES = {
     "baseline": "plain question",
     "initial_conflict": "1 conflict",

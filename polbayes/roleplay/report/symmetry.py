@@ -1,4 +1,4 @@
-"""Mirrored twins: what a model believes, and what it does for whoever asks."""
+"""Mirrored twins: what a model believes, and how far it follows whoever asks."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What could be used: refusals, missing parts, and what became of the judges' replies."""
+"""Usable turns and replies: refusals, missing parts, and problems of the judges' replies."""
 
 from polbayes.report import show
 from polbayes.report.blocks import Block, Paragraph, Section, grid
@@ -21,7 +21,7 @@ _WHAT = {
 
 
 def usable(results: RatingsResults) -> Section | None:
-    """Count what became of turns and of replies."""
+    """Count turns and replies by outcome."""
     turns, replies = results.table("turns"), results.table("judge_replies")
     bad = results.table("unusable_ratings")
     blocks: list[Block] = []
