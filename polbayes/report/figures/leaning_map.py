@@ -18,7 +18,7 @@ _FONT = 8.5
 
 
 def placed(theta: pd.DataFrame, pair: Sequence[Dimension] = ECONOMIC_AND_CULTURAL) -> pd.DataFrame:
-    """Return the models that have an estimate on both dimensions of a pair.
+    """Return the models with estimates on both dimensions of a pair.
 
     Columns are ``(estimate | lower | upper, x | y)``.
     """
@@ -46,7 +46,7 @@ def plot_leaning_map(
         corner_x = 0.85 if numbered else 1.4
         width = corner_x + _SIDE + (room if numbered else 1.4)
         figure = Figure(figsize=(width, height), facecolor="white")
-        # A fixed place, so that text can be laid out in inches before anything is drawn.
+        # A fixed position, so that text can be laid out in inches before drawing.
         corner = (corner_x, height - _SIDE - 0.25)
         axes = figure.add_axes(
             (corner[0] / width, corner[1] / height, _SIDE / width, _SIDE / height)
@@ -87,7 +87,7 @@ def _cross(axes: Axes, row: pd.Series, k: int) -> None:
 
 
 def _write_names(axes: Axes, wide: pd.DataFrame, names: list[str], reach: float) -> None:
-    """Write every name near its point, where it covers least of what is there."""
+    """Write every name near its point, where it covers least."""
     x, y = (wide[("estimate", d)].to_numpy() for d in _AXES)
     points = _in_points(np.column_stack([x, y]), reach)
     taken = [(a - 6, b - 6, a + 6, b + 6) for a, b in points] + _corners()
@@ -111,7 +111,7 @@ Box = tuple[float, float, float, float]
 
 
 def _in_points(values: np.ndarray, reach: float) -> np.ndarray:
-    """Turn data into points (1/72 inch) from the lower left corner of the map."""
+    """Convert data to points (1/72 inch) from the lower left corner of the map."""
     return (values / reach + 1) * _SIDE * 36
 
 
@@ -129,7 +129,7 @@ def _lines(wide: pd.DataFrame, points: np.ndarray, reach: float) -> list[Box]:
 
 
 def _corners() -> list[Box]:
-    """Return the boxes of what is written in the corners (`_frame`)."""
+    """Return the boxes of the texts in the corners (`_frame`)."""
     side, width, height = _SIDE * 72, 80.0, 24.0
     return [
         (left, low, left + width, low + height)
@@ -148,7 +148,7 @@ def _places(point: np.ndarray, size: tuple[float, float]) -> Iterator[Box]:
 
 
 def _cost(place: Box, point: np.ndarray, taken: list[Box], lines: list[Box]) -> float:
-    # A covered name or point is lost; of a covered line the rest can still be seen.
+    # A covered name or point is lost; a covered line remains partly visible.
     covered = sum(20 * _overlap(place, other) for other in taken)
     covered += sum(_overlap(place, other) for other in lines)
     end = _SIDE * 72

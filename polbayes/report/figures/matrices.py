@@ -18,10 +18,10 @@ def plot_matrices(
     write: Callable[[float], str],
     dress: Callable[[Axes], object],
 ) -> Figure:
-    """Draw one matrix per dimension, abreast where they fit.
+    """Draw one matrix per dimension, side by side if they fit.
 
-    For the palette, its limits and how a number is written see
-    `polbayes.report.figures.heat.draw_heat`; `dress` sets what is particular to the axes.
+    For palette, limits and number format see `polbayes.report.figures.heat.draw_heat`; `dress` sets
+    what is specific to the axes.
     """
     rows = max(len(m) for m in matrices.values())
     each = max(width_for(matrix, cell=0.46) for matrix in matrices.values())
@@ -53,14 +53,14 @@ def plot_ranks(ranks: pd.DataFrame, *, order: Mapping[str, Sequence[str]]) -> Fi
 
 
 def complete(order: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return `names` in the given order, those that it does not name at the end."""
+    """Return `names` in the given order, with the rest at the end."""
     present = set(names)
     first = [name for name in order if name in present]
     return first + [name for name in names if name not in set(first)]
 
 
 def percent(probability: float) -> str:
-    """Write a probability into a small cell, never as certain."""
+    """Format a probability for a small cell, never as certain."""
     if probability < 0.01:
         return "<1"
     return ">99" if probability > 0.99 else f"{100 * probability:.0f}"

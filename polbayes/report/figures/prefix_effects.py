@@ -1,4 +1,4 @@
-"""What each prefix does to each model, as a heat map."""
+"""Effects of each prefix on each model, as a heat map."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,7 +24,7 @@ def plot_prefix_effects(
     bound: float | None = None,
     write: Callable[[float], str] = number,
 ) -> Figure:
-    """Draw one number per model and prefix; in bold where its interval leaves out 0."""
+    """Draw one number per model and prefix; bold if its interval excludes 0."""
     estimate, lower, upper = (
         effects.pivot(index="model", columns="prefix", values=column)
         for column in ("estimate", "lower", "upper")

@@ -1,4 +1,4 @@
-"""How decided each model is, apart from where it stands."""
+"""How decided each model is, regardless of where it stands."""
 
 import pandas as pd
 
@@ -10,7 +10,7 @@ from polbayes.report.section import SectionMaker
 
 
 def decisiveness(results: Results) -> Section | None:
-    """Show how sharply the models answer, and how often they would say the same again."""
+    """Show how sharply the models answer, and how often they would repeat themselves."""
     table = results.table("decisiveness")
     if table is None:
         return None

@@ -55,7 +55,7 @@ def faulborn(results: Results) -> Section:
 
 
 def _tuned(results: Results) -> dict[str, str]:
-    """Say of each model whether it is instruction-tuned; nothing where that is not known."""
+    """Return whether each model is instruction-tuned, as text; empty if unknown."""
     data = results.responses
     if "instruct" not in data.coords:
         return dict.fromkeys(map(str, data["model"].values), "")
@@ -80,7 +80,7 @@ def _prefixes(results: Results) -> list[str]:
 
 
 def _wide(table: pd.DataFrame) -> pd.DataFrame:
-    """Put economic and cultural bias beside each other."""
+    """Put economic and cultural bias side by side."""
     rows = table[table["dimension"].isin(("economic", "cultural"))]
     wide = rows.pivot(
         index=["model", "tuned", "instrument"], columns="dimension", values="estimate"
@@ -258,7 +258,7 @@ def _figure_4(results: Results) -> Part:
 
 
 def _as_published(table: pd.DataFrame) -> pd.DataFrame:
-    """Turn a difference round where it is PCT minus WVS."""
+    """Reverse a difference that is PCT minus WVS."""
     turned = table["second"].to_numpy() == "wvs"
     sign = np.where(turned, -1.0, 1.0)
     low, high = (table[c].to_numpy(dtype=float) for c in ("lower", "upper"))

@@ -38,7 +38,7 @@ _FLAGS = ("always_agree", "always_disagree")
 _NAMES = {**MEASURES, "validity": "validity: mass of usable answers"}
 _MEASURE = show.named("measure", "Measure", _NAMES)
 _MOST_ITEMS = 200
-# The study's coefficients are of R+ in percentage points; an effect of 38 on a share is none.
+# The study's coefficients are in percentage points of R+; 38 is no possible effect on a share.
 _POINTS = 100.0
 
 
@@ -58,7 +58,7 @@ def haller(results: Results) -> Section:
 
 
 def _kind(results: Results) -> str:
-    """Say which models of the study those of this run are like: masked or generative ones."""
+    """Return which models of the study those of this run resemble: masked or generative ones."""
     masked = str(results.responses.attrs.get("elicitation", "")) == "fill_mask"
     return "MLM" if masked else "GLM"
 
@@ -73,7 +73,7 @@ def _items(results: Results) -> list[str]:
 
 
 def _own_stability(results: Results) -> pd.DataFrame | None:
-    """Put the mass of usable answers under the measures of stability."""
+    """Append the mass of usable answers to the measures of stability."""
     stability, validity = results.table("stability"), results.table("validity")
     if stability is None or "measure" not in stability:
         return None
@@ -230,7 +230,7 @@ def _table_3(results: Results) -> list[Part]:
 
 
 def _published_effect(row: Mapping[str, Any]) -> str:
-    """Write an effect as the paper prints it."""
+    """Format an effect as the paper prints it."""
     effect = number(row["published"])
     if effect == ABSENT:
         return ABSENT
