@@ -238,12 +238,16 @@ def check_wordings(rows: TableRows, instruments: Sequence[Instrument]) -> None:
     _check_duplicates(rows)
 
 
-def _shortened(sentence: str, keep: int = 8) -> str:
+# Known names in an error.
+_SHOWN = 8
+
+
+def _shortened(sentence: str) -> str:
     """Shorten a long list of known names."""
     head, _, names = sentence.partition("known: ")
     listed = names.rstrip(".").split(", ")
-    more = f" and {len(listed) - keep} more" if len(listed) > keep else ""
-    return f"{head}known: {', '.join(listed[:keep])}{more}."
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return f"{head}known: {', '.join(listed[:_SHOWN])}{more}."
 
 
 def _check_duplicates(rows: TableRows) -> None:

@@ -193,8 +193,8 @@ def overall(table: pd.DataFrame | None) -> pd.DataFrame | None:
     return None if rows.empty else rows
 
 
-def level_of(table: pd.DataFrame | None, default: float = 0.95) -> float:
+def level_of(table: pd.DataFrame | None) -> float:
     """Return the coverage that a classical table states."""
     if table is None or "level" not in table or table["level"].dropna().empty:
-        return default
+        return 0.95
     return float(table["level"].dropna().iloc[0])

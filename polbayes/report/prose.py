@@ -75,7 +75,7 @@ def listed(names: list[str], most: int = 6) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def plural(number_of: float, name: str, many: str = "") -> str:
+def plural(number_of: float, name: str) -> str:
     """Count something in words: ``1 prefix``, ``2 prefixes``."""
     ending = "es" if name.endswith(("x", "s", "ch", "sh")) else "s"
-    return f"{count(number_of)} {name if number_of == 1 else many or name + ending}"
+    return f"{count(number_of)} {name if number_of == 1 else name + ending}"

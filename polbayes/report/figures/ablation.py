@@ -13,9 +13,9 @@ from polbayes.report.figures.forest import draw_intervals, say_missing
 _ACROSS = 2
 
 
-def plot_settings(table: pd.DataFrame, *, measure: str = "consistent_4") -> Figure:
+def plot_settings(table: pd.DataFrame) -> Figure:
     """Draw a share for every decoding and list of coders, one panel per model."""
-    rows = table[table["measure"] == measure]
+    rows = table[table["measure"] == "consistent_4"]
     decodings, coders, models = (_levels(rows, name) for name in ("decoding", "coder", "model"))
     across = min(len(models), _ACROSS)
     down = -(-len(models) // across)

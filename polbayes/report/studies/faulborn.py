@@ -14,6 +14,7 @@ from polbayes.report.figures.study_faulborn import (
     plot_prefix_by_instrument,
     plot_prefix_dots,
 )
+from polbayes.report.numbers import interval
 from polbayes.report.results import Results
 from polbayes.report.studies.parts import (
     Part,
@@ -21,7 +22,6 @@ from polbayes.report.studies.parts import (
     beside_columns,
     figure_part,
     missing_part,
-    published_interval,
     study_section,
     table_part,
 )
@@ -33,6 +33,9 @@ _READING = (
     "section on bias. Models are told apart as instruction-tuned and base, as the config says.",
 )
 _MODEL = show.text("model")
+_PUBLISHED_INTERVAL = Column(
+    "Published interval", lambda row: interval(row["published_lower"], row["published_upper"])
+)
 _ORDER_OF_KINDS = {"opposite": "political opposites", "paraphrase": "reformulations"}
 
 
@@ -253,7 +256,7 @@ def _figure_4(results: Results) -> Part:
         f"{level_of(own):.0%} intervals over answers. Negative: further left by the survey.",
         plot_beside([Beside("WVS − PCT", table)], label="difference of bias"),
         table,
-        columns=[_MODEL, *beside_columns("WVS − PCT", level_of(own)), published_interval()],
+        columns=[_MODEL, *beside_columns("WVS − PCT", level_of(own)), _PUBLISHED_INTERVAL],
     )
 
 

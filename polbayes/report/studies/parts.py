@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 
 from polbayes.report import show
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Section, grid
-from polbayes.report.numbers import interval
 from polbayes.report.studies.published import NAMES
 
 # Longer tables get no search field.
@@ -118,11 +117,3 @@ def beside_columns(header: str, level: float, *, digits: int = 2) -> list[Column
         *show.estimate(f"{header}, this run", level, digits=digits),
         show.number("published", "Published", digits),
     ]
-
-
-def published_interval(digits: int = 2) -> Column:
-    """Show the interval of the published figures."""
-    return Column(
-        "Published interval",
-        lambda row: interval(row["published_lower"], row["published_upper"], digits),
-    )
