@@ -81,16 +81,7 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
                 composed, _ = _composed([*given, f"analysis={fitting}"])
         merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
         if OmegaConf.is_missing(composed, "name"):
-            works_on = TASKS.chosen(str(composed.task), where="task").works_on
-            if works_on == "runs":
-                composed.name = merged.name = _comparison_name(composed.runs)
-            elif works_on == "run":
-                composed.name = merged.name = _name_of_folder(composed)
-        if OmegaConf.is_missing(composed, "name"):
-            raise UserError(
-                "no experiment was chosen; add +experiment=NAME with one of "
-                f"{', '.join(sorted(experiments()))}, or give your own run a name=NAME."
-            )
+            merged.name = _name_of(composed)
         config = OmegaConf.to_object(merged)
         text = OmegaConf.to_yaml(merged, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
@@ -179,10 +170,18 @@ def experiments() -> dict[str, str]:
     return found
 
 
-def _comparison_name(runs: Sequence[Any]) -> str:
-    """Name a comparison after the folders of its runs."""
-    words = [re.sub(r"[^\w.-]+", "_", Path(str(run)).name) for run in runs]
-    return "_".join(["compare", *words])
+def _name_of(composed: Any) -> str:
+    """Name a task after the folders it works on; a run needs a name."""
+    works_on = TASKS.chosen(str(composed.task), where="task").works_on
+    if works_on == "run":
+        return _name_of_folder(composed)
+    if works_on == "runs":
+        words = [re.sub(r"[^\w.-]+", "_", Path(str(run)).name) for run in composed.runs]
+        return "_".join(["compare", *words])
+    raise UserError(
+        "no experiment was chosen; add +experiment=NAME with one of "
+        f"{', '.join(sorted(experiments()))}, or give your own run a name=NAME."
+    )
 
 
 def _name_of_folder(composed: Any) -> str:
@@ -287,32 +286,33 @@ def _readable(error: Exception, overrides: Sequence[str], own: Path | None) -> U
     key = key or (found[1] if found else None)
     if key and re.search(r"Key '.*' (is not in struct|not in )", text):
         return _unknown_key(str(key))
-    shown = " ".join(overrides)
+    return UserError(_wrong_value(error, str(key) if key else "", " ".join(overrides)))
+
+
+def _wrong_value(error: Exception, key: str, shown: str) -> str:
+    """Say what is wrong with a value."""
+    text, cause, place = str(error), error.__cause__, f"{key}: " if key else ""
     if "is not a ListConfig" in text:
-        return UserError(f"{key}: must be a list, e.g. {key}=[...] (given: {shown}).")
-    found = re.search(r"(\w+) is not a subclass of \w+Config\. value: (.*)", text)
+        return f"{key}: must be a list, e.g. {key}=[...] (given: {shown})."
+    found = re.search(r"\w+ is not a subclass of \w+Config\. value: (.*)", text)
     if found:
-        place = f"{key}: " if key else ""
-        return UserError(
-            f"{place}'{found[2]}' stands where keys with values are wanted (given: {shown})."
-        )
+        return f"{place}'{found[1]}' stands where keys with values are expected (given: {shown})."
     found = re.match(r"(?:Lexer|Parser)?\w*Exception: ([^=\s]+)=(.+)", text)
     if found:
-        return UserError(
+        return (
             f"{found[1]}: the value '{found[2].strip()}' cannot be read; put a text with spaces or "
             f"signs in double quotes inside single ones: '{found[1]}=\"...\"'."
         )
     found = re.search(r"Error merging override \+*([^=]+)=(.*)", text)
     if found and "Cannot merge DictConfig with ListConfig" in str(cause):
-        return UserError(
-            f"{found[1]}: '{found[2].strip()}' stands where keys with values are wanted, "
+        return (
+            f"{found[1]}: '{found[2].strip()}' stands where keys with values are expected, "
             f"such as {found[1]}.KEY=VALUE (given: {shown})."
         )
     first = _first_line(error)
     if cause is not None and str(cause).strip() and "Error merging" in first:
         first = str(cause).strip().splitlines()[0]
-    place = f"{key}: " if key else ""
-    return UserError(f"{place}{first.rstrip('.')} (given: {shown}).")
+    return f"{place}{first.rstrip('.')} (given: {shown})."
 
 
 def _first_line(error: BaseException) -> str:

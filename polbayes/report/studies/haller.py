@@ -203,12 +203,7 @@ def _table_3(results: Results) -> list[Part]:
     table = beside(own, theirs, ["model", "term"])
     posterior = results.table("coefficients")
     if posterior is not None and "model" in posterior:
-        bayes = posterior[["model", "term", "estimate", "lower", "upper"]].astype({"model": str})
-        bayes = bayes.rename(columns={n: f"bayes_{n}" for n in numbers[:3]})
-        bayes[[f"bayes_{n}" for n in numbers[:3]]] *= _POINTS
-        table = table.merge(
-            bayes.rename(columns={"bayes_estimate": "bayes"}), on=["model", "term"], how="left"
-        )
+        table = table.merge(_bayes(posterior), on=["model", "term"], how="left")
     known = theirs[["model", "term", "significant"]]
     table = table.merge(known, on=["model", "term"], how="left")
     columns = [
@@ -227,6 +222,12 @@ def _table_3(results: Results) -> list[Part]:
         "percentage points, which the paper does not say."
     )
     return [table_part("haller_table_3", caption, table, columns)]
+
+
+def _bayes(posterior: pd.DataFrame) -> pd.DataFrame:
+    names = {"estimate": "bayes", "lower": "bayes_lower", "upper": "bayes_upper"}
+    table = posterior[["model", "term", *names]].astype({"model": str}).rename(columns=names)
+    return table.assign(**{name: table[name] * _POINTS for name in names.values()})
 
 
 def _published_effect(row: Mapping[str, Any]) -> str:
