@@ -32,7 +32,7 @@ from polbayes.errors import UserError, check_known, unknown
 from polbayes.huggingface.trained import Trained
 
 RELATIONS = ("entailment", "neutral", "contradiction")
-HYPOTHESES = {name: f"This example is {name}." for name in STANCE_CLASSES if name != "refused"}
+_HYPOTHESES = {name: f"This example is {name}." for name in STANCE_CLASSES if name != "refused"}
 _OF_RELATION = {"entailment": "agree", "neutral": "neutral", "contradiction": "disagree"}
 
 _SENTIMENTS = {
@@ -112,7 +112,7 @@ def reading(
 
 
 def _inference(where: str, premise: str, config: CoderConfig, labels: Sequence[str]) -> Reading:
-    hypotheses = dict(config.hypotheses) or HYPOTHESES
+    hypotheses = dict(config.hypotheses) or _HYPOTHESES
     for name, text in hypotheses.items():
         check_known("stance class", name, known=STANCE_CLASSES, where=f"{where}: hypotheses")
         _check_fields(f"{where}: hypotheses.{name}", text, ("statement",))

@@ -88,7 +88,7 @@ KINDS: Registry[Kind] = Registry(
 )
 
 # Names of what decides cells that no coder reads; no coder may have them.
-RESERVED = ("none", "declared_option", "option_probability")
+_RESERVED = ("none", "declared_option", "option_probability")
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
 
 # The probability that a rule gives to the class it decides for. Nominal: it is above the accuracy
@@ -126,10 +126,10 @@ def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
     where = f"coding.models.{name}"
     config = models.get(name) or CoderConfig()
     kind = config.kind or name
-    if name in CODERS or name in RESERVED or not _NAME.fullmatch(name):
+    if name in CODERS or name in _RESERVED or not _NAME.fullmatch(name):
         raise UserError(
             f"{where}: the name is taken or invalid; start with a letter, use letters, "
-            f"digits, '_', '.' or '-', and none of {', '.join((*CODERS, *RESERVED))}."
+            f"digits, '_', '.' or '-', and none of {', '.join((*CODERS, *_RESERVED))}."
         )
     if not config.kind and name not in KINDS:
         raise UserError(f"{where}: kind: is missing; choose one of {', '.join(KINDS)}.")

@@ -25,8 +25,8 @@ from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
 DEFAULTS = {"variant": "original", "prefix": "baseline", "run": "1"}
 ANSWERS = ("answer", "rating")
-# Prefixes of the names of attributes of models, prefixes, wordings and administrations, and of
-# columns that are only shown.
+# Before the names of attributes of models, prefixes, wordings and administrations, and of columns
+# that are only shown.
 ATTRIBUTE, OF_PREFIX, OF_WORDING, OF_ADMINISTRATION, SHOWN = (
     *("attribute ", "prefix attribute ", "wording attribute ", "administration attribute "),
     "shown ",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from polbayes.huggingface.encoding import SPECIAL_TOKEN
 
 # Longer answers are read only up to here.
-LONGEST = 20_000
+_LONGEST = 20_000
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\ufffd]")
@@ -58,7 +58,7 @@ def clean(answer: str) -> str:
     The text has plain quotation marks and apostrophes, single blanks, and its line breaks. Quoted
     speech about agreement is removed, because it need not be the answer's own stance.
     """
-    text = unicodedata.normalize("NFKC", answer[:LONGEST]).translate(_QUOTES)
+    text = unicodedata.normalize("NFKC", answer[:_LONGEST]).translate(_QUOTES)
     text = _INVISIBLE.sub(" ", SPECIAL_TOKEN.sub("\n", text))
     text = _MARKDOWN.sub("", text)
     lines = (_unquote(_BLANK.sub(" ", line).strip()) for line in text.splitlines())

@@ -136,8 +136,8 @@ class JournalConfig:
 class ImportConfig:
     """A table of answers collected elsewhere (CSV, Parquet or JSON lines)."""
 
-    # Relative to the working folder. ``a/*.csv`` reads several tables and adds a column ``table``
-    # with their names.
+    # Relative to the working folder. ``a/*.csv`` stands for several tables, which then have their
+    # names in a column ``table``.
     path: str = ""
     # Selection of rows: columns of the table to a value or a list of values.
     where: dict[str, Any] = field(default_factory=dict)

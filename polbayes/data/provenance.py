@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
+_PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
 
 
 def digest(value: Any) -> str:
@@ -36,7 +36,7 @@ def file_digest(path: Path) -> str:
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that results depend on."""
     found = {"python": sys.version.split()[0]}
-    for name in PACKAGES:
+    for name in _PACKAGES:
         try:
             found[name] = version(name)
         except PackageNotFoundError:

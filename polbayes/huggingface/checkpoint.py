@@ -181,7 +181,7 @@ def _is_encoder(key: str, prefix: str) -> bool:
 
 
 def check_kind(source: Source, about: Any, *, masked: bool) -> None:
-    """Refuse a checkpoint whose config is not of a masked, or causal, language model."""
+    """Refuse a checkpoint that is no masked, or no causal, language model, by its config."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
 
     auto = "AutoModelForMaskedLM" if masked else "AutoModelForCausalLM"

@@ -15,7 +15,7 @@ from polbayes.huggingface.identity import other_digest, source_digest
 from polbayes.huggingface.locate import locate
 from polbayes.huggingface.trained import trained_as
 
-UNDER = "coding.models"
+_UNDER = "coding.models"
 
 
 class SequenceClassifier:
@@ -25,7 +25,7 @@ class SequenceClassifier:
     the checkpoint, dtype, device and batch size.
     """
 
-    def __init__(self, name: str, config: CoderConfig, *, under: str = UNDER) -> None:
+    def __init__(self, name: str, config: CoderConfig, *, under: str = _UNDER) -> None:
         self._config = config
         self._source = locate(name, config, under=under)
         self._about = checkpoint.load_config(self._source)

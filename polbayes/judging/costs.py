@@ -28,7 +28,7 @@ from polbayes.respondents.chat_api.budget import cost
 from polbayes.respondents.chat_api.settings import api_of
 from polbayes.respondents.usage import Usage
 
-USAGE_CODING = "usage_coding.csv"
+_USAGE_CODING = "usage_coding.csv"
 # Number of prompts measured; more would take long without being more precise.
 _SAMPLE = 2000
 
@@ -43,7 +43,7 @@ def write_judges_usage(
     journals = {name: judge.journal for name, judge in asked.items() if judge.journal is not None}
     table = usage_table(journals, {name: judge.asked.respondent for name, judge in asked.items()})
     if len(table):
-        write_text(folder / USAGE_CODING, table.to_csv(index=False))
+        write_text(folder / _USAGE_CODING, table.to_csv(index=False))
     return {row["model"]: usage_in_words(row) for row in table.to_dict("records")}
 
 

@@ -14,9 +14,9 @@ from polbayes.judging.rubric import STANCE_KEY
 
 # Further statuses of a judgement, besides those of `polbayes.judging.replies`.
 DECLINED = "declined"  # the judge's server refused, or its filter cut in
-FAILED = "failed"  # there is no output
-WRONG_SUM = "wrong_sum"  # the probabilities do not add up
-NO_LABEL = "no_label"  # too little mass is on the labels
+_FAILED = "failed"  # there is no output
+_WRONG_SUM = "wrong_sum"  # the probabilities do not add up
+_NO_LABEL = "no_label"  # too little mass is on the labels
 
 _PERCENT = dict.fromkeys(STANCE_CLASSES, (0.0, 100.0))
 # How far the sum of stated probabilities may be from 1: the effect of rounding five of them.
@@ -39,7 +39,7 @@ def verdict(way: str, record: Record) -> Verdict:
     status = record["status"]
     if status != "ok":
         nothing = {"refused": DECLINED, "invalid": "no_object", "empty": "no_object"}
-        return Verdict(None, nothing.get(status, FAILED))
+        return Verdict(None, nothing.get(status, _FAILED))
     if way == "token":
         return token(record["mass"])
     return stated(record["text"]) if way == "stated" else vote(record["text"])
@@ -57,7 +57,7 @@ def stated(output: str) -> Verdict:
     values = [found.ratings[name] for name in STANCE_CLASSES]
     total = math.fsum(values)
     if min(abs(total / 100 - 1), abs(total - 1)) > _SLACK:
-        return Verdict(None, WRONG_SUM)
+        return Verdict(None, _WRONG_SUM)
     return Verdict(tuple(value / total for value in values))
 
 
@@ -74,7 +74,7 @@ def token(mass: Sequence[float | None]) -> Verdict:
     values = np.nan_to_num(np.asarray(mass, dtype=np.float32)).astype(float)
     total = float(values.sum())
     if total < _LEAST_MASS:
-        return Verdict(None, NO_LABEL)
+        return Verdict(None, _NO_LABEL)
     return Verdict(tuple((values / total).tolist()))
 
 
@@ -89,4 +89,4 @@ def together(verdicts: Sequence[Verdict], needed: int) -> tuple[float, ...] | No
 def why_not(verdicts: Sequence[Verdict]) -> str:
     """Return the most frequent reason why verdicts cannot be read."""
     reasons = Counter(verdict.status for verdict in verdicts if verdict.probs is None)
-    return reasons.most_common(1)[0][0] if reasons else FAILED
+    return reasons.most_common(1)[0][0] if reasons else _FAILED

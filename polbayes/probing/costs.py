@@ -20,7 +20,7 @@ from polbayes.respondents.chat_api.settings import api_of
 from polbayes.respondents.questions import PendingQuestions
 from polbayes.respondents.usage import Usage
 
-USAGE = "usage.csv"
+_USAGE = "usage.csv"
 # English prose has more than four bytes per token; chats add some tokens around each turn.
 BYTES_A_TOKEN = 4.5
 AROUND_A_TURN = 8
@@ -67,7 +67,7 @@ def write_usage(folder: Path, respondents: Mapping[str, RespondentConfig]) -> pd
     journals = {name: journal_path(folder / "journal", name) for name in respondents}
     table = usage_table(journals, respondents)
     if len(table):
-        write_text(folder / USAGE, table.to_csv(index=False))
+        write_text(folder / _USAGE, table.to_csv(index=False))
     return table
 
 

@@ -53,7 +53,7 @@ CODING = Path("journal") / "coding"
 DESIGN = Path("journal") / "design.nc"
 
 _VERSION = 1
-SYNC_SECONDS = 1.0
+_SYNC_SECONDS = 1.0
 
 
 def journal_path(folder: Path, name: str) -> Path:
@@ -103,7 +103,7 @@ class Journal:
         path: Path,
         settings: Mapping[str, Any],
         *,
-        sync_seconds: float = SYNC_SECONDS,
+        sync_seconds: float = _SYNC_SECONDS,
         defaults: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.path = path

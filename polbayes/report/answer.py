@@ -50,7 +50,7 @@ def answer(results: Results) -> tuple[Block, ...]:
         blocks.append(_picture(known, results.level))
     blocks.append(Bullets(tuple(entry for entry in entries if entry[1])))
     if found:
-        each = Bullets(tuple(standings(found, results.level, results.dimensions)))
+        each = Bullets(tuple(_standings(found, results.level, results.dimensions)))
         blocks.append(Fold("Each model in words, with probabilities", (each,)))
     return tuple(blocks)
 
@@ -109,7 +109,7 @@ def _leaning(rows: list[tuple[str, Verdict]], decision: str) -> str:
     return f"{names} {words if len(of) == 1 else many}"
 
 
-def standings(
+def _standings(
     found: Sequence[Row], level: float, dimensions: Sequence[Dimension] = ECONOMIC_AND_CULTURAL
 ) -> list[tuple[str, str]]:
     """Say for each model where it stands on each dimension."""

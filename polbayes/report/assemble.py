@@ -143,7 +143,7 @@ def read_tables(folder: Path) -> dict[str, Any]:
 
 
 def _specs(folder: Path, coded: str) -> dict[str, Any]:
-    """Read the comparison of specs, unless it was on other answers."""
+    """Read how specs compared, unless that was on other answers than those there are now."""
     path = folder / SPECS_TABLE
     if not path.is_file():
         return {}

@@ -23,7 +23,7 @@ from polbayes.fit.spec.priors import log_density
 MEASURES = ("theta", "theta_asked", "lean", "decisiveness", "acquiescence")
 _DRAWS = 1000
 # Sensitivities from this value are flagged (the threshold of Kallioinen et al.).
-THRESHOLD = 0.05
+_THRESHOLD = 0.05
 # Interpretation, by sensitivity to the prior and to the likelihood.
 WEAK, CONFLICT, NONE = "prior", "conflict", ""
 # Number of cells whose log-likelihoods are in memory at once.
@@ -114,6 +114,6 @@ def _sensitivity(values: np.ndarray, logp: np.ndarray) -> np.ndarray:
 
 
 def _diagnosis(prior: float, likelihood: float) -> str:
-    if prior < THRESHOLD:
+    if prior < _THRESHOLD:
         return NONE
-    return CONFLICT if likelihood >= THRESHOLD else WEAK
+    return CONFLICT if likelihood >= _THRESHOLD else WEAK

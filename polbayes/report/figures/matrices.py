@@ -10,7 +10,7 @@ from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
 from polbayes.report.figures.style import CHANCE, LEFT_HIGH, WIDTH, dimensions_of, drawing, in_full
 
 
-def plot_matrices(
+def _plot_matrices(
     matrices: Mapping[str, pd.DataFrame],
     *,
     palette: str,
@@ -43,7 +43,7 @@ def plot_ranks(ranks: pd.DataFrame, *, order: Mapping[str, Sequence[str]]) -> Fi
         rows = ranks[ranks["dimension"] == dimension]
         matrix = rows.pivot(index="model", columns="rank", values="probability")
         matrices[dimension] = matrix.loc[complete(order.get(dimension, ()), matrix.index)]
-    return plot_matrices(
+    return _plot_matrices(
         matrices,
         palette=CHANCE,
         limits=(0, 1),
@@ -76,7 +76,7 @@ def plot_pairwise(pairwise: pd.DataFrame, *, order: Mapping[str, Sequence[str]])
             order.get(dimension, ()), list(dict.fromkeys([*matrix.index, *matrix.columns]))
         )
         matrices[dimension] = matrix.reindex(index=names, columns=names)
-    return plot_matrices(
+    return _plot_matrices(
         matrices, palette=LEFT_HIGH, limits=(0, 1), write=percent, dress=_name_pairs
     )
 

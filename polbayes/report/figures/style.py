@@ -28,7 +28,7 @@ LEFT_LOW, LEFT_HIGH = "PuOr_r", "PuOr"
 DISAGREE_AGREE = "BrBG"
 CHANCE = "Blues"
 WIDTH = 9.2
-NAME_WIDTH = 34
+_NAME_WIDTH = 34
 # Keywords of what is drawn.
 Look = dict[str, Any]
 
@@ -118,7 +118,7 @@ def plane(axes: Axes, reach: float) -> None:
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
 
 
-def label(text: str, width: int = NAME_WIDTH) -> str:
+def label(text: str, width: int = _NAME_WIDTH) -> str:
     """Make untrusted text safe to draw.
 
     It becomes one line without formula markup, with control characters visible and a box for every
@@ -141,7 +141,7 @@ def wrapped(text: str, *, width: int, lines: int) -> str:
     return _drawable("\n".join(parts))
 
 
-def labels(names: Sequence[str], width: int = NAME_WIDTH) -> list[str]:
+def labels(names: Sequence[str], width: int = _NAME_WIDTH) -> list[str]:
     """Label several names so that no two that differ look the same."""
     drawn: dict[str, str] = {}
     taken: set[str] = set()
@@ -172,7 +172,7 @@ def rule(axes: Axes, at: float) -> None:
     axes.axvline(at, color=INK, linewidth=0.9, zorder=1)
 
 
-def row_names(axes: Axes, names: Sequence[str], *, width: int = NAME_WIDTH) -> None:
+def row_names(axes: Axes, names: Sequence[str], *, width: int = _NAME_WIDTH) -> None:
     """Name the rows from top to bottom and set the vertical limits to fit them."""
     axes.set_yticks(range(len(names)), labels(names, width))
     axes.set_ylim(len(names) - 0.4, -0.6)

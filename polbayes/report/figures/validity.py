@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from polbayes.report.figures import style
 
-USABLE = ("agree", "neutral", "disagree")
+_USABLE = ("agree", "neutral", "disagree")
 # Outcome: colour and hatching. Unusable outcomes are hatched, so not only colour differs.
 OUTCOMES: dict[str, tuple[str, str]] = {
     "agree": ("#009E73", ""),
@@ -36,7 +36,7 @@ def plot_validity(validity: pd.DataFrame, *, outcomes: Sequence[str]) -> Figure:
     with style.drawing(style.WIDTH, 1.7 + 0.32 * max(len(models), 2)) as figure:
         axes = figure.subplots()
         _stack(axes, shares, outcomes)
-        usable = shares[:, [o in USABLE for o in outcomes]].sum(axis=1)
+        usable = shares[:, [o in _USABLE for o in outcomes]].sum(axis=1)
         mass = validity["mass"] if "mass" in validity else np.full(len(models), np.nan)
         for y, asked in enumerate(total[:, 0] > 0):
             text = _in_words(usable[y], float(mass[y])) if asked else "nothing asked"

@@ -23,7 +23,7 @@ from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
-STATISTICS: Mapping[str, str] = {
+_STATISTICS: Mapping[str, str] = {
     "agreement_by_keying": "agreement by model and side of the statement",
     "agreement_by_prefix": "agreement by model and prefix",
     "agreement_by_item": "agreement by statement and side",
@@ -116,7 +116,7 @@ def _replicates(coverage: pd.DataFrame, level: float) -> list[tuple[str, str]]:
     if missed.empty and whole["inside"] >= level - _SLACK:
         return [("The model reproduces the answers. ", found)]
     names = [
-        f"{STATISTICS.get(row['statistic'], row['statistic'])} ({share(row['inside'])} inside)"
+        f"{_STATISTICS.get(row['statistic'], row['statistic'])} ({share(row['inside'])} inside)"
         for row in missed.to_dict("records")
     ]
     told = f"It misses {listed(names)}. " if names else ""
@@ -234,7 +234,7 @@ def _coverage(coverage: pd.DataFrame, level: float) -> Grid:
     return grid(
         coverage,
         [
-            show.named("statistic", "Shares", STATISTICS),
+            show.named("statistic", "Shares", _STATISTICS),
             show.count("groups", "Number"),
             show.share("inside_50", "Within the 50% interval"),
             show.share("inside", f"Within the {level:.0%} interval"),
@@ -253,7 +253,7 @@ def _shares(predictive: pd.DataFrame) -> Grid:
     return grid(
         ordered,
         [
-            show.named("statistic", "Share", STATISTICS),
+            show.named("statistic", "Share", _STATISTICS),
             Column("Of", _group, numeric=False),
             show.number("observed", "Observed"),
             show.number("estimate", "Predicted"),

@@ -30,7 +30,7 @@ MANY = {
     "prefixes": "prefixes",
     "runs": "repetitions",
 }
-LITTLE = 0.05
+_LITTLE = 0.05
 # With fewer models the variance between them is poorly known.
 FEW_MODELS = 5
 
@@ -182,7 +182,7 @@ def _buys(rows: pd.DataFrame) -> str:
             unknown.append(MANY[name])
             continue
         gain = 1 - float(double["se_theta"].iloc[0]) / own["se_theta"]
-        if gain < LITTLE:
+        if gain < _LITTLE:
             little.append(MANY[name])
         gains.append(f"twice as many {MANY[name]} by {share(gain)}")
     text = f"Starting from {_asking(own)}, the standard error would fall "

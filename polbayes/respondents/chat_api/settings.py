@@ -12,7 +12,7 @@ from polbayes.errors import UserError, check_known
 from polbayes.respondents.chat_api.refused import LIMIT_KEYS
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-OMITTABLE = ("temperature", "seed", "top_k", "response_format")
+_OMITTABLE = ("temperature", "seed", "top_k", "response_format")
 # Fields that `extra_body` may not change.
 _OWN = ("messages", "model", "stream", "n", "logprobs", "top_logprobs", *LIMIT_KEYS)
 _MOST_TOP = 20
@@ -39,7 +39,7 @@ def check_api(name: str, config: RespondentConfig) -> None:
             f"{where}.api.top_logprobs: must be at most {_MOST_TOP}, not {api.top_logprobs}."
         )
     check_known("limit_key", api.limit_key, known=LIMIT_KEYS, where=f"{where}.api")
-    check_known("field", *api.omit, known=OMITTABLE, where=f"{where}.api.omit")
+    check_known("field", *api.omit, known=_OMITTABLE, where=f"{where}.api.omit")
     for given in api.extra_body:
         if given in _OWN:
             raise UserError(f"{where}.api.extra_body.{given}: is set by other keys; leave it out.")

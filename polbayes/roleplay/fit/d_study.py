@@ -28,7 +28,7 @@ from polbayes.instrument.scenarios import STAGES
 from polbayes.roleplay.fit.fit import FacetFit
 from polbayes.roleplay.fit.readout import ALL_STAGES
 
-REFLECTION = "reflection"
+_REFLECTION = "reflection"
 # Numbers to compare; those of the run are added.
 JUDGES = (1, 2, 3, 5, 8, 12)
 SCENARIOS = (5, 10, 20, 40, 80, 160)
@@ -114,7 +114,7 @@ def facet_d_study(fit: FacetFit, *, level: float) -> pd.DataFrame:
 def _sources(fit: FacetFit) -> dict[str, int]:
     """Return the sources of scores, and the number of units of each text."""
     there = [str(source) for source in fit.posterior["source"].values]
-    main = {REFLECTION: 1, ALL_STAGES: len(STAGES)}
+    main = {_REFLECTION: 1, ALL_STAGES: len(STAGES)}
     found = {source: number for source, number in main.items() if source in there}
     return found or dict.fromkeys(there, 1)
 

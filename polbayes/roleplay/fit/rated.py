@@ -15,11 +15,11 @@ import xarray as xr
 
 from polbayes.errors import UserError, check_known
 
-PROMPT_DIMS = ("scenario", "twin", "wording", "stage")
-UNIT_DIMS = ("model", *PROMPT_DIMS)
+_PROMPT_DIMS = ("scenario", "twin", "wording", "stage")
+UNIT_DIMS = ("model", *_PROMPT_DIMS)
 RATED_DIMS = (*UNIT_DIMS, "judge", "value")
 MISSING = -1
-MOST_POINTS = 128
+_MOST_POINTS = 128
 
 
 @dataclass(frozen=True)
@@ -171,10 +171,10 @@ def _check(values: np.ndarray, scale: tuple[float, float]) -> None:
             f"ratings: only {used} different {'rating is' if used == 1 else 'ratings are'} used; "
             "a many-facet model needs at least three."
         )
-    if used > MOST_POINTS:
+    if used > _MOST_POINTS:
         raise UserError(
             f"ratings: {used} different ratings are used, but the model takes at most "
-            f"{MOST_POINTS} points; round them first."
+            f"{_MOST_POINTS} points; round them first."
         )
 
 

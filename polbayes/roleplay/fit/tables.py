@@ -10,7 +10,7 @@ from polbayes.roleplay.fit.fit import FacetFit
 
 # Quantities of every judge, and their neutral values.
 JUDGED = {"severity": 0.0, "tilt": 0.0, "consistency": 1.0, "range_use": 1.0}
-OF_SELVES = {"self_level": 0.0, "self_tilt": 0.0}
+_OF_SELVES = {"self_level": 0.0, "self_tilt": 0.0}
 
 
 def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, pd.DataFrame]:
@@ -23,7 +23,7 @@ def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, pd.DataFrame
       values have weights; ``positive`` says what is positive, ``p_positive`` its probability;
     - ``facet_ranks``, ``facet_pairs``: probabilities of the order, rank 1 being the lowest score;
     - ``facet_judges``: by ``judge, effect`` (`JUDGED` and, for judges that rate themselves,
-      `OF_SELVES`), with the ``neutral`` value and the probability ``p_above`` it;
+      `_OF_SELVES`), with the ``neutral`` value and the probability ``p_above`` it;
     - ``facet_leaning``: by ``judge, value``, points above the panel's mean;
     - ``facet_judge_by_model``: what a judge adds to a model's score beyond all this, in ratings of
       itself, too;
@@ -95,7 +95,7 @@ def pairs(scores: xr.DataArray) -> pd.DataFrame:
 
 def _judges(posterior: xr.Dataset, level: float) -> pd.DataFrame:
     tables = []
-    for name, neutral in {**JUDGED, **OF_SELVES}.items():
+    for name, neutral in {**JUDGED, **_OF_SELVES}.items():
         if name not in posterior:
             continue
         table = interval_table(posterior[name], level).rename(columns={"self": "judge"})

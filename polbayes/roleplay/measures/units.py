@@ -9,7 +9,7 @@ from polbayes.instrument.scenarios import STAGES, TWINS
 from polbayes.instrument.values import WEIGHTS, alignment_score
 from polbayes.roleplay.measures.data import check_ratings, judge_means, mean_commitment
 
-ACTIVATED = 14
+_ACTIVATED = 14
 # The mean over the four stages, besides the units themselves.
 ALL_STAGES = "stages"
 BOTH = "both"
@@ -20,7 +20,7 @@ def unit_measures(
     *,
     weights: Mapping[str, float] = WEIGHTS,
     judge_weights: xr.DataArray | None = None,
-    threshold: float = ACTIVATED,
+    threshold: float = _ACTIVATED,
 ) -> xr.Dataset:
     """Compute every measure of every unit from the means over judges.
 

@@ -4,7 +4,7 @@ from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Section, Ver
 from polbayes.roleplay.report.results import SIGN, RatingsResults
 from polbayes.roleplay.rubric import Reading, request
 
-STUDY = (
+_STUDY = (
     "Design, weights and scores: PoliticsBench (arXiv 2603.23841). The scenarios, their mirrored "
     "twins, the request to the judges and all texts are polbayes' own."
 )
@@ -38,7 +38,7 @@ def rerun(results: RatingsResults) -> Section:
         Verbatim("Command", results.command),
         Fold("The whole config", (Verbatim("YAML", results.config_yaml),)),
         Fold("Versions and provenance", (Bullets(entries),)),
-        Paragraph(f"Please cite, besides polbayes itself: {STUDY}"),
+        Paragraph(f"Please cite, besides polbayes itself: {_STUDY}"),
         Paragraph(
             "Every number of this page is also in the folder tables/, every figure in figures/ as "
             "PNG and SVG. In the CSV files, an apostrophe or an invisible joiner (U+2060) stands "

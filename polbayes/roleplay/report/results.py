@@ -16,7 +16,7 @@ SIGN = (
     "scales of polbayes' questionnaires it is the other way round."
 )
 # Names of the units in figures and tables.
-UNIT_NAMES = {
+_UNIT_NAMES = {
     "baseline": "plain question",
     "initial_conflict": "1 conflict",
     "conflicting_loyalties": "2 loyalties",
@@ -48,7 +48,7 @@ class RatingsResults(Reported):
 
 def readable(value: str) -> str:
     """Write the name of a value, stage or measure in words."""
-    return UNIT_NAMES.get(value, value.replace("_", " "))
+    return _UNIT_NAMES.get(value, value.replace("_", " "))
 
 
 def worded(*names: str, header: str = "") -> list[Column]:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 # The name of the run's own settings if no other name stands for the same.
 OWN = "as the run"
 # Keys that a decoding may change: how an answer is generated, and how many there are.
-DECODING_KEYS = (
+_DECODING_KEYS = (
     *("decoding", "runs", "max_new_tokens", "top_k", "top_p", "temperature"),
     *("beams", "penalty_alpha"),
 )
@@ -40,7 +40,7 @@ def decodings(config: RunConfig) -> dict[str, ElicitationConfig]:
         where = f"ablation.decodings.{name}"
         _check_name(name, "ablation.decodings")
         for key, value in keys.items():
-            check_known("key", key, known=DECODING_KEYS, where=where)
+            check_known("key", key, known=_DECODING_KEYS, where=where)
             wanted = type(known[key].default)
             if isinstance(value, bool) or not isinstance(
                 value, (int, float) if wanted is float else wanted

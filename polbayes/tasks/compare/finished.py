@@ -98,7 +98,7 @@ def load_finished(label: str, folder: Path) -> FinishedRun:
 
 
 def read_config(path: Path) -> RunConfig:
-    """Read the config of a run."""
+    """Read the config that a run was made with."""
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 

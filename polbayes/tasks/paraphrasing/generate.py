@@ -23,7 +23,7 @@ from polbayes.tasks.paraphrasing.instructions import Instruction
 # Only determines which respondents can give free text; the prompt is the instruction.
 _TEMPLATE = "faulborn"
 _UNPREFIXED = Prefix("baseline", "", "open")
-CANDIDATE = ("item", "set", "kind", "instruction", "call", "line", "text", "reason")
+_CANDIDATE = ("item", "set", "kind", "instruction", "call", "line", "text", "reason")
 
 
 def elicitation_of(config: ParaphraseConfig) -> ElicitationConfig:
@@ -67,7 +67,7 @@ def generate(
             journal_dir=journal_dir / instruction.instruction,
         )
         rows += _rows(answered.isel(variant=0, prefix=0), instruction)
-    return pd.DataFrame(rows, columns=list(CANDIDATE))
+    return pd.DataFrame(rows, columns=list(_CANDIDATE))
 
 
 def _rows(data: xr.Dataset, instruction: Instruction) -> list[dict[str, object]]:

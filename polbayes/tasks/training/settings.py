@@ -9,7 +9,7 @@ from polbayes.tasks.validation.labelled import GROUPS
 
 SECTION = "training"
 # Columns by which answers can be kept together.
-TOGETHER = ("statement", "item", *GROUPS)
+_TOGETHER = ("statement", "item", *GROUPS)
 DTYPES = ("float32", "bfloat16")
 BALANCED = "balanced"
 
@@ -21,8 +21,8 @@ def check_settings(settings: TrainingConfig) -> None:
             f"{SECTION}.held_out and {SECTION}.validation together leave nothing to train on; "
             "they must add up to less than 1."
         )
-    if settings.group is not None and settings.group not in TOGETHER:
-        raise unknown("group", settings.group, TOGETHER, where=f"{SECTION}.group")
+    if settings.group is not None and settings.group not in _TOGETHER:
+        raise unknown("group", settings.group, _TOGETHER, where=f"{SECTION}.group")
     if settings.class_weights not in (None, BALANCED):
         raise unknown(
             "class weights", settings.class_weights, (BALANCED,), where=f"{SECTION}.class_weights"

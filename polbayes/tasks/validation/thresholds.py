@@ -10,7 +10,7 @@ from polbayes.measures.resampling import Bootstrap, wilson
 from polbayes.tasks.validation.coded import Coded
 from polbayes.tasks.validation.scores import confusion, macro_f1, macro_f1_interval
 
-THRESHOLDS = (*np.linspace(0, 0.95, 20).round(2).tolist(), 0.99)
+_THRESHOLDS = (*np.linspace(0, 0.95, 20).round(2).tolist(), 0.99)
 
 
 def threshold_table(
@@ -19,7 +19,7 @@ def threshold_table(
     """Compute macro F1 and the proportion kept by confidence threshold."""
     rows = []
     total, k = len(coded.coded_as), len(coded.answers.classes.names)
-    for threshold in sorted(set(THRESHOLDS if thresholds is None else thresholds)):
+    for threshold in sorted(set(_THRESHOLDS if thresholds is None else thresholds)):
         kept = coded.is_coded & (np.nan_to_num(coded.confidence, nan=-1.0) >= threshold)
         counts = confusion(coded, kept)[:, :k]
         n, classes = int(kept.sum()), int((counts.sum(axis=1) > 0).sum())
