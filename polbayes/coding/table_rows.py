@@ -106,7 +106,8 @@ def _read(path: str, base: Path | None) -> tuple[pd.DataFrame, str, Callable[[in
 
 
 def _check_keys(config: ImportConfig) -> None:
-    check_mapping(config.columns, config.constants, known=MAPPABLE, section="imported")
+    for where, keys in (("columns", config.columns), ("constants", config.constants)):
+        check_known("key", *keys, known=MAPPABLE, where=f"imported.{where}")
     for where, _, given in _further_columns(config):
         checked_attributes(given, where=f"imported.{where}")
     if config.administration_attributes and ADMINISTRATION not in config.columns:
@@ -114,19 +115,11 @@ def _check_keys(config: ImportConfig) -> None:
             "imported.administration_attributes: it is unknown which answers belong to one "
             "administration; map 'administration' under imported.columns."
         )
-
-
-def check_mapping(
-    columns: Mapping[str, str], constants: Mapping[str, Any], *, known: Sequence[str], section: str
-) -> None:
-    """Refuse unknown keys, and those given both a column and a constant."""
-    for where, keys in (("columns", columns), ("constants", constants)):
-        check_known("key", *keys, known=known, where=f"{section}.{where}")
-    for key in constants:
-        if key in columns:
+    for key in config.constants:
+        if key in config.columns:
             raise UserError(
-                f"{section}.constants: '{key}' is also mapped to column '{columns[key]}'; give it "
-                "once."
+                f"imported.constants: '{key}' is also mapped to column "
+                f"'{config.columns[key]}'; give it once."
             )
 
 
@@ -186,46 +179,28 @@ def _column(table: pd.DataFrame, column: str, place: str) -> pd.Series:
 
 def _renamed(table: pd.DataFrame, config: ImportConfig, name: str) -> pd.DataFrame:
     """Rename the mapped columns and add the constants."""
-    given = {key: (f"imported.columns.{key}", column) for key, column in config.columns.items()}
+    frame = pd.DataFrame(index=table.index)
+    given = {key: (f"columns.{key}", column) for key, column in config.columns.items()}
     for where, before, columns in _further_columns(config):
-        given |= {before + key: (f"imported.{where}.{key}", of) for key, of in columns.items()}
-    ignored = [*config.ignore, *config.where, _TABLE]
-    frame = map_columns(table, given, {**DEFAULTS, **config.constants}, ignored, name=name)
+        given |= {before + key: (f"{where}.{key}", column) for key, column in columns.items()}
+    for key, (where, column) in given.items():
+        frame[key] = _column(table, column, f"{name}: imported.{where}")
+    used = {part for _, column in given.values() for part in (column, *column.split(" + "))}
+    used |= {*config.where, _TABLE}
+    for column in table.columns:
+        if column not in used and not any(fnmatchcase(column, one) for one in config.ignore):
+            raise UserError(
+                f"{name}: the column '{column}' is not mapped; map it under imported.columns or "
+                "list it under imported.ignore."
+            )
+    for key, value in {**DEFAULTS, **config.constants}.items():
+        if key not in frame:
+            frame[key] = str(value)
     for key in ("model", "item"):
         if key not in frame:
             raise UserError(f"imported.columns: '{key}' is neither mapped nor a constant.")
     if config.columns.keys().isdisjoint(ANSWERS):
         raise UserError("imported.columns: map 'answer' or 'rating' to a column of the table.")
-    return frame
-
-
-def map_columns(
-    table: pd.DataFrame,
-    given: Mapping[str, tuple[str, str]],
-    constants: Mapping[str, Any],
-    ignored: Sequence[str],
-    *,
-    name: str,
-) -> pd.DataFrame:
-    """Rename columns, given the config key and the column of each name; add constants.
-
-    Other columns must be `ignored`, by name or pattern.
-    """
-    frame = pd.DataFrame(index=table.index)
-    for key, (where, column) in given.items():
-        frame[key] = _column(table, column, f"{name}: {where}")
-    used = {part for _, column in given.values() for part in (column, *column.split(" + "))}
-    used |= {*ignored}
-    section = next(iter(given.values()))[0].partition(".")[0]
-    for column in table.columns:
-        if column not in used and not any(fnmatchcase(column, one) for one in ignored):
-            raise UserError(
-                f"{name}: the column '{column}' is not mapped; map it under {section}.columns or "
-                f"list it under {section}.ignore."
-            )
-    for key, value in constants.items():
-        if key not in frame:
-            frame[key] = str(value)
     frame = frame.astype(object)
     return frame.where(frame.notna(), None)
 

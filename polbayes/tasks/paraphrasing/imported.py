@@ -6,11 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from polbayes.coding.table_rows import check_mapping, map_columns
 from polbayes.config.schema import ParaphraseConfig
 from polbayes.config.yaml_checks import identifier
 from polbayes.data.tables import read_table
-from polbayes.errors import UserError, unknown
+from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.wordings import KINDS
 
 MAPPABLE = ("item", "text", "kind", "set", "variant", "number")
@@ -22,10 +21,17 @@ def import_wordings(config: ParaphraseConfig, items: Collection[str]) -> pd.Data
     if not config.table:
         raise UserError("paraphrase.table: is empty; give the table of wordings to import.")
     path = Path(config.table).expanduser()
-    check_mapping(config.columns, config.constants, known=MAPPABLE, section="paraphrase")
+    for where, keys in (("columns", config.columns), ("constants", config.constants)):
+        check_known("key", *keys, known=MAPPABLE, where=f"paraphrase.{where}")
     for key in ("item", "text"):
         if key not in config.columns:
             raise UserError(f"paraphrase.columns: map '{key}' to a column of the table.")
+    for key in config.constants:
+        if key in config.columns:
+            raise UserError(
+                f"paraphrase.constants: '{key}' is also mapped to column '{config.columns[key]}'; "
+                "give it once."
+            )
     if not path.is_file():
         raise UserError(f"paraphrase.table: {path}: no such file; give a table of wordings.")
     rows = _rows(read_table(path), config, path.name)
@@ -40,9 +46,21 @@ def import_wordings(config: ParaphraseConfig, items: Collection[str]) -> pd.Data
 
 
 def _rows(table: pd.DataFrame, config: ParaphraseConfig, name: str) -> pd.DataFrame:
-    given = {key: (f"paraphrase.columns.{key}", column) for key, column in config.columns.items()}
-    constants = {**DEFAULTS, **config.constants}
-    rows = map_columns(table, given, constants, config.ignore, name=name)
+    for key, column in config.columns.items():
+        if column not in table.columns:
+            place = f"{name}: paraphrase.columns.{key}"
+            raise unknown("column", column, table.columns, where=place)
+    mapped = {*config.columns.values(), *config.ignore}
+    for column in table.columns:
+        if column not in mapped:
+            raise UserError(
+                f"{name}: the column '{column}' is not mapped; map it under paraphrase.columns or "
+                "list it under paraphrase.ignore."
+            )
+    rows = pd.DataFrame({key: table[column] for key, column in config.columns.items()})
+    for key, value in {**DEFAULTS, **config.constants}.items():
+        if key not in rows:
+            rows[key] = str(value)
     for key in rows.columns:
         empty = np.flatnonzero(rows[key].isna())
         if key != "text" and empty.size:
