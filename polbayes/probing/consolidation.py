@@ -20,7 +20,7 @@ _TEXTS = {
     "message": "why the cell could not be answered",
 }
 _KEYS = (("completion", "text"), ("reasoning", "reasoning"), ("message", "message"))
-_DECLINED = "1 if the server reports that the answer was refused or filtered"
+_DECLINED = "1 where the server says that the answer was refused or filtered"
 _UNSEEN = {"long_name": "mass of tokens that were not listed, some of it options'", "units": "1"}
 _THOUGHT = {"long_name": "tokens of thinking, as counted by whoever ran the model", "units": "1"}
 _TRUNCATED = "1 where the answer was cut off at max_new_tokens"

@@ -40,7 +40,7 @@ class Question:
     options
         The prefix's letters or numbers for the options, with the options they stand for.
     schema
-        A JSON schema for the answer, used if the backend supports it; None for none.
+        A JSON schema that the answer is to follow, asked for where the backend can; None for none.
     """
 
     item: str
@@ -209,7 +209,7 @@ class ConcurrentRespondent(Respondent, Protocol):
 
 
 def messages(question: Question) -> list[dict[str, str]]:
-    """Return a question as the turns of a chat, earlier turns first."""
+    """Return a question as the turns of a chat, those before it first."""
     turns = [
         {"role": role, "content": text}
         for turn in question.before

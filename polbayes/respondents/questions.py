@@ -109,7 +109,7 @@ def prompt_digest(prompt: str) -> str:
 
 
 def question_digest(question: Question) -> str:
-    """Return a digest that identifies a question and its earlier turns in a journal."""
+    """Return what tells one question, with the turns before it, from another in a journal."""
     if question.options:
         return prompt_digest(json.dumps([question.prompt, question.options]))
     if not question.before:
