@@ -142,6 +142,8 @@ class ImportConfig:
     path: str = ""
     # Rows that are taken: columns of the table to a value, or a list of values.
     where: dict[str, Any] = field(default_factory=dict)
+    # By column of the table, from values that mean the same to the one that shall stand for them.
+    rename: dict[str, dict[str, str]] = field(default_factory=dict)
     # From `polbayes.coding.table_rows.MAPPABLE` to columns of the table, or several as ``a + b``.
     columns: dict[str, str] = field(default_factory=dict)
     # For what has no column; ``run: count`` numbers repetitions in the order of the table.
@@ -466,6 +468,9 @@ class AnalysisConfig:
     # For each dimension a model that is known to be right of the middle. With it discriminations
     # may have either sign.
     anchor: dict[str, str] = field(default_factory=dict)
+    # Attributes of the respondents that readers know, such as ``{kind: party}``: all others are also
+    # placed on their scale, and beside the nearest of them.
+    reference: dict[str, Any] = field(default_factory=dict)
     # Terms that the data cannot identify: ``refuse`` or ``leave_out``, as the shipped specs do.
     unidentified: str = "refuse"
     level: float = number(0.9, gt=0, lt=1)  # of the intervals

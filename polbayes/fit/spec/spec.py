@@ -115,6 +115,9 @@ class Spec:
         Settings of the coder's errors; None if it makes none.
     fixed_prefixes
         Whether the estimand covers only the prefixes asked, not a population of prefixes.
+    reference
+        Values of attributes of models by name: those of the reference
+        (`polbayes.fit.posterior.reference`).
     drops
         Whether unidentified terms are dropped, not refused.
     """
@@ -127,6 +130,7 @@ class Spec:
     anchors: Mapping[str, str] = field(default_factory=dict)
     misclassification: MisclassificationConfig | None = None
     fixed_prefixes: bool = False
+    reference: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     drops: bool = False
 
     @property
@@ -240,6 +244,9 @@ def parse_spec(config: AnalysisConfig) -> Spec:
         anchors=anchors,
         misclassification=errors,
         fixed_prefixes=config.precision.prefixes == "fixed",
+        reference={
+            name: tuple(map(str, wanted)) for name, wanted in selection(config.reference).items()
+        },
         drops=config.unidentified == "leave_out",
     )
 

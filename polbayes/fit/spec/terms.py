@@ -13,6 +13,7 @@ from polbayes.errors import UserError, check_known
 from polbayes.fit.spec.cells import Cells, label, levels
 from polbayes.fit.spec.centring import centring, holds_mean, mean_is_common, refines
 from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
+from polbayes.fit.spec.reference import reference_models
 from polbayes.fit.spec.spec import COPIES, POSITIONS, WALK, Spec
 
 
@@ -81,6 +82,8 @@ def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
     """Bind every part of a spec to the cells, or raise an error about an unidentified term."""
     _check_keying(spec, cells.frame)
     _check_anchors(spec, cells.frame)
+    if spec.reference:
+        reference_models(cells, spec.reference)
     parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
     _check_aliases(spec, parts, cells.frame)
     if not spec.observation.counts:

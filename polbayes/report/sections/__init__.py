@@ -6,8 +6,8 @@ from polbayes.report.section import SectionMaker
 _REPORT = "polbayes.report"
 # In the order of the page; those of other packages come before the last.
 _OWN = (
-    *("comparison", "study", "headline", "ranking", "decisiveness", "predictors", "coefficients"),
-    *("instruments", "bias", "prefixes", "sensitivity", "consistency", "acquiescence"),
+    *("comparison", "study", "headline", "ranking", "reference", "decisiveness", "predictors"),
+    *("coefficients", "instruments", "bias", "prefixes", "sensitivity", "consistency", "acquiescence"),
     *("variance", "precision", "items", "validity", "diagnostics", "priors", "checks", "prompts"),
     *("model", "rerun"),
 )
