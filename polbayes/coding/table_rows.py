@@ -76,6 +76,7 @@ def read_rows(config: ImportConfig, base: Path | None) -> TableRows:
     _check_keys(config)
     table, name, at = _read(config.path, base)
     notes: list[str] = []
+    table = _with_new_names(table, config.rename, name)
     taken = _where(table, config.where, name, notes)
     whole = _renamed(table, config, name)
     rows = TableRows(whole[taken].copy(), name, at, notes, frozenset(whole["model"].dropna()))
@@ -132,6 +133,21 @@ def _further_columns(config: ImportConfig) -> list[tuple[str, str, Mapping[str, 
         ("administration_attributes", OF_ADMINISTRATION, config.administration_attributes),
         ("show", SHOWN, {re.sub(r"\W+", "_", column): column for column in config.show}),
     ]
+
+
+def _with_new_names(
+    table: pd.DataFrame, rename: Mapping[str, Mapping[str, str]], name: str
+) -> pd.DataFrame:
+    """Replace the values of some columns, such as names that are spelt in several ways."""
+    for column, names in rename.items():
+        key = f"imported.rename.{column}"
+        check_known("column", column, known=table.columns, where=f"{name}: imported.rename")
+        codes, values = pd.factorize(table[column], use_na_sentinel=False)
+        texts = [_as_text(value, key) for value in values]
+        check_known("value", *names, known=texts, where=f"{name}: {key}")
+        new = [names.get(t, v) for t, v in zip(texts, values, strict=True)]
+        table = table.assign(**{column: np.array(new, dtype=object)[codes]})
+    return table
 
 
 def _where(

@@ -141,6 +141,8 @@ class ImportConfig:
     path: str = ""
     # Selection of rows: columns of the table to a value or a list of values.
     where: dict[str, Any] = field(default_factory=dict)
+    # By column of the table, from values that mean the same to the one that shall stand for them.
+    rename: dict[str, dict[str, str]] = field(default_factory=dict)
     # From `polbayes.coding.table_rows.MAPPABLE` to columns of the table, or several as ``a + b``.
     columns: dict[str, str] = field(default_factory=dict)
     # For missing columns; ``run: count`` numbers repetitions in the order of the table.
@@ -463,6 +465,9 @@ class AnalysisConfig:
     # For each dimension a model known to be right of the centre; discriminations may then have
     # either sign.
     anchor: dict[str, str] = field(default_factory=dict)
+    # Attributes of the respondents that readers know, such as ``{kind: party}``: every model gets a
+    # position on their scale, and its nearest neighbours among them.
+    reference: dict[str, Any] = field(default_factory=dict)
     # Terms that the data cannot identify: ``refuse`` or ``leave_out`` (in the shipped specs).
     unidentified: str = "refuse"
     level: float = number(0.9, gt=0, lt=1)  # of the intervals
