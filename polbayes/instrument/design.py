@@ -113,7 +113,7 @@ def design(
         **{name: (("item", "variant"), values) for name, values in texts.items()},
         "prefix_text": ("prefix", [p.text for p in prefixes]),
         "prefix_answer": ("prefix", [p.answer for p in prefixes]),
-        **_prefix_options(prefixes),
+        **_of_prefixes(prefixes),
         **{name: ("item", values) for name, values in _of_items(chosen).items()},
         **{name: ("model", values) for name, values in per_model.items()},
         **{name: ("prefix", values) for name, values in per_prefix.items()},
@@ -135,10 +135,13 @@ def design(
     )
 
 
-def _prefix_options(prefixes: Sequence[Prefix]) -> dict[str, Any]:
-    """Return the coordinate of what letters and numbers stand for, if there are any."""
-    texts = [json.dumps(dict(p.options)) if p.options else "" for p in prefixes]
-    return {"prefix_options": ("prefix", texts)} if any(texts) else {}
+def _of_prefixes(prefixes: Sequence[Prefix]) -> dict[str, Any]:
+    """Return as JSON what letters stand for, and system prompts and turns, where there are any."""
+    options = [json.dumps(dict(p.options)) if p.options else "" for p in prefixes]
+    given = [{"system": p.system, "turns": p.turns} for p in prefixes]
+    contexts = [json.dumps(one) if any(one.values()) else "" for one in given]
+    every = {"prefix_options": options, "prefix_context": contexts}
+    return {name: ("prefix", texts) for name, texts in every.items() if any(texts)}
 
 
 def _wordings(

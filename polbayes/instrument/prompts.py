@@ -27,6 +27,21 @@ class Prefix:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     # Letters or numbers that its text has for the options, in their order, with what they mean.
     options: Mapping[str, str] = field(default_factory=dict)
+    # The system prompt, which may contain ``{model_name}``; empty for none.
+    system: str = ""
+    # Turns of a conversation before the question, each what was put and what was answered; they
+    # may contain ``{statement}`` and ``{model_name}``.
+    turns: tuple[tuple[str, str], ...] = ()
+
+    def entry(self) -> dict[str, Any]:
+        """Return it as an entry of a file of prefixes has it, without its name."""
+        said = {
+            "system": self.system,
+            "turns": [{"user": put, "assistant": got} for put, got in self.turns],
+            "options": dict(self.options),
+            "attributes": dict(self.attributes),
+        }
+        return {"text": self.text, "answer": self.answer, **{k: v for k, v in said.items() if v}}
 
 
 @dataclass(frozen=True)
@@ -93,18 +108,7 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
         where = f"{file}: prefix '{name}'"
         if not (name := label(name, where)) or name in found:
             raise UserError(f"{where}: must have a name that no other prefix has.")
-        if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
-            raise UserError(f"{where}: must have a text (an empty one for no prefix).")
-        more = {"answer", "attributes", "options", "citation", "note"}
-        check_keys(entry, {"text"}, more, where)
-        put = printable(entry["text"], f"{where}: text").strip()
-        answer = entry.get("answer", "open")
-        kinds = ("open", "likert")
-        check_known("kind of answer", answer, known=kinds, where=where)
-        own = mapping(entry.get("attributes") or {}, f"{where}: attributes")
-        attributes = checked_attributes(own, where=f"{where}: attributes")
-        options = _options(entry.get("options") or {}, f"{where}: options")
-        found[name] = Prefix(name, put, answer, attributes, options)
+        found[name] = read_prefix(name, entry, where)
     if only is None:
         return tuple(found.values())
     if not only:
@@ -113,6 +117,34 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
     if len(set(only)) < len(only):
         raise UserError("prefixes.only: a prefix is named twice.")
     return tuple(found[name] for name in only)
+
+
+def read_prefix(name: str, entry: Any, where: str) -> Prefix:
+    """Check one entry of a file of prefixes; `where` is what errors call it."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
+        raise UserError(f"{where}: must have a text (an empty one for no prefix).")
+    more = {"answer", "attributes", "options", "system", "turns", "citation", "note"}
+    check_keys(entry, {"text"}, more, where)
+    answer = entry.get("answer", "open")
+    check_known("kind of answer", answer, known=("open", "likert"), where=where)
+    own = mapping(entry.get("attributes") or {}, f"{where}: attributes")
+    return Prefix(
+        name,
+        printable(entry["text"], f"{where}: text").strip(),
+        answer,
+        checked_attributes(own, where=f"{where}: attributes"),
+        _options(entry.get("options") or {}, f"{where}: options"),
+        text(entry["system"], f"{where}: system") if entry.get("system") else "",
+        _turns(entry.get("turns") or [], f"{where}: turns"),
+    )
+
+
+def _turns(given: Any, where: str) -> tuple[tuple[str, str], ...]:
+    if not isinstance(given, list):
+        raise UserError(f"{where}: must be a list of turns, each with 'user' and 'assistant'.")
+    for turn in given:
+        check_keys(mapping(turn, where), {"user", "assistant"}, set(), where)
+    return tuple((text(t["user"], where), text(t["assistant"], where)) for t in given)
 
 
 def prefix_file(name: str) -> Path:
@@ -179,6 +211,19 @@ def render(
     values = {"prefix": f"{put}\n" if put else "", "statement": statement, "mask": mask}
     # One pass, so that a field's name inside a statement stays as it is.
     return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)
+
+
+def in_context(
+    context: Mapping[str, Any], *, statement: str, model_name: str
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the system prompt and the turns that a prefix's ``prefix_context`` stands for."""
+    values = {"statement": statement, "model_name": model_name}
+
+    def put(text: str) -> str:
+        return _FIELD.sub(lambda match: values.get(match[1], match[0]), text)
+
+    turns = tuple((put(user), put(assistant)) for user, assistant in context.get("turns", ()))
+    return put(context.get("system", "")), turns
 
 
 def check_answers(prefixes: Iterable[Prefix], elicitation: str, lexicon: Lexicon | None) -> None:

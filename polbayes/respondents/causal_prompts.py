@@ -7,7 +7,7 @@ from polbayes.huggingface.continuation import Continuations, Ids, continuations,
 from polbayes.huggingface.hub import reason_of
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon
-from polbayes.respondents.base import Question, messages
+from polbayes.respondents.base import Question, messages, plain_text
 from polbayes.respondents.thinking import leaves_open
 
 # How an option continues a prompt is decided by the end of the prompt; no token is longer.
@@ -35,8 +35,7 @@ class CausalPrompts:
     def text(self, question: Question) -> str:
         """Return a question, with the turns before it, as one text."""
         if not self._chat:
-            turns = [part for turn in question.before for part in turn]
-            return "\n\n".join([*turns, question.prompt])
+            return plain_text(question)
         return _through_template(self._tokenizer, messages(question), **self._effort)
 
     @property

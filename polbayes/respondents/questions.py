@@ -9,7 +9,7 @@ import numpy as np
 from polbayes.data.dataset import CELL_DIMS, STATUS
 from polbayes.data.json_lines import Cell
 from polbayes.data.provenance import json_digest, text_digest
-from polbayes.instrument.prompts import render
+from polbayes.instrument.prompts import in_context, render
 from polbayes.respondents.base import Question
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class PendingQuestions(Sequence[Question]):
         self._prefix_text = one["prefix_text"].values
         coded = one["prefix_options"].values if "prefix_options" in one.coords else ()
         self._options = [json.loads(str(text) or "{}") for text in coded]
+        contexts = one["prefix_context"].values if "prefix_context" in one.coords else ()
+        self._contexts = [json.loads(str(text) or "{}") for text in contexts]
         self._answers = answers
         self._pending = one["status"].transpose(*order).values == STATUS["pending"]
         where = np.argwhere(self._pending)
@@ -69,6 +71,8 @@ class PendingQuestions(Sequence[Question]):
     def _question(self, i: int, v: int, p: int, r: int) -> Question:
         items, variants, prefixes, runs = self._labels
         statement = str(self._statement[i, v])
+        context = self._contexts[p] if self._contexts else {}
+        system, before = in_context(context, statement=statement, model_name=self.model)
         return Question(
             item=str(items[i]),
             variant=str(variants[v]),
@@ -85,6 +89,8 @@ class PendingQuestions(Sequence[Question]):
             ),
             answer=self._answers.get(str(prefixes[p]), "open"),
             options=self._options[p] if self._options else {},
+            system=system,
+            before=before,
         )
 
 
@@ -111,8 +117,12 @@ def prompt_digest(prompt: str) -> str:
 
 def question_digest(question: Question) -> str:
     """Return what tells one question, with the turns before it, from another in a journal."""
+    if question.system:
+        whole = [question.system, *question.before, question.prompt, question.options]
+        return prompt_digest(json.dumps(whole))
     if question.options:
-        return prompt_digest(json.dumps([question.prompt, question.options]))
+        whole = [*question.before, question.prompt, question.options]
+        return prompt_digest(json.dumps(whole))
     if not question.before:
         return prompt_digest(question.prompt)
     return prompt_digest(json.dumps([*question.before, question.prompt]))

@@ -123,7 +123,8 @@ def _check_answers_from(config: RunConfig) -> None:
 def _is_text(config: RunConfig) -> bool:
     """Tell whether the answers are words that only a coder can read."""
     if config.imported is not None:
-        return config.imported.options is None and config.imported.points is None
+        given = config.imported
+        return given.options is None and given.points is None and "p_agree" not in given.columns
     return config.elicitation.kind == "open_ended"
 
 
