@@ -1,5 +1,6 @@
 """Prefixes, templates and answer lexicons, and how a prompt is put together."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -226,12 +227,32 @@ def in_context(
     return put(context.get("system", "")), turns
 
 
+def with_context(prompt: str, context: str, *, statement: str, model_name: str) -> str:
+    """Return a prompt as a reader sees it, after the system prompt and the turns before it.
+
+    `context` is a ``prefix_context`` of a design.
+    """
+    own = json.loads(context or "{}")
+    system, before = in_context(own, statement=statement, model_name=model_name)
+    if not system and not before:
+        return prompt
+    said = [("System", system)] if system else []
+    for put, answered in before:
+        said += [("User", put), ("Assistant", answered)]
+    return "\n\n".join(f"[{who}] {text}" for who, text in (*said, ("User", prompt)))
+
+
 def check_answers(prefixes: Iterable[Prefix], elicitation: str, lexicon: Lexicon | None) -> None:
     """Refuse a prefix that asks for other answers than the options offered."""
     if elicitation in TEXTS or lexicon is None:
         return
     prefixes = tuple(prefixes)
     for prefix in prefixes:
+        if elicitation == "fill_mask" and (prefix.system or prefix.turns):
+            raise UserError(
+                f"prefix '{prefix.prefix}': masked models have no system prompt and no turns; "
+                "leave it out with prefixes.only=[...]."
+            )
         where = f"prefix '{prefix.prefix}': options"
         if prefix.options and elicitation == "fill_mask":
             raise UserError(f"{where}: cannot be at a mask; use elicitation=forced_choice.")

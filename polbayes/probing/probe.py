@@ -16,7 +16,7 @@ from polbayes.config.schema import (
 )
 from polbayes.data.dataset import STATUS
 from polbayes.errors import UserError, check_known, unknown
-from polbayes.instrument.prompts import Lexicon, Prefix, render
+from polbayes.instrument.prompts import Lexicon, Prefix, render, with_context
 from polbayes.probing.consolidation import filled
 from polbayes.probing.dispatch import Asking, before
 from polbayes.probing.first_answers import Screening
@@ -172,7 +172,8 @@ def rendered_prompt(data: xr.Dataset, model: str, item: str, variant: str, prefi
     Returns
     -------
     str
-        The prompt; for a model with ``chat`` set, the user's turn.
+        The prompt; for a model with ``chat`` set, the user's turn. A system prompt and turns
+        before it are put above it, marked ``[System]``, ``[User]`` and ``[Assistant]``.
 
     Raises
     ------
@@ -186,9 +187,11 @@ def rendered_prompt(data: xr.Dataset, model: str, item: str, variant: str, prefi
     statement = str(data["statement"].sel(item=item, variant=variant).item())
     if not statement:
         raise UserError(f"item '{item}' has no wording '{variant}'.")
-    return render(
+    prompt = render(
         str(data["template"].sel(model=model).item()),
         prefix=str(data["prefix_text"].sel(prefix=prefix).item()),
         statement=statement,
         model_name=model,
     )
+    context = data["prefix_context"].sel(prefix=prefix).item() if "prefix_context" in data else ""
+    return with_context(prompt, str(context), statement=statement, model_name=model)

@@ -12,7 +12,7 @@ import xarray as xr
 from polbayes.config.resources import folder
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS, UNREADABLE
 from polbayes.instrument.dimensions import Dimension, dimensions_of
-from polbayes.instrument.prompts import render
+from polbayes.instrument.prompts import render, with_context
 from polbayes.instrument.questionnaires import load_instrument
 
 MASK = "[MASK]"
@@ -88,6 +88,8 @@ def prompts(data: xr.Dataset) -> list[Prompt]:
                 model_name=name,
                 mask=MASK,
             )
+            context = _at(data, "prefix_context", prefix=prefix) or ""
+            text = with_context(text, context, statement=wordings[0], model_name=name)
             chat = bool(_at(data, "chat", model=model) or 0)
             found.setdefault((str(data["prefix"].values[prefix]), text, chat), []).append(name)
     return [Prompt(prefix, tuple(ms), text, chat) for (prefix, text, chat), ms in found.items()]

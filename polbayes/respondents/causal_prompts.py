@@ -1,5 +1,7 @@
 """Questions as the token ids that a causal LM is fed."""
 
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from polbayes.errors import UserError
@@ -36,7 +38,21 @@ class CausalPrompts:
         """Return a question, with the turns before it, as one text."""
         if not self._chat:
             return plain_text(question)
+        if question.system and not self._takes_system:
+            first, *rest = [*question.before, (question.prompt, "")]
+            begun = (f"{question.system}\n\n{first[0]}", first[1])
+            *before, (prompt, _) = [begun, *rest]
+            question = replace(question, system="", before=tuple(before), prompt=prompt)
         return _through_template(self._tokenizer, messages(question), **self._effort)
+
+    @cached_property
+    def _takes_system(self) -> bool:
+        """Whether the template has a place for a system prompt."""
+        turns = [{"role": "system", "content": _WORD}, {"role": "user", "content": "?"}]
+        try:
+            return _WORD in _through_template(self._tokenizer, turns, **self._effort)
+        except Exception:  # templates are programs, and some raise where they have none
+            return False
 
     @property
     def opens_thinking(self) -> bool:

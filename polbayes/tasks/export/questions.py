@@ -62,8 +62,8 @@ def write_lm_eval(config: RunConfig, run: Path, folder: Path) -> list[Path]:
     for question, about in _questions(config, lexicon):
         if config.export.chat and (question.system or question.before):
             raise UserError(
-                f"export.formats: lm_eval puts one turn, but prefix '{question.prefix}' has more or a "
-                "system prompt; leave it out with prefixes.only, or use inspect."
+                f"export.formats: lm_eval puts one turn, but prefix '{question.prefix}' has a "
+                "system prompt or turns; leave it out with prefixes.only, or use inspect."
             )
         doc = {**about, "prompt": plain_text(question)}
         if lexicon is not None:
