@@ -15,6 +15,7 @@ import xarray as xr
 
 from polbayes.coding.option_reading import match_option
 from polbayes.coding.options import Options, declare
+from polbayes.coding.rated import rating_attributes
 from polbayes.coding.table_items import items_of
 from polbayes.coding.table_masses import with_probabilities
 from polbayes.coding.table_rows import (
@@ -329,19 +330,11 @@ def _fill(
         codes = np.array(stances, dtype=np.int8)
         stance[cells] = np.where(read, codes[np.where(read, points, 0)], MISSING)
         status[cells] = np.where(read, STATUS["ok"], STATUS["invalid"])
-        out["rating"] = (CELL_DIMS, rating, _rating_attributes(options))
+        out["rating"] = (CELL_DIMS, rating, rating_attributes(options.points))
         out["stance"] = (CELL_DIMS, stance, flag_attributes("stance"))
         out.attrs["imported_options_read"] = int(read.sum())
     out["status"] = (CELL_DIMS, status, data["status"].attrs)
     return out
-
-
-def _rating_attributes(options: Options) -> dict[str, Any]:
-    return {
-        "long_name": "index of the answer option, from strongest disagreement",
-        "rating_points": "; ".join(options.points),
-        "missing_value_code": np.int8(MISSING),
-    }
 
 
 def _points(rows: TableRows, options: Options, config: ImportConfig) -> np.ndarray:

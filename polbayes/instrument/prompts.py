@@ -12,6 +12,7 @@ from polbayes.config.schema import TEXTS
 from polbayes.config.yaml_checks import check_keys, label, mapping, printable, text
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.covariates import checked_attributes
+from polbayes.instrument.scales import AGREE_FIRST, FIELD, Scale, listing, read_scale
 
 SHAPES = ("base", "chat", "masked")
 _FIELD = re.compile(r"\{(prefix|statement|mask|model_name)\}")
@@ -33,14 +34,18 @@ class Prefix:
     # Turns of a conversation before the question, each what was put and what was answered; they
     # may contain ``{statement}`` and ``{model_name}``.
     turns: tuple[tuple[str, str], ...] = ()
+    # Options in an order that differs by cell, which the text lists at ``{options}``.
+    scale: Scale | None = None
 
     def entry(self) -> dict[str, Any]:
         """Return it as an entry of a file of prefixes has it, without its name."""
-        said = {
+        s = self.scale
+        said: dict[str, Any] = {
             "system": self.system,
             "turns": [{"user": put, "assistant": got} for put, got in self.turns],
             "options": dict(self.options),
             "attributes": dict(self.attributes),
+            **({"scale": list(s.points), "codes": s.codes, "order": s.order} if s else {}),
         }
         return {"text": self.text, "answer": self.answer, **{k: v for k, v in said.items() if v}}
 
@@ -125,11 +130,12 @@ def read_prefix(name: str, entry: Any, where: str) -> Prefix:
     if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
         raise UserError(f"{where}: must have a text (an empty one for no prefix).")
     more = {"answer", "attributes", "options", "system", "turns", "citation", "note"}
+    more |= {"scale", "codes", "order"}
     check_keys(entry, {"text"}, more, where)
     answer = entry.get("answer", "open")
     check_known("kind of answer", answer, known=("open", "likert"), where=where)
     own = mapping(entry.get("attributes") or {}, f"{where}: attributes")
-    return Prefix(
+    prefix = Prefix(
         name,
         printable(entry["text"], f"{where}: text").strip(),
         answer,
@@ -137,7 +143,13 @@ def read_prefix(name: str, entry: Any, where: str) -> Prefix:
         _options(entry.get("options") or {}, f"{where}: options"),
         text(entry["system"], f"{where}: system") if entry.get("system") else "",
         _turns(entry.get("turns") or [], f"{where}: turns"),
+        read_scale(entry, where),
     )
+    if prefix.scale is not None and AGREE_FIRST in prefix.attributes:
+        raise UserError(
+            f"{where}: attributes: '{AGREE_FIRST}' is what the order of the scale says."
+        )
+    return prefix
 
 
 def _turns(given: Any, where: str) -> tuple[tuple[str, str], ...]:
@@ -200,15 +212,22 @@ def load_lexicon(name: str) -> Lexicon:
 
 
 def render(
-    template: str, *, prefix: str, statement: str, model_name: str = "", mask: str = ""
+    template: str,
+    *,
+    prefix: str,
+    statement: str,
+    model_name: str = "",
+    mask: str = "",
+    options: Mapping[str, str] | None = None,
 ) -> str:
     """Put one prompt together (the user's turn, for a chat model).
 
     The template has the fields ``{prefix}``, ``{statement}`` and ``{mask}``. A line break follows
-    the prefix, which may have the field ``{model_name}``, unless it is empty. Braces in the
-    statement are left alone.
+    the prefix, which may have the field ``{model_name}``, unless it is empty, and ``{options}``,
+    where `options` are listed. Braces in the statement are left alone.
     """
-    put = prefix.replace("{model_name}", model_name)
+    put = prefix.replace(FIELD, listing(options)) if options else prefix
+    put = put.replace("{model_name}", model_name)
     values = {"prefix": f"{put}\n" if put else "", "statement": statement, "mask": mask}
     # One pass, so that a field's name inside a statement stays as it is.
     return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)
@@ -254,9 +273,10 @@ def check_answers(prefixes: Iterable[Prefix], elicitation: str, lexicon: Lexicon
                 "leave it out with prefixes.only=[...]."
             )
         where = f"prefix '{prefix.prefix}': options"
-        if prefix.options and elicitation == "fill_mask":
+        listed = prefix.scale.points if prefix.scale else prefix.options.values()
+        if listed and elicitation == "fill_mask":
             raise UserError(f"{where}: cannot be at a mask; use elicitation=forced_choice.")
-        if prefix.options and set(prefix.options.values()) != set(lexicon.options):
+        if listed and set(listed) != set(lexicon.options):
             raise UserError(
                 f"{where}: must name each option of lexicon '{lexicon.lexicon}' once: "
                 f"{', '.join(lexicon.options)}."

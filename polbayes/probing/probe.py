@@ -1,5 +1,6 @@
 """Probing: every pending cell of a design is put to its respondent and written down."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -159,6 +160,16 @@ def _settings(
     }
 
 
+def _options(data: xr.Dataset, **cell: str) -> dict[str, str]:
+    """Return the options that a prompt lists, in the order of the first run."""
+    if "prefix_options" not in data.coords:
+        return {}
+    texts = data["prefix_options"]
+    own = texts.sel({dim: label for dim, label in cell.items() if dim in texts.dims})
+    found: dict[str, str] = json.loads(str(own.values.ravel()[0]) or "{}")
+    return found
+
+
 def rendered_prompt(data: xr.Dataset, model: str, item: str, variant: str, prefix: str) -> str:
     """Put a prompt together from a response dataset alone.
 
@@ -192,6 +203,7 @@ def rendered_prompt(data: xr.Dataset, model: str, item: str, variant: str, prefi
         prefix=str(data["prefix_text"].sel(prefix=prefix).item()),
         statement=statement,
         model_name=model,
+        options=_options(data, item=item, variant=variant, prefix=prefix),
     )
     context = data["prefix_context"].sel(prefix=prefix).item() if "prefix_context" in data else ""
     return with_context(prompt, str(context), statement=statement, model_name=model)

@@ -182,6 +182,11 @@ def _questions(
         )
     name = config.export.model_name or ""
     for prefix in prefixes:
+        if prefix.scale is not None and prefix.scale.drawn:
+            raise UserError(
+                f"export.formats: prefix '{prefix.prefix}' draws the order of its options by cell; "
+                "write a prefix with order: given and one with order: reversed for other engines."
+            )
         if not name and "{model_name}" in json.dumps(prefix.entry()):
             raise UserError(
                 f"export.model_name: prefix '{prefix.prefix}' names the model; say how it is to be "

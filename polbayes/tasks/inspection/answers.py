@@ -1,5 +1,6 @@
 """The answers of a run that are looked for, one by one."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from polbayes.config.schema import InspectConfig
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS
 from polbayes.errors import check_known, unknown
 from polbayes.instrument.prompts import render, with_context
+from polbayes.respondents.questions import options_by_cell
 from polbayes.tasks.inspection.source import Place, Source
 
 Row = dict[str, Any]
@@ -202,6 +204,7 @@ class _Model:
         self._system = _system(data, self.name)
         self._template = str(self.data["template"].item()) if "template" in data else ""
         self._prefix_text = self.data["prefix_text"].values if "prefix_text" in data else None
+        self._options = options_by_cell(self.data)
         self._context = self.data["prefix_context"].values if "prefix_context" in data else None
         self._chat = bool(self.data["chat"].item()) if "chat" in self.data else False
         self._labels = [self.data[dim].values.tolist() for dim in CELL_DIMS[1:]]
@@ -271,6 +274,7 @@ class _Model:
             prefix=str(self._prefix_text[place[2]]),
             statement=statement,
             model_name=self.name,
+            options=json.loads(str(self._options[place]) or "{}"),
         )
         context = str(self._context[place[2]]) if self._context is not None else ""
         return with_context(prompt, context, statement=statement, model_name=self.name)
