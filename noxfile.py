@@ -43,6 +43,15 @@ def servers(session: nox.Session) -> None:
 
 
 @nox.session(python="3.11")
+def interchange(session: nox.Session) -> None:
+    """Run the tests that need lm-evaluation-harness, Inspect and Hugging Face's datasets."""
+    others = ("lm_eval[hf]==0.4.13", "inspect-ai==0.3.285", "datasets==5.2.0")
+    session.install(*CONSTRAINTS, "-e", ".[test]", *others)
+    chosen = session.posargs or ["tests/coding/logs", "tests/tasks/export"]
+    session.run("pytest", *chosen, env=ONE_THREAD)
+
+
+@nox.session(python="3.11")
 def lint(session: nox.Session) -> None:
     """Check style."""
     session.install("ruff==0.17.5")

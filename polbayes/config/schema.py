@@ -134,8 +134,9 @@ class JournalConfig:
 
 @dataclass
 class ImportConfig:
-    """A table of answers collected elsewhere (CSV, Parquet or JSON lines)."""
+    """Answers collected elsewhere: a table (CSV, Parquet, JSON lines), or another engine's log."""
 
+    format: str = "table"  # of `polbayes.coding.logs.READERS`
     # Relative to the working folder. ``a/*.csv`` stands for several tables, which then have their
     # names in a column ``table``.
     path: str = ""
@@ -165,6 +166,12 @@ class ImportConfig:
     reservations: bool = False
     show: list[str] = field(default_factory=list)  # columns that the report shows with the answers
     ignore: list[str] = field(default_factory=list)  # columns left out knowingly, or patterns
+    # Options of a log with log probabilities, where the log does not say which of them agree.
+    lexicon: str | None = None
+    # Of a data set on the Hugging Face hub.
+    split: str = "train"
+    subset: str | None = None
+    revision: str | None = None
 
 
 @dataclass
@@ -527,6 +534,19 @@ class InspectConfig:
 
 
 @dataclass
+class ExportConfig:
+    """What ``task=export`` writes of a run, or of the questions that a config asks."""
+
+    # of `polbayes.tasks.export.task.FORMATS`
+    formats: list[str] = field(default_factory=lambda: ["csv", "parquet", "draws", "latex"])
+    folder: str = "export"  # within the run's folder
+    variables: list[str] | None = None  # of the posterior; None: all
+    tables: list[str] | None = None  # of the report, in LaTeX; None: those of up to 100 rows
+    chat: bool = False  # whether questions have the template's text for chat models
+    model_name: str | None = None  # in prefixes that name the model
+
+
+@dataclass
 class WatchConfig:
     """How ``task=watch`` follows a running run."""
 
@@ -577,3 +597,4 @@ class RunConfig:
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     inspect: InspectConfig = field(default_factory=InspectConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
+    export: ExportConfig = field(default_factory=ExportConfig)
