@@ -1,7 +1,6 @@
 """Groups of variables in one netCDF file or sampler's result, as ArviZ has them.
 
-ArviZ before version 1 has them in an ``InferenceData``, later in an xarray ``DataTree``. Their files are
-the same.
+They are an ``InferenceData`` before ArviZ 1, and an xarray ``DataTree`` since; files are the same.
 """
 
 from collections.abc import Mapping

@@ -174,4 +174,7 @@ def _has_starts(built: Built) -> bool:
     return any(start is not None for start in built.model.rvs_to_initial_values.values())
 
 
-_NUTS: Mapping[str, Callable[[Built, SamplerConfig, int], Drawn]] = {"nutpie": _nutpie, "pymc": _pymc}
+_NUTS: Mapping[str, Callable[[Built, SamplerConfig, int], Drawn]] = {
+    "nutpie": _nutpie,
+    "pymc": _pymc,
+}
