@@ -1,6 +1,6 @@
-"""The importer: a long table of answers collected elsewhere becomes a response dataset.
+"""The importer: from a long table of answers collected elsewhere to a response dataset.
 
-What the columns of the table mean is declared in an `ImportConfig`; `table_rows` reads its rows.
+An `ImportConfig` declares the meaning of the columns; `table_rows` reads the rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +55,7 @@ def import_table(
 ) -> xr.Dataset:
     """Read a table of answers into a response dataset.
 
-    Its attribute ``notes`` says what was left out or numbered, a sentence a line.
+    Its attribute ``notes`` says what was left out or numbered, one sentence per line.
     """
     scale = _scale(config)
     own = sorted({*config.columns, *config.constants} & {*OF_ITEMS})
@@ -74,7 +74,7 @@ def import_table(
 
 
 def _scale(config: ImportConfig) -> tuple[Options, tuple[int, ...]] | None:
-    """Check options, points and stances; None where the answers are left to the coders."""
+    """Check options, points and stances; None if coders read the answers."""
     if config.options is None and config.points is None:
         if "rating" in config.columns:
             raise UserError("imported.points: a rating needs the labels of its scale's points.")
@@ -105,7 +105,7 @@ def _lay_out(
     config: ImportConfig,
     selection: Selection,
 ) -> tuple[xr.Dataset, tuple[np.ndarray, ...]]:
-    """Make the design that the rows fill, and say where in it each row belongs."""
+    """Make the design for the rows, and locate each row in it."""
     frame = rows.frame
     there = set(frame["item"])
     items = [i.item for q in instruments for i in q.items if i.item in there]
@@ -114,7 +114,7 @@ def _lay_out(
     texts = one_each(rows, "prefix", "prefix_text") if "prefix_text" in frame else {}
     numbers = frame["run"].astype(int)
     runs = sorted(set(numbers))
-    # Asking for ids also lets wordings in whose kind has that name; `sel` leaves them out.
+    # Selecting ids also admits wordings whose kind has that name; `sel` drops them.
     variants = list(dict.fromkeys(frame["variant"]))
     known = _attributes(rows, OF_PREFIX, frame["prefix"], "prefix")
     data = design(
@@ -145,7 +145,7 @@ def _lay_out(
 def _with_further(
     data: xr.Dataset, rows: TableRows, cells: tuple[np.ndarray, ...], wording: pd.Series
 ) -> xr.Dataset:
-    """Add what the table says of items, wordings, administrations and single answers."""
+    """Add the table's attributes of items, wordings, administrations and single answers."""
     if "topic" in rows.frame:
         topics = one_each(rows, "item", "topic")
         labels = [topics.get(str(item), "") for item in data["item"].values]
@@ -166,7 +166,7 @@ def _with_further(
 
 
 def _fewest_dims(frame: pd.DataFrame, values: pd.Series) -> tuple[str, ...]:
-    """Return as few dimensions as tell the values apart."""
+    """Return the smallest set of dimensions that distinguishes the values."""
     dims: tuple[str, ...] = CELL_DIMS
     codes = pd.Series(pd.factorize(values)[0], index=values.index)
     for dim in ("item", "variant", "prefix", "model", "run"):
@@ -185,7 +185,7 @@ def _laid_out(
 
 
 def _administered(data: xr.Dataset, rows: TableRows, cells: tuple[np.ndarray, ...]) -> xr.Dataset:
-    """Add labels and attributes of administrations, along as few dimensions as tell them apart."""
+    """Add labels and attributes of administrations, along as few dimensions as possible."""
     label = rows.frame[ADMINISTRATION].fillna("").astype(object)
     if (label == "").any():
         raise UserError(
@@ -194,7 +194,7 @@ def _administered(data: xr.Dataset, rows: TableRows, cells: tuple[np.ndarray, ..
     dims = _fewest_dims(rows.frame, label)
     text = _laid_out(data, dims, cells, label)
     data = data.assign_coords({ADMINISTRATION: (dims, text)})
-    # Administrations of two models may have the same number.
+    # Administrations of different models may have the same number.
     whose = rows.frame["model"] + " / " + label
     given = _attributes(rows, OF_ADMINISTRATION, whose, "administration")
     if not given:
@@ -211,7 +211,7 @@ def _administered(data: xr.Dataset, rows: TableRows, cells: tuple[np.ndarray, ..
 
 
 def _along(data: xr.Dataset, dims: tuple[str, ...], values: Mapping[str, np.ndarray]) -> xr.Dataset:
-    """Add coordinates that the data do not have yet."""
+    """Add coordinates that the data lack."""
     for key in values:
         if key in data.coords or key in data:
             raise UserError(
@@ -224,7 +224,7 @@ def _along(data: xr.Dataset, dims: tuple[str, ...], values: Mapping[str, np.ndar
 def _attributes(
     rows: TableRows, before: str, labels: pd.Series, dim: str
 ) -> dict[str, dict[str, Any]]:
-    """Read the columns of one kind of attributes, by label; those without a value are left out."""
+    """Read the columns of one kind of attributes, by label; omit those without a value."""
     known: dict[str, dict[str, Any]] = {}
     for column in (c for c in rows.frame.columns if str(c).startswith(before)):
         texts = one_each(rows, dim, column, labels)
@@ -236,7 +236,7 @@ def _attributes(
 
 
 def _infos(models: Sequence[str], rows: TableRows, config: ImportConfig) -> list[ModelInfo]:
-    """Say of every model what columns and config say, the config where both do."""
+    """Return every model's attributes from columns and config; the config takes precedence."""
     known: dict[str, dict[str, Any]] = {model: {} for model in models}
     columns = [c for c in rows.frame.columns if c in OWN_KEYS or c.startswith(ATTRIBUTE)]
     for column in columns:
@@ -276,7 +276,7 @@ def _fill(
     config: ImportConfig,
     scale: tuple[Options, tuple[int, ...]] | None,
 ) -> xr.Dataset:
-    """Put answers, ratings and stances into the cells of the rows."""
+    """Put answers, ratings and stances into the cells."""
     shape = data["status"].shape
     answers = rows.frame["answer" if "answer" in rows.frame else "rating"].fillna("")
     completion = np.full(shape, "", dtype=object)
@@ -318,10 +318,10 @@ def _rating_attributes(options: Options) -> dict[str, Any]:
 
 
 def _points(rows: TableRows, options: Options, config: ImportConfig) -> np.ndarray:
-    """Return the index of each row's point, `MISSING` where no option was read."""
+    """Return the index of each row's point, `MISSING` if no option was read."""
     points = np.full(len(rows.frame), MISSING, dtype=np.int8)
     for key in (k for k in ("rating", "answer") if k in rows.frame):
-        # Without a code the answer says it.
+        # Without a code the answer decides.
         given = rows.frame[key]
         left = (given.fillna("").str.strip() != "") & (points == MISSING)
         codes, found = pd.factorize(given.where(left, None))

@@ -1,4 +1,4 @@
-"""The questions that a design stands for, and the seed that belongs to each."""
+"""The questions of a design, and the seed of each."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
 
 class PendingQuestions(Sequence[Question]):
-    """The pending cells of one model of a design as questions, each made when it is looked at.
+    """The pending cells of one model of a design as questions, each created on access.
 
-    They are in the order of their prompts' texts, so that neighbours begin alike for as long as
-    they can; the runs of one prompt stay together. `answers` says for each prefix the kind of
-    answer it asks for; ``open`` where it is not named.
+    They are sorted by prompt, so that neighbours share long beginnings; the runs of a prompt are
+    adjacent. `answers` maps prefixes to the kind of answer they ask for; ``open`` if not given.
     """
 
     def __init__(self, design: "xr.Dataset", model: str, answers: Mapping[str, str]) -> None:
@@ -42,7 +41,7 @@ class PendingQuestions(Sequence[Question]):
         self._answers = answers
         self._pending = one["status"].transpose(*order).values == STATUS["pending"]
         where = np.argwhere(self._pending)
-        # What stands first in the template is what prompts of many cells begin with.
+        # Prompts of many cells share what comes first in the template.
         keys = [_ranks(self._prefix_text)[where[:, 2]]]
         keys.append(_ranks(self._statement)[where[:, 0], where[:, 1]])
         if self.template.find("{statement}") < self.template.find("{prefix}"):
@@ -59,7 +58,7 @@ class PendingQuestions(Sequence[Question]):
         return self._question(*self._indices[n])
 
     def of(self, cell: Cell) -> Question | None:
-        """Return the question that a cell (item, variant, prefix, run) is, if it is one."""
+        """Return the question of a cell (item, variant, prefix, run), if there is one."""
         at = [places.get(label) for places, label in zip(self._places, cell, strict=True)]
         i, v, p, r = at
         if i is None or v is None or p is None or r is None or not self._pending[i, v, p, r]:
@@ -89,7 +88,7 @@ class PendingQuestions(Sequence[Question]):
 
 
 def _ranks(texts: "NDArray[Any]") -> "NDArray[np.int64]":
-    """Return the place of each text among the sorted ones, in the shape of `texts`."""
+    """Return the rank of each text, in the shape of `texts`."""
     _, rank = np.unique(texts.astype(str), return_inverse=True)
     return np.asarray(rank).reshape(texts.shape)
 
@@ -105,7 +104,7 @@ def cell_seed(seed: int, model: str, question: Question) -> int:
 
 
 def prompt_digest(prompt: str) -> str:
-    """Return what tells one prompt from another in a journal."""
+    """Return a digest that identifies a prompt in a journal."""
     return text_digest(prompt, size=8)
 
 

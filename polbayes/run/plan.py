@@ -1,4 +1,4 @@
-"""What a config means, checked and shown before anybody is asked anything."""
+"""The plan of a run: a config checked and described before anything is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a config means, checked before anything is done."""
+    """A checked config with everything it refers to."""
 
     config: RunConfig
     instruments: tuple[Instrument, ...]
@@ -46,7 +46,7 @@ class Plan:
 
 
 def plan(config: RunConfig) -> Plan:
-    """Check a config as far as that is possible without asking anybody anything."""
+    """Check a config as far as possible without asking anything."""
     from polbayes.coding.registry import check_coders
     from polbayes.features import check_features, to_measure
     from polbayes.fit.analysis import check_analysis, parse_analysis
@@ -121,7 +121,7 @@ def _check_answers_from(config: RunConfig) -> None:
 
 
 def _is_text(config: RunConfig) -> bool:
-    """Tell whether the answers are words that only a coder can read."""
+    """Return whether the answers are texts that only a coder can read."""
     if config.imported is not None:
         return config.imported.options is None and config.imported.points is None
     return config.elicitation.kind == "open_ended"
@@ -133,7 +133,7 @@ def design_of(
     prefixes: Sequence[Prefix],
     template: Template,
 ) -> xr.Dataset:
-    """Return what a config asks whom."""
+    """Return the design of a config."""
     from polbayes.respondents import check, describe
 
     chosen = config.models if config.models is not None else list(config.respondents)
@@ -164,7 +164,7 @@ def design_of(
 def _with_decoding(
     info: ModelInfo, config: RespondentConfig, elicitation: ElicitationConfig
 ) -> ModelInfo:
-    """Add to a model's attributes how it writes, where all of its runs are then one answer."""
+    """Add the decoding to a model's attributes if it makes all runs one answer."""
     if elicitation.kind != "open_ended" or config.backend == "simulated":
         return info
     how, omitted = elicitation.decoding, config.api.omit if config.api else ()
@@ -176,7 +176,7 @@ def _with_decoding(
 
 
 def _judging(config: RunConfig, data: xr.Dataset) -> list[str]:
-    """Say about what judging takes: of the answers that are there, or of all that will be."""
+    """Estimate the cost of judging: of the existing answers, or of all expected ones."""
     from polbayes.judging.costs import estimate_judges
     from polbayes.probing.costs import estimate_in_words
 
@@ -199,7 +199,7 @@ def _judging(config: RunConfig, data: xr.Dataset) -> list[str]:
 
 
 def _judges(config: RunConfig) -> "dict[str, AskedJudge]":
-    """Return the judges that are going to read answers."""
+    """Return the judges that will read answers."""
     from polbayes.coding.registry import judges
     from polbayes.judging.respondent import declared_judge
 
@@ -208,7 +208,7 @@ def _judges(config: RunConfig) -> "dict[str, AskedJudge]":
 
 
 def _as_if_answered(data: xr.Dataset) -> xr.Dataset:
-    """Return a design in which every question was answered, to see what it can identify."""
+    """Return a design with every question answered, to check what it can identify."""
     asked = data["status"] != NOT_ASKED
     sides = xr.DataArray(np.resize(np.array([1, -1], dtype=np.int8), data.sizes["run"]), dims="run")
     return data.assign(
@@ -229,7 +229,7 @@ def explain(config: RunConfig) -> str:
 
 
 def prior(config: RunConfig) -> str:
-    """Return what the priors of a config's analysis spec imply for answers to its design."""
+    """Return the implications of the priors of a config's analysis spec for its design."""
     from polbayes.fit.analysis import prior_analysis
 
     planned = plan(config)
@@ -238,7 +238,7 @@ def prior(config: RunConfig) -> str:
 
 
 def _has_answers(planned: Plan) -> bool:
-    """Tell whether there are answers that can be coded without asking anybody, judges included."""
+    """Return whether some answers can be coded without asking anything, judges included."""
     from polbayes.coding.registry import judges
 
     coding = planned.config.coding
@@ -270,7 +270,7 @@ def _analysis_in_words(config: RunConfig) -> str:
 
 
 def dry_run(config: RunConfig) -> str:
-    """Return what a config would ask: counts, tokens, costs, and an example of each prompt."""
+    """Describe what a config would ask: counts, tokens, costs, and an example of each prompt."""
     from polbayes.probing.costs import estimate, estimate_in_words
     from polbayes.probing.lengths import lengths_in_words
     from polbayes.probing.probe import rendered_prompt

@@ -89,12 +89,12 @@ class Block:
             return first + np.tile(np.arange(width), len(self.group.levels))
         return first + self.group.scale_of
 
-    def within(self, *, offset: int = 0) -> np.ndarray:
+    def within(self) -> np.ndarray:
         """Return for each effect the number of the group it sums to zero in, -1 for none."""
         if self.group is None or self.group.centred_in is None:
             return np.full(self.size, -1)
         width = len(self.group.columns)
-        return (offset + self.group.centred_in[:, None] * width + np.arange(width)).ravel()
+        return (self.group.centred_in[:, None] * width + np.arange(width)).ravel()
 
     @property
     def correlated(self) -> bool:

@@ -21,12 +21,12 @@ from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
 MOST_CHARACTERS = 1500
-# Of more wordings the page shows the first of every item, so that a browser can still open it.
+# With more wordings the page shows the first of every item, so that browsers can open it.
 MOST_STATEMENTS = 2000
 
 
 def asked(results: Results) -> Section:
-    """Show what was asked, word for word, and what came back."""
+    """Show what was asked, word for word, and the answers."""
     data = results.responses
     sheets: dict[str, pd.DataFrame] = {}
     blocks = [
@@ -100,7 +100,7 @@ def _prompts(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
 
 
 def _examples(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
-    """Show one prompt of each prefix as the table of answers has it."""
+    """Show one prompt of each prefix from the imported table."""
     pairs = [
         (str(prefix), str(text))
         for prefix, text in zip(data["prefix"].values, data["prompt_example"].values, strict=True)
@@ -178,7 +178,7 @@ def _answers(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
 
 
 def _answer(row: Mapping[str, str], further: Sequence[str]) -> list[Verbatim]:
-    """Show an answer after what the table says of it."""
+    """Show an answer after its further columns."""
     where = (
         f"{row['item']}, wording {row['variant']}, prefix {row['prefix']}, repetition {row['run']}"
     )
