@@ -27,7 +27,7 @@ _GROUP, _COPIED = (_PLACES + expansion.PLACES.index(name) for name in ("group", 
 class _Operation(Op):
     """An operation with a rule for the shapes of its outputs."""
 
-    __props__ = ()
+    __props__: tuple[str, ...] = ()
 
     def shapes_from(self, shapes: list[Any]) -> list[Any]:
         """Return the shapes of the outputs from those of the inputs."""
