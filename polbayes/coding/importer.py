@@ -3,7 +3,9 @@
 An `ImportConfig` declares the meaning of the columns; `table_rows` reads the rows.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,9 @@ import xarray as xr
 
 from polbayes.coding.option_reading import match_option
 from polbayes.coding.options import Options, declare
+from polbayes.coding.rated import rating_attributes
 from polbayes.coding.table_items import items_of
+from polbayes.coding.table_masses import with_probabilities
 from polbayes.coding.table_rows import (
     ADMINISTRATION,
     ATTRIBUTE,
@@ -40,7 +44,7 @@ from polbayes.instrument.covariates import (
     spread,
 )
 from polbayes.instrument.design import ModelInfo, design
-from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.prompts import Prefix, read_prefix
 from polbayes.instrument.questionnaires import Instrument
 
 _EVERYTHING = Selection()
@@ -110,16 +114,14 @@ def _lay_out(
     there = set(frame["item"])
     items = [i.item for q in instruments for i in q.items if i.item in there]
     models = [*(selection.model or dict.fromkeys(frame["model"]))]
-    prefixes = list(dict.fromkeys(frame["prefix"]))
-    texts = one_each(rows, "prefix", "prefix_text") if "prefix_text" in frame else {}
+    prefixes = _prefixes(rows)
     numbers = frame["run"].astype(int)
     runs = sorted(set(numbers))
     # Selecting ids also admits wordings whose kind has that name; `sel` drops them.
     variants = list(dict.fromkeys(frame["variant"]))
-    known = _attributes(rows, OF_PREFIX, frame["prefix"], "prefix")
     data = design(
         instruments,
-        [Prefix(p, texts.get(p, ""), "open", known.get(p, {})) for p in prefixes],
+        prefixes,
         _infos(models, rows, config),
         variants=variants,
         items=items,
@@ -134,12 +136,35 @@ def _lay_out(
     if "statement" in frame:
         statement = data["statement"].copy()
         of = one_each(rows, "wording", "statement", wording)
-        statement.values[cells[1], cells[2]] = wording.map(of).to_numpy(dtype=object)
+        said = wording.map(of).to_numpy(dtype=object)
+        # A log that does not say it leaves it to the instrument.
+        places = tuple(at[said != ""] for at in cells[1:3])
+        statement.values[places] = said[said != ""]
         data = data.assign_coords(statement=statement)
     if "prompt" in frame:
         first = frame.fillna({"prompt": ""}).drop_duplicates("prefix").set_index("prefix")["prompt"]
-        data = data.assign_coords(prompt_example=("prefix", first[prefixes].to_numpy(object)))
+        examples = first[[p.prefix for p in prefixes]].to_numpy(object)
+        data = data.assign_coords(prompt_example=("prefix", examples))
     return _with_further(data, rows, cells, wording), cells
+
+
+def _prefixes(rows: TableRows) -> list[Prefix]:
+    """Return the prefixes as the table describes them: whole entries, or texts and attributes."""
+    frame = rows.frame
+    texts = one_each(rows, "prefix", "prefix_text") if "prefix_text" in frame else {}
+    entries = one_each(rows, "prefix", "prefix_entry") if "prefix_entry" in frame else {}
+    known = _attributes(rows, OF_PREFIX, frame["prefix"], "prefix")
+    found = []
+    for name in dict.fromkeys(frame["prefix"]):
+        one = Prefix(name, texts.get(name, ""), "open")
+        if entry := entries.get(name):
+            where = f"{rows.name}: prefix '{name}'"
+            try:
+                one = read_prefix(name, json.loads(entry), where)
+            except ValueError as error:
+                raise UserError(f"{where}: prefix_entry is not JSON ({error}).") from error
+        found.append(replace(one, attributes={**one.attributes, **known.get(name, {})}))
+    return found
 
 
 def _with_further(
@@ -278,13 +303,16 @@ def _fill(
 ) -> xr.Dataset:
     """Put answers, ratings and stances into the cells."""
     shape = data["status"].shape
-    answers = rows.frame["answer" if "answer" in rows.frame else "rating"].fillna("")
+    none = pd.Series("", index=rows.frame.index)
+    answers = rows.frame.get("answer", rows.frame.get("rating", none)).fillna("")
     completion = np.full(shape, "", dtype=object)
     completion[cells] = answers.to_numpy()
     status = np.full(shape, NOT_ASKED, dtype=np.int8)
     status[cells] = STATUS["invalid"]
-    out = data.assign(completion=(CELL_DIMS, completion))
+    out = with_probabilities(data.assign(completion=(CELL_DIMS, completion)), rows, cells)
     missing = int((answers.str.strip() == "").sum())
+    if "p_agree" in out:
+        missing = int(np.isnan(out["p_agree"].values[cells]).sum())
     notes = [f"{missing:,} of {len(answers):,} rows have no answer."] if missing else []
     out.attrs |= {
         "imported_from": rows.name,
@@ -302,19 +330,11 @@ def _fill(
         codes = np.array(stances, dtype=np.int8)
         stance[cells] = np.where(read, codes[np.where(read, points, 0)], MISSING)
         status[cells] = np.where(read, STATUS["ok"], STATUS["invalid"])
-        out["rating"] = (CELL_DIMS, rating, _rating_attributes(options))
+        out["rating"] = (CELL_DIMS, rating, rating_attributes(options.points))
         out["stance"] = (CELL_DIMS, stance, flag_attributes("stance"))
         out.attrs["imported_options_read"] = int(read.sum())
     out["status"] = (CELL_DIMS, status, data["status"].attrs)
     return out
-
-
-def _rating_attributes(options: Options) -> dict[str, Any]:
-    return {
-        "long_name": "index of the answer option, from strongest disagreement",
-        "rating_points": "; ".join(options.points),
-        "missing_value_code": np.int8(MISSING),
-    }
 
 
 def _points(rows: TableRows, options: Options, config: ImportConfig) -> np.ndarray:

@@ -10,9 +10,11 @@ import xarray as xr
 
 from polbayes.coding.option_reading import match_option
 from polbayes.coding.options import Options, declare
+from polbayes.coding.rated import with_ratings
 from polbayes.coding.registry import NOMINAL, Coder, get_coder
 from polbayes.config.schema import CoderConfig
 from polbayes.data.dataset import ANSWERED, MISSING, STANCE, STANCE_CLASSES, STATUS, flag_attributes
+from polbayes.instrument.scales import coded
 
 # Coders that only read answers to prefixes that ask for that kind of answer.
 ONLY_FOR = {"likert": "likert"}
@@ -70,6 +72,7 @@ def open_coders(
 
 def code_with(data: xr.Dataset, opened: Mapping[str, Coder]) -> xr.Dataset:
     """Code every answered cell with open coders; see `code_responses`."""
+    data = with_ratings(data)
     out = data.copy()
     dims = data["status"].dims
     deciders = (_BY_RATING, _BY_PROBABILITY, *opened)
@@ -236,13 +239,16 @@ def _in_words(text: str, options: str) -> str:
     if not options:
         return text
     declared = _declared(options)
+    if declared is None:
+        return text
     point = match_option(text, declared)
     return text if point is None else declared.points[point].capitalize()
 
 
 @cache
-def _declared(options: str) -> Options:
-    return declare({f"{code}) {word}": word for code, word in json.loads(options).items()})
+def _declared(options: str) -> Options | None:
+    known = coded(json.loads(options))
+    return declare({f"{code}) {word}": word for code, word in known.items()}) if known else None
 
 
 def _code_distinct(read: Coder, statements: np.ndarray, responses: np.ndarray) -> np.ndarray:

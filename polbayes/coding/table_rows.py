@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from polbayes.coding.counted import one_row_an_answer
+from polbayes.coding.logs import READERS
 from polbayes.config.schema import ImportConfig
 from polbayes.config.yaml_checks import printable
 from polbayes.data.dataset import CELL_DIMS
-from polbayes.data.tables import read_table, table_files, text_of
+from polbayes.data.tables import text_of
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import OWN_KEYS, checked_attributes
 from polbayes.instrument.design import check_variants, is_wanted
@@ -25,6 +26,8 @@ from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
 DEFAULTS = {"variant": "original", "prefix": "baseline", "run": "1"}
 ANSWERS = ("answer", "rating")
+# Probabilities of agreeing and disagreeing options, in place of an answer.
+PROBABILITIES = ("p_agree", "p_disagree")
 # Before the names of attributes of models, prefixes, wordings and administrations, and of columns
 # that are only shown.
 ATTRIBUTE, OF_PREFIX, OF_WORDING, OF_ADMINISTRATION, SHOWN = (
@@ -35,7 +38,8 @@ ADMINISTRATION = "administration"
 # Columns about items, used without an instrument.
 OF_ITEMS = ("dimension", "direction")
 MAPPABLE = (
-    *(*CELL_DIMS, *ANSWERS, "count", "statement", "prefix_text", "prompt", "topic"),
+    *(*CELL_DIMS, *ANSWERS, *PROBABILITIES, "p_neutral", "mass_unseen", "count"),
+    *("statement", "prefix_text", "prefix_entry", "prompt", "topic"),
     *(ADMINISTRATION, *OF_ITEMS, *OWN_KEYS),
 )
 # The value of ``constants.run`` that numbers repetitions in the order of the table.
@@ -74,8 +78,9 @@ def read_rows(config: ImportConfig, base: Path | None) -> TableRows:
     if not config.path:
         raise UserError("imported.path: is empty; give the table of answers to import.")
     _check_keys(config)
-    table, name, at = _read(config.path, base)
+    table, name, at = _read(config, base)
     notes: list[str] = []
+    table = _with_new_names(table, config.rename, name)
     taken = _where(table, config.where, name, notes)
     whole = _renamed(table, config, name)
     rows = TableRows(whole[taken].copy(), name, at, notes, frozenset(whole["model"].dropna()))
@@ -88,9 +93,18 @@ def read_rows(config: ImportConfig, base: Path | None) -> TableRows:
     return replace(rows, frame=frame)
 
 
-def _read(path: str, base: Path | None) -> tuple[pd.DataFrame, str, Callable[[int], str]]:
-    files = table_files(path, base)
-    tables = [read_table(file) for file in files]
+def source_files(config: ImportConfig, base: Path | None = None) -> list[Path]:
+    """Return the files that ``imported.path`` means, those of a folder in it and below."""
+    named = READERS.chosen(config.format, where="imported.format").files(config.path, base)
+    return [one for path in named for one in (sorted(path.rglob("*")) if path.is_dir() else [path])]
+
+
+def _read(
+    config: ImportConfig, base: Path | None
+) -> tuple[pd.DataFrame, str, Callable[[int], str]]:
+    reader = READERS.chosen(config.format, where="imported.format")
+    files = reader.files(config.path, base)
+    tables = [reader.read(file, config) for file in files]
     starts = np.cumsum([0, *map(len, tables)])
 
     def at(row: int) -> str:
@@ -102,7 +116,7 @@ def _read(path: str, base: Path | None) -> tuple[pd.DataFrame, str, Callable[[in
     for file, one in zip(files, tables, strict=True):
         one.insert(0, _TABLE, file.stem, allow_duplicates=False)
     whole = pd.concat(tables, ignore_index=True)
-    return whole.astype(object).where(whole.notna(), None), Path(path).name, at
+    return whole.astype(object).where(whole.notna(), None), Path(config.path).name, at
 
 
 def _check_keys(config: ImportConfig) -> None:
@@ -132,6 +146,21 @@ def _further_columns(config: ImportConfig) -> list[tuple[str, str, Mapping[str, 
         ("administration_attributes", OF_ADMINISTRATION, config.administration_attributes),
         ("show", SHOWN, {re.sub(r"\W+", "_", column): column for column in config.show}),
     ]
+
+
+def _with_new_names(
+    table: pd.DataFrame, rename: Mapping[str, Mapping[str, str]], name: str
+) -> pd.DataFrame:
+    """Replace the values of some columns, such as names that are spelt in several ways."""
+    for column, names in rename.items():
+        key = f"imported.rename.{column}"
+        check_known("column", column, known=table.columns, where=f"{name}: imported.rename")
+        codes, values = pd.factorize(table[column], use_na_sentinel=False)
+        texts = [_as_text(value, key) for value in values]
+        check_known("value", *names, known=texts, where=f"{name}: {key}")
+        new = [names.get(t, v) for t, v in zip(texts, values, strict=True)]
+        table = table.assign(**{column: np.array(new, dtype=object)[codes]})
+    return table
 
 
 def _where(
@@ -199,8 +228,11 @@ def _renamed(table: pd.DataFrame, config: ImportConfig, name: str) -> pd.DataFra
     for key in ("model", "item"):
         if key not in frame:
             raise UserError(f"imported.columns: '{key}' is neither mapped nor a constant.")
-    if config.columns.keys().isdisjoint(ANSWERS):
-        raise UserError("imported.columns: map 'answer' or 'rating' to a column of the table.")
+    if config.columns.keys().isdisjoint(ANSWERS) and not {*PROBABILITIES} <= config.columns.keys():
+        raise UserError(
+            "imported.columns: map 'answer' or 'rating', or 'p_agree' and 'p_disagree', to "
+            "columns of the table."
+        )
     frame = frame.astype(object)
     return frame.where(frame.notna(), None)
 

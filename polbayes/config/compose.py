@@ -127,6 +127,8 @@ def _fitting_analysis(imported: Any) -> str | None:
 
     if not isinstance(imported, DictConfig):
         return None
+    if "p_agree" in (imported.get("columns") or ()):
+        return "ideology_probabilities"
     points, options, stances = (imported.get(key) for key in ("points", "options", "stances"))
     labels = list(points) if isinstance(points, ListConfig) else []
     if not labels and isinstance(options, DictConfig):

@@ -134,13 +134,16 @@ class JournalConfig:
 
 @dataclass
 class ImportConfig:
-    """A table of answers collected elsewhere (CSV, Parquet or JSON lines)."""
+    """Answers collected elsewhere: a table (CSV, Parquet, JSON lines), or another engine's log."""
 
+    format: str = "table"  # of `polbayes.coding.logs.READERS`
     # Relative to the working folder. ``a/*.csv`` stands for several tables, which then have their
     # names in a column ``table``.
     path: str = ""
     # Selection of rows: columns of the table to a value or a list of values.
     where: dict[str, Any] = field(default_factory=dict)
+    # By column of the table, from values that mean the same to the one that shall stand for them.
+    rename: dict[str, dict[str, str]] = field(default_factory=dict)
     # From `polbayes.coding.table_rows.MAPPABLE` to columns of the table, or several as ``a + b``.
     columns: dict[str, str] = field(default_factory=dict)
     # For missing columns; ``run: count`` numbers repetitions in the order of the table.
@@ -163,6 +166,12 @@ class ImportConfig:
     reservations: bool = False
     show: list[str] = field(default_factory=list)  # columns that the report shows with the answers
     ignore: list[str] = field(default_factory=list)  # columns left out knowingly, or patterns
+    # Options of a log with log probabilities, where the log does not say which of them agree.
+    lexicon: str | None = None
+    # Of a data set on the Hugging Face hub.
+    split: str = "train"
+    subset: str | None = None
+    revision: str | None = None
 
 
 @dataclass
@@ -463,6 +472,9 @@ class AnalysisConfig:
     # For each dimension a model known to be right of the centre; discriminations may then have
     # either sign.
     anchor: dict[str, str] = field(default_factory=dict)
+    # Attributes of the respondents that readers know, such as ``{kind: party}``: every model gets a
+    # position on their scale, and its nearest neighbours among them.
+    reference: dict[str, Any] = field(default_factory=dict)
     # Terms that the data cannot identify: ``refuse`` or ``leave_out`` (in the shipped specs).
     unidentified: str = "refuse"
     level: float = number(0.9, gt=0, lt=1)  # of the intervals
@@ -522,6 +534,19 @@ class InspectConfig:
 
 
 @dataclass
+class ExportConfig:
+    """What ``task=export`` writes of a run, or of the questions that a config asks."""
+
+    # of `polbayes.tasks.export.task.FORMATS`
+    formats: list[str] = field(default_factory=lambda: ["csv", "parquet", "draws", "latex"])
+    folder: str = "export"  # within the run's folder
+    variables: list[str] | None = None  # of the posterior; None: all
+    tables: list[str] | None = None  # of the report, in LaTeX; None: those of up to 100 rows
+    chat: bool = False  # whether questions have the template's text for chat models
+    model_name: str | None = None  # in prefixes that name the model
+
+
+@dataclass
 class WatchConfig:
     """How ``task=watch`` follows a running run."""
 
@@ -572,3 +597,4 @@ class RunConfig:
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     inspect: InspectConfig = field(default_factory=InspectConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
+    export: ExportConfig = field(default_factory=ExportConfig)

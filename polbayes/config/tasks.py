@@ -75,6 +75,7 @@ TASKS: Registry[Task] = Registry(
         "validate_coder": "polbayes.tasks.validation:TASK",
         "inspect": "polbayes.tasks.inspection:TASK",
         "watch": "polbayes.tasks.watch:TASK",
+        "export": "polbayes.tasks.export:TASK",
         "paraphrase": "polbayes.tasks.paraphrasing:TASK",
         "ablate": "polbayes.tasks.ablation:TASK",
     },

@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +137,21 @@ def _check_widths(path: Path, separator: str, width: int) -> None:
 
 
 def _read_lines(path: Path) -> list[Mapping[str, Any]]:
-    rows: list[Mapping[str, Any]] = []
+    return [
+        {_HALVES.sub("\ufffd", key): text_of(value) for key, value in row.items()}
+        for _, row in _objects(path)
+    ]
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a file of JSON lines, each with the number of its line."""
+    try:
+        yield from _objects(path)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: cannot be read as JSON lines ({error}).") from error
+
+
+def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -149,8 +163,7 @@ def _read_lines(path: Path) -> list[Mapping[str, Any]]:
                 raise ValueError(f"line {number} is not valid JSON: {said}") from error
             if not isinstance(row, dict):
                 raise ValueError(f"line {number} is not an object with one value per column")
-            rows.append({_HALVES.sub("\ufffd", key): text_of(value) for key, value in row.items()})
-    return rows
+            yield number, row
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -182,7 +182,11 @@ def _is_encoder(key: str, prefix: str) -> bool:
 
 def check_kind(source: Source, about: Any, *, masked: bool) -> None:
     """Refuse a checkpoint that is no masked, or no causal, language model, by its config."""
-    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
+    # From here they can be had without PyTorch.
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING,
+        MODEL_FOR_MASKED_LM_MAPPING,
+    )
 
     auto = "AutoModelForMaskedLM" if masked else "AutoModelForCausalLM"
     if auto in (getattr(about, "auto_map", None) or {}):

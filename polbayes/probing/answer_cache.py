@@ -57,6 +57,8 @@ class AnswerCache:
         parts: list[Any] = [self._settings, question.prompt, question.run]
         parts.append(cell_seed(self._seed, self._model, question) if self._sampled else None)
         parts += [question.options] if question.options else []
+        context = [question.system, *question.before]
+        parts += [context] if any(context) else []
         if not self._by_prompt:
             parts += [question.item, question.variant, question.prefix]
             parts += [question.keying, question.dimension, question.answer]

@@ -21,7 +21,7 @@ _TEXTS = {
 }
 _KEYS = (("completion", "text"), ("reasoning", "reasoning"), ("message", "message"))
 _DECLINED = "1 where the server says that the answer was refused or filtered"
-_UNSEEN = {"long_name": "mass of tokens that were not listed, some of it options'", "units": "1"}
+UNSEEN = {"long_name": "mass of tokens that were not listed, some of it options'", "units": "1"}
 _THOUGHT = {"long_name": "tokens of thinking, as counted by whoever ran the model", "units": "1"}
 _TRUNCATED = "1 where the answer was cut off at max_new_tokens"
 
@@ -125,7 +125,7 @@ def _of_model(
     if "declined" in about.found:
         data["declined"] = (CELL_DIMS, declined, {"long_name": _DECLINED})
     if "mass_unseen" in about.found:
-        data["mass_unseen"] = (CELL_DIMS, unseen, _UNSEEN)
+        data["mass_unseen"] = (CELL_DIMS, unseen, UNSEEN)
     if "reasoning_tokens" in about.found:
         data["reasoning_tokens"] = (CELL_DIMS, thought, _THOUGHT)
     if lexicon is None:

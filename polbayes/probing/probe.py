@@ -1,5 +1,6 @@
 """Probing: every pending cell of a design is put to its respondent."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +17,7 @@ from polbayes.config.schema import (
 )
 from polbayes.data.dataset import STATUS
 from polbayes.errors import UserError, check_known, unknown
-from polbayes.instrument.prompts import Lexicon, Prefix, render
+from polbayes.instrument.prompts import Lexicon, Prefix, render, with_context
 from polbayes.probing.consolidation import filled
 from polbayes.probing.dispatch import Asking, before
 from polbayes.probing.first_answers import Screening
@@ -156,6 +157,16 @@ def _settings(
     }
 
 
+def _options(data: xr.Dataset, **cell: str) -> dict[str, str]:
+    """Return the options that a prompt lists, in the order of the first run."""
+    if "prefix_options" not in data.coords:
+        return {}
+    texts = data["prefix_options"]
+    own = texts.sel({dim: label for dim, label in cell.items() if dim in texts.dims})
+    found: dict[str, str] = json.loads(str(own.values.ravel()[0]) or "{}")
+    return found
+
+
 def rendered_prompt(data: xr.Dataset, model: str, item: str, variant: str, prefix: str) -> str:
     """Render a prompt from a response dataset alone.
 
@@ -169,7 +180,8 @@ def rendered_prompt(data: xr.Dataset, model: str, item: str, variant: str, prefi
     Returns
     -------
     str
-        The prompt; for a model with ``chat`` set, the user's turn.
+        The prompt; for a model with ``chat`` set, the user's turn. A system prompt and turns
+        before it are put above it, marked ``[System]``, ``[User]`` and ``[Assistant]``.
 
     Raises
     ------
@@ -183,9 +195,12 @@ def rendered_prompt(data: xr.Dataset, model: str, item: str, variant: str, prefi
     statement = str(data["statement"].sel(item=item, variant=variant).item())
     if not statement:
         raise UserError(f"item '{item}' has no wording '{variant}'.")
-    return render(
+    prompt = render(
         str(data["template"].sel(model=model).item()),
         prefix=str(data["prefix_text"].sel(prefix=prefix).item()),
         statement=statement,
         model_name=model,
+        options=_options(data, item=item, variant=variant, prefix=prefix),
     )
+    context = data["prefix_context"].sel(prefix=prefix).item() if "prefix_context" in data else ""
+    return with_context(prompt, str(context), statement=statement, model_name=model)

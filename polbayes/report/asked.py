@@ -1,5 +1,6 @@
 """What was asked and answered, from the response dataset."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -12,8 +13,9 @@ import xarray as xr
 from polbayes.config.resources import folder
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS, UNREADABLE
 from polbayes.instrument.dimensions import Dimension, dimensions_of
-from polbayes.instrument.prompts import render
+from polbayes.instrument.prompts import render, with_context
 from polbayes.instrument.questionnaires import load_instrument
+from polbayes.respondents.questions import options_by_cell
 
 MASK = "[MASK]"
 
@@ -74,6 +76,7 @@ def prompts(data: xr.Dataset) -> list[Prompt]:
     wordings = list(first_wordings(data).values())
     if not wordings or "template" not in data.coords or "prefix_text" not in data.coords:
         return []
+    options = options_by_cell(data)
     found: dict[tuple[str, str, bool], list[str]] = {}
     for prefix in range(data.sizes["prefix"]):
         for model in range(data.sizes["model"]):
@@ -87,7 +90,10 @@ def prompts(data: xr.Dataset) -> list[Prompt]:
                 statement=wordings[0],
                 model_name=name,
                 mask=MASK,
+                options=json.loads(str(options[0, 0, prefix, 0]) or "{}"),
             )
+            context = _at(data, "prefix_context", prefix=prefix) or ""
+            text = with_context(text, context, statement=wordings[0], model_name=name)
             chat = bool(_at(data, "chat", model=model) or 0)
             found.setdefault((str(data["prefix"].values[prefix]), text, chat), []).append(name)
     return [Prompt(prefix, tuple(ms), text, chat) for (prefix, text, chat), ms in found.items()]

@@ -31,6 +31,8 @@ _SAMPLED: Mapping[str, tuple[str, ...]] = {
     "contrasts": ("measure", "dimension", "against", "model_a", "model_b", *_INTERVAL, "decision"),
     "prefix_contrasts": ("model", "prefix", *_INTERVAL, "p_inside", "decision"),
     "correlation": ("first", "second", "of", "n_models", *_INTERVAL),
+    "reference_scale": ("model", "dimension", "reference", *_INTERVAL),
+    "nearest": ("model", "reference", "p_nearest", *_INTERVAL, "agreement", "n_items"),
     "variance_shares": ("model", "dimension", "component", *_INTERVAL, "variance"),
     "reliability": ("dimension", "measure", "model", *_INTERVAL, "balanced"),
     "d_study": ("dimension", "questions", "cost", "own", "cheapest", "p_reached"),

@@ -41,6 +41,8 @@ class Question:
         The prefix's letters or numbers for the options, with the options they stand for.
     schema
         A JSON schema that the answer is to follow, asked for where the backend can; None for none.
+    system
+        The system prompt; empty for none.
     """
 
     item: str
@@ -56,6 +58,7 @@ class Question:
     temperature: float | None = None
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
     schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    system: str = ""
 
     @property
     def cell(self) -> tuple[str, str, str, int]:
@@ -208,9 +211,17 @@ class ConcurrentRespondent(Respondent, Protocol):
         ...
 
 
+def plain_text(question: Question) -> str:
+    """Return a question, with the system prompt and the turns before it, as one text."""
+    turns = [part for turn in question.before for part in turn]
+    system = [question.system] if question.system else []
+    return "\n\n".join([*system, *turns, question.prompt])
+
+
 def messages(question: Question) -> list[dict[str, str]]:
-    """Return a question as the turns of a chat, those before it first."""
-    turns = [
+    """Return a question as the turns of a chat, the system prompt and those before it first."""
+    turns = [{"role": "system", "content": question.system}] if question.system else []
+    turns += [
         {"role": role, "content": text}
         for turn in question.before
         for role, text in zip(("user", "assistant"), turn, strict=True)

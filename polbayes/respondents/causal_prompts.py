@@ -1,5 +1,7 @@
 """Questions as token ids for a causal LM."""
 
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from polbayes.errors import UserError
@@ -7,7 +9,7 @@ from polbayes.huggingface.continuation import Continuations, Ids, continuations,
 from polbayes.huggingface.hub import reason_of
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon
-from polbayes.respondents.base import Question, messages
+from polbayes.respondents.base import Question, messages, plain_text
 from polbayes.respondents.thinking import leaves_open
 
 # The end of a prompt decides how an option continues it; no token is longer.
@@ -35,9 +37,22 @@ class CausalPrompts:
     def text(self, question: Question) -> str:
         """Return a question, including earlier turns, as one text."""
         if not self._chat:
-            turns = [part for turn in question.before for part in turn]
-            return "\n\n".join([*turns, question.prompt])
+            return plain_text(question)
+        if question.system and not self._takes_system:
+            first, *rest = [*question.before, (question.prompt, "")]
+            begun = (f"{question.system}\n\n{first[0]}", first[1])
+            *before, (prompt, _) = [begun, *rest]
+            question = replace(question, system="", before=tuple(before), prompt=prompt)
         return _through_template(self._tokenizer, messages(question), **self._effort)
+
+    @cached_property
+    def _takes_system(self) -> bool:
+        """Whether the template has a place for a system prompt."""
+        turns = [{"role": "system", "content": _WORD}, {"role": "user", "content": "?"}]
+        try:
+            return _WORD in _through_template(self._tokenizer, turns, **self._effort)
+        except Exception:  # templates are programs, and some raise where they have none
+            return False
 
     @property
     def opens_thinking(self) -> bool:

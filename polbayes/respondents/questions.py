@@ -9,7 +9,8 @@ import numpy as np
 from polbayes.data.dataset import CELL_DIMS, STATUS
 from polbayes.data.json_lines import Cell
 from polbayes.data.provenance import json_digest, text_digest
-from polbayes.instrument.prompts import render
+from polbayes.instrument.prompts import in_context, render
+from polbayes.instrument.scales import coded
 from polbayes.respondents.base import Question
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ class PendingQuestions(Sequence[Question]):
         self._keying = one["keying"].transpose("item", "variant").values
         self._dimension = one["dimension"].values
         self._prefix_text = one["prefix_text"].values
-        coded = one["prefix_options"].values if "prefix_options" in one.coords else ()
-        self._options = [json.loads(str(text) or "{}") for text in coded]
+        self._options = options_by_cell(one)
+        contexts = one["prefix_context"].values if "prefix_context" in one.coords else ()
+        self._contexts = [json.loads(str(text) or "{}") for text in contexts]
         self._answers = answers
         self._pending = one["status"].transpose(*order).values == STATUS["pending"]
         where = np.argwhere(self._pending)
@@ -68,6 +70,9 @@ class PendingQuestions(Sequence[Question]):
     def _question(self, i: int, v: int, p: int, r: int) -> Question:
         items, variants, prefixes, runs = self._labels
         statement = str(self._statement[i, v])
+        context = self._contexts[p] if self._contexts else {}
+        options = json.loads(str(self._options[i, v, p, r]) or "{}")
+        system, before = in_context(context, statement=statement, model_name=self.model)
         return Question(
             item=str(items[i]),
             variant=str(variants[v]),
@@ -81,10 +86,24 @@ class PendingQuestions(Sequence[Question]):
                 prefix=str(self._prefix_text[p]),
                 statement=statement,
                 model_name=self.model,
+                options=options,
             ),
             answer=self._answers.get(str(prefixes[p]), "open"),
-            options=self._options[p] if self._options else {},
+            options=coded(options),
+            system=system,
+            before=before,
         )
+
+
+def options_by_cell(data: "xr.Dataset") -> "NDArray[Any]":
+    """Return for each item, variant, prefix and run the options that are listed, as JSON."""
+    shape = tuple(data.sizes[dim] for dim in CELL_DIMS[1:])
+    if "prefix_options" not in data.coords:
+        return np.broadcast_to(np.array("", dtype=object), shape)
+    texts = data["prefix_options"]
+    own = tuple(data.sizes[d] if d in texts.dims else 1 for d in CELL_DIMS[1:])
+    laid = texts.transpose(*(d for d in CELL_DIMS[1:] if d in texts.dims)).values.reshape(own)
+    return np.broadcast_to(laid, shape)
 
 
 def _ranks(texts: "NDArray[Any]") -> "NDArray[np.int64]":
@@ -110,8 +129,12 @@ def prompt_digest(prompt: str) -> str:
 
 def question_digest(question: Question) -> str:
     """Return what tells one question, with the turns before it, from another in a journal."""
+    if question.system:
+        whole = [question.system, *question.before, question.prompt, question.options]
+        return prompt_digest(json.dumps(whole))
     if question.options:
-        return prompt_digest(json.dumps([question.prompt, question.options]))
+        whole = [*question.before, question.prompt, question.options]
+        return prompt_digest(json.dumps(whole))
     if not question.before:
         return prompt_digest(question.prompt)
     return prompt_digest(json.dumps([*question.before, question.prompt]))

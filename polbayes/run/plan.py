@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from polbayes.config.schema import ElicitationConfig, RespondentConfig, RunConfig
-from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses
+from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STATUS, open_responses
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.dimensions import dimensions_of
@@ -123,7 +123,8 @@ def _check_answers_from(config: RunConfig) -> None:
 def _is_text(config: RunConfig) -> bool:
     """Return whether the answers are texts that only a coder can read."""
     if config.imported is not None:
-        return config.imported.options is None and config.imported.points is None
+        given = config.imported
+        return given.options is None and given.points is None and "p_agree" not in given.columns
     return config.elicitation.kind == "open_ended"
 
 
@@ -158,6 +159,7 @@ def design_of(
         variants=config.variants,
         items=config.items,
         runs=config.elicitation.runs,
+        seed=config.seed,
     )
 
 
@@ -209,8 +211,14 @@ def _judges(config: RunConfig) -> "dict[str, AskedJudge]":
 
 def _as_if_answered(data: xr.Dataset) -> xr.Dataset:
     """Return a design with every question answered, to check what it can identify."""
+    from polbayes.coding.rated import POINTS, rating_attributes
+
     asked = data["status"] != NOT_ASKED
     sides = xr.DataArray(np.resize(np.array([1, -1], dtype=np.int8), data.sizes["run"]), dims="run")
+    if points := str(data.attrs.get(POINTS, "")).split("; ")[1:]:
+        rating = xr.where(asked, (sides > 0) * len(points), MISSING).astype(np.int8)
+        attributes = rating_attributes((str(data.attrs[POINTS]).split("; ")[0], *points))
+        data = data.assign(rating=rating.transpose(*CELL_DIMS).assign_attrs(attributes))
     return data.assign(
         status=data["status"].where(~asked, STATUS["ok"]),
         stance=asked.astype(np.int8) * sides,

@@ -22,7 +22,6 @@ from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.data.out_of_core import portions, text_bytes, write_by_model
 from polbayes.data.progress import say
 from polbayes.data.provenance import digest, file_digest, versions
-from polbayes.data.tables import table_files
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import prefix_file
 from polbayes.probing.consolidation import consolidate
@@ -173,9 +172,11 @@ def _check_stages(
 
 def _inputs(config: RunConfig) -> dict[str, str]:
     """Hash the files that the config names."""
+    from polbayes.coding.table_rows import source_files
+
     paths = [find("instruments", name) for name in config.instruments]
     paths += [prefix_file(config.prefixes.file)] if config.prefixes.file else []
-    paths += table_files(config.imported.path) if config.imported else []
+    paths += source_files(config.imported) if config.imported else []
     lexicon = config.elicitation.lexicon
     paths += [find("lexicons", lexicon)] if lexicon else []
     # By their whole paths: two sets of wordings may be in files of the same name.

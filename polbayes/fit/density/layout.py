@@ -304,9 +304,16 @@ def _gathering(
 def entries(group: BoundGroup) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return for each entry of a term the index within its block and the weight, by cell.
 
-    Coefficients of which each cell has exactly one, with weight 1, are one entry together.
+    Coefficients of which each cell has exactly one, with weight 1, are one entry together. A level
+    of a random walk is the sum of all steps up to it.
     """
     cells, width = len(group.index), len(group.columns)
+    if group.first is not None:
+        steps = group.index - group.first[group.index]
+        return [
+            (group.index - np.minimum(k, steps), (k <= steps).astype(float))
+            for k in range(int(steps.max()) + 1)
+        ]
     if group.matrix is None:
         return [(group.index, np.ones(cells))]
     zero_or_one = bool(((group.matrix == 0) | (group.matrix == 1)).all())

@@ -21,6 +21,7 @@ from polbayes.fit.posterior.pointwise import (
     likelihoods,
     log_likelihood,
 )
+from polbayes.fit.sampling.importance import pareto_smoothed
 from polbayes.fit.spec.cells import Cells
 
 # Above this tail shape of the weights, importance sampling with the usual numbers of draws does
@@ -223,13 +224,13 @@ def observations(cells: Cells, part: str, at: np.ndarray) -> np.ndarray:
 
 def _efficiency(logp: np.ndarray, chains: int) -> float:
     """Return the mean relative efficiency of draws for likelihoods ``[cell, draw]``."""
-    import arviz as az
+    from arviz_stats.base import array_stats
 
     logp = logp[np.ptp(logp, axis=1) > _CONSTANT]
     if not len(logp):
         return 1.0
     likelihood = np.exp(logp - logp.max(axis=1, keepdims=True)).reshape(len(logp), chains, -1)
-    found = np.array([az.ess(one, method="mean") for one in likelihood]) / logp.shape[1]
+    found = np.asarray(array_stats.ess(likelihood, method="mean", relative=True))
     found = found[np.isfinite(found)]  # undefined if a chain does not move
     return float(found.mean()) if len(found) else 1.0
 
@@ -246,15 +247,12 @@ def psis_loo(
 
     `efficiency` is effective draws divided by draws, which sets how much of the tail is smoothed.
     """
-    import arviz as az
-
-    with np.errstate(all="ignore"):  # tails of equal weights divide by 0; their k is set below
-        weights, k = az.psislw(-logp, reff=efficiency)
+    weights, k = pareto_smoothed(-logp, efficiency=efficiency)
     elpd = _log_sum(weights + logp)
     lppd = _log_sum(logp) - np.log(logp.shape[1])
     constant = np.ptp(logp, axis=1) <= _CONSTANT
     # Weights that are all the same have every moment.
-    k = np.where(constant, 0.0, np.asarray(k, dtype=float))
+    k = np.where(constant, 0.0, k)
     return np.where(constant, lppd, elpd), np.where(constant, 0.0, lppd - elpd), k
 
 

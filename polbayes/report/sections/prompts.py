@@ -44,12 +44,13 @@ def asked(results: Results) -> Section:
 
 
 def _prefixes(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
-    if "prefix_text" not in data.coords or not any(map(str, data["prefix_text"].values)):
+    texts = [name for name in ("prefix_text", "prefix_context") if name in data.coords]
+    if not any(any(map(str, data[name].values)) for name in texts):
         return []
     table = pd.DataFrame(
         {"prefix": data["prefix"].values, "text": data["prefix_text"].values}
     ).astype(str)
-    known = {"prefix", "prefix_text", "prefix_answer"}
+    known = {"prefix", "prefix_text", "prefix_answer", "prefix_context"}
     further = [str(n) for n, c in data.coords.items() if c.dims == ("prefix",) and n not in known]
     for name in further:
         table[name] = data[name].values.astype(str)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -30,10 +31,12 @@ def request_body(
 
     `left_out` are fields that the server does not accept (`LeftOut`).
     """
-    turns = [{"role": "system", "content": api.system}] if api.system else []
+    # Servers take one system prompt, at the beginning.
+    system = "\n\n".join(text for text in (api.system, question.system) if text)
+    turns = [{"role": "system", "content": system}] if system else []
     body: dict[str, Any] = {
         "model": info.checkpoint,
-        "messages": [*turns, *messages(question)],
+        "messages": [*turns, *messages(replace(question, system=""))],
         left_out.get(api.limit_key) or api.limit_key: longest_answer(elicitation, info),
     }
     if effort := info.attributes.get("reasoning_effort"):

@@ -143,8 +143,8 @@ def _sampled(model: FacetModel, sampler: SamplerConfig, seed: int) -> tuple[xr.D
         density = FacetDensity(model)
         density(density.start(0))  # compiled once, and not in every chain
         compiled = compiled_for_nutpie(density)
-    trace = draw_with_nutpie(compiled, sampler, seed)
-    return name_posterior(trace.posterior, model), trace.sample_stats
+    drawn, stats = draw_with_nutpie(compiled, sampler, seed)
+    return name_posterior(drawn, model), stats
 
 
 def _made_from(model: FacetModel, sampler: SamplerConfig, seed: int) -> str:

@@ -154,10 +154,12 @@ def _same_item(one: Any, other: Any) -> bool:
 
 
 def _prefixes(data: xr.Dataset) -> dict[str, Any]:
-    texts, answers = data["prefix_text"].values, data["prefix_answer"].values
+    names = ("prefix_text", "prefix_answer", "prefix_context")
+    none = [""] * data.sizes["prefix"]
+    texts = [data[name].values if name in data.coords else none for name in names]
+    each = zip(*texts, strict=True)
     return {
-        str(p): (str(text), str(answer))
-        for p, text, answer in zip(data["prefix"].values, texts, answers, strict=True)
+        str(p): tuple(map(str, one)) for p, one in zip(data["prefix"].values, each, strict=True)
     }
 
 

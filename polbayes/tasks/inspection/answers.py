@@ -1,5 +1,6 @@
 """Searching the answers of a run."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from polbayes.config.schema import InspectConfig
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS
 from polbayes.errors import check_known, unknown
-from polbayes.instrument.prompts import render
+from polbayes.instrument.prompts import render, with_context
+from polbayes.respondents.questions import options_by_cell
 from polbayes.tasks.inspection.source import Place, Source
 
 Row = dict[str, Any]
@@ -202,6 +204,8 @@ class _Model:
         self._system = _system(data, self.name)
         self._template = str(self.data["template"].item()) if "template" in data else ""
         self._prefix_text = self.data["prefix_text"].values if "prefix_text" in data else None
+        self._options = options_by_cell(self.data)
+        self._context = self.data["prefix_context"].values if "prefix_context" in data else None
         self._chat = bool(self.data["chat"].item()) if "chat" in self.data else False
         self._labels = [self.data[dim].values.tolist() for dim in CELL_DIMS[1:]]
         per_cell = ("statement", "kind", "keying")
@@ -264,12 +268,16 @@ class _Model:
     def _prompt(self, place: Place) -> str:
         if not self._template or self._prefix_text is None:
             return ""
-        return render(
+        statement = self.statement(place)
+        prompt = render(
             self._template,
             prefix=str(self._prefix_text[place[2]]),
-            statement=self.statement(place),
+            statement=statement,
             model_name=self.name,
+            options=json.loads(str(self._options[place]) or "{}"),
         )
+        context = str(self._context[place[2]]) if self._context is not None else ""
+        return with_context(prompt, context, statement=statement, model_name=self.name)
 
 
 def _given(value: float | None) -> float | None:
