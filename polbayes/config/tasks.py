@@ -69,6 +69,7 @@ TASKS: Registry[Task] = Registry(
         "explain": "polbayes.tasks.pipeline:EXPLAIN",
         "prior": "polbayes.tasks.pipeline:PRIOR",
         "compare_specs": "polbayes.tasks.compare_specs:TASK",
+        "sensitivity": "polbayes.tasks.sensitivity:TASK",
         "compare": "polbayes.tasks.compare:TASK",
         "annotate": "polbayes.tasks.annotation:TASK",
         "train_coder": "polbayes.tasks.training:TASK",

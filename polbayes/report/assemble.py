@@ -17,6 +17,8 @@ from polbayes.report.results import Results
 
 # Where specs are compared on a run's answers, within its folder.
 SPECS_TABLE = Path("comparisons") / "specs.csv"
+# What its conclusions would be with single coders.
+CODERS_TABLE = Path("comparisons") / "coders.csv"
 
 # A smaller part of the probability on the options is said before the numbers.
 _MOSTLY = 0.5
@@ -61,8 +63,8 @@ def assemble(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         responses=responses,
         tables=measures
-        | read_tables(folder / "estimates")
-        | _specs(folder, stages["code"].get("key", ""))
+        | _with_coders(read_tables(folder / "estimates"), folder, stages["code"].get("key", ""))
+        | _added("specs", folder / SPECS_TABLE, stages["code"].get("key", ""))
         | {name: _read(path) for name, path in study_inputs(folder, config).items()},
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
@@ -142,15 +144,22 @@ def read_tables(folder: Path) -> dict[str, Any]:
     return {path.stem: _read(path) for path in sorted(folder.glob("*.csv"))}
 
 
-def _specs(folder: Path, coded: str) -> dict[str, Any]:
-    """Read how specs compared, unless that was on other answers than those there are now."""
-    path = folder / SPECS_TABLE
+def _added(name: str, path: Path, coded: str) -> dict[str, Any]:
+    """Read a task's table, unless that was of other answers than those there are now."""
     if not path.is_file():
         return {}
     table = _read(path, {"spec": str})
     if "answers" not in table or set(table["answers"]) != {coded}:
         return {}
-    return {"specs": table.drop(columns="answers")}
+    return {name: table.drop(columns="answers")}
+
+
+def _with_coders(tables: dict[str, Any], folder: Path, coded: str) -> dict[str, Any]:
+    """Add what single coders would conclude to what other studies would."""
+    coders = _added("flips", folder / CODERS_TABLE, coded)
+    if not coders or "flips" not in tables:
+        return tables
+    return tables | {"flips": pd.concat([tables["flips"], coders["flips"]], ignore_index=True)}
 
 
 def took(stages: Mapping[str, Mapping[str, Any]]) -> str:

@@ -114,6 +114,20 @@ def report_again(config: RunConfig, text: str) -> Path | None:
     return folder / "report" / "index.html"
 
 
+def fit_again(config: RunConfig, text: str) -> None:
+    """Conclude once more from the draws that a finished run kept, with what this version adds."""
+    folder, keys = Path(config.run_dir).expanduser(), keys_of(config, text)
+    manifest = Manifest(folder)
+    if not manifest.is_done("fit", keys["fit"]):
+        raise UserError(
+            f"run_dir: {folder} cannot be fitted again, since files that its config names are "
+            "missing or changed; repeat the run's own command first."
+        )
+    job = Job(plan(config), folder, manifest, keys, text, "")
+    outputs, about = _fit(job)
+    manifest.finish("fit", keys["fit"], outputs, seconds=manifest.stages["fit"]["seconds"], **about)
+
+
 def keys_of(config: RunConfig, text: str) -> dict[str, str]:
     """Return for every stage of a config a hash of what determines its result."""
     from polbayes.report.assemble import study_inputs

@@ -7,7 +7,7 @@ _REPORT = "polbayes.report"
 # In the order of the page; those of other packages come before the last.
 _OWN = (
     *("comparison", "study", "headline", "ranking", "decisiveness", "predictors", "coefficients"),
-    *("instruments", "bias", "prefixes", "sensitivity", "consistency", "acquiescence"),
+    *("instruments", "bias", "prefixes", "sensitivity", "flips", "consistency", "acquiescence"),
     *("variance", "precision", "items", "validity", "diagnostics", "priors", "checks", "prompts"),
     *("model", "rerun"),
 )
