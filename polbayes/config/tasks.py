@@ -1,8 +1,8 @@
 """Tasks: what the command line does with a config."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from polbayes.config.registry import Registry
 from polbayes.config.schema import RunConfig
@@ -33,14 +33,22 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What a task found: `text` for people, and the same as values that JSON has."""
+
+    text: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Task:
     """What is done with a config.
 
     Parameters
     ----------
     do
-        Does it, and returns what is printed, if anything. Imports what it needs when it is called,
-        so that ``--help`` is fast.
+        Does it, and returns what is printed at the end, if anything. Imports what it needs when it
+        is called, so that ``--help`` is fast.
     usage
         Overrides that call it, e.g. ``task=inspect run_dir=FOLDER``; empty for the default.
     help
@@ -52,7 +60,7 @@ class Task:
         Whether it is there for elicitation=roleplay.
     """
 
-    do: Callable[[Call], str | None]
+    do: Callable[[Call], str | Answer | None]
     usage: str
     help: str
     works_on: Literal["config", "run", "runs"] = "config"

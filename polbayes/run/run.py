@@ -20,7 +20,7 @@ from polbayes.config.schema import STAGES, RunConfig
 from polbayes.data.dataset import open_responses, opened, write_dataset
 from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.data.out_of_core import portions, text_bytes, write_by_model
-from polbayes.data.progress import say
+from polbayes.data.progress import detail, say
 from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.data.tables import table_files
 from polbayes.errors import UserError
@@ -75,8 +75,6 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         for one in added:
             say(f"{folder}: is added to: {one}")
         _do(job, pipeline, _left(config, job.manifest, keys), command)
-    if "report" in todo:
-        say(f"report: {folder / 'report' / 'index.html'}")
 
 
 def _left(config: RunConfig, manifest: Manifest, keys: Mapping[str, str]) -> list[str]:
@@ -100,6 +98,7 @@ def _do(
         seconds = round(time.monotonic() - started, 1)
         manifest.finish(stage, keys[stage], outputs, seconds=seconds, **about)
         say(f"{stage}: done in {seconds} s")
+        detail(f"{stage}: wrote {', '.join(outputs)}")
 
 
 def report_again(config: RunConfig, text: str) -> Path | None:
@@ -397,7 +396,6 @@ def fit_into(
 
 
 def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
-    from polbayes.report.answer import lines
     from polbayes.report.assemble import assemble
     from polbayes.report.write import write_report
 
@@ -410,8 +408,6 @@ def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
         citations=[f"{i.title}. {i.citation}" for i in job.plan.instruments],
     )
     write_report(results, job.folder / "report")
-    for line in lines(results):
-        say(f"report: {line}")
     return ["report/index.html"], {}
 
 
