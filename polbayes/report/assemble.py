@@ -65,7 +65,7 @@ def assemble(
         tables=measures
         | _with_coders(read_tables(folder / "estimates"), folder, stages["code"].get("key", ""))
         | _added("specs", folder / SPECS_TABLE, stages["code"].get("key", ""))
-        | {name: _read(path) for name, path in study_inputs(folder, config).items()},
+        | {name: read_table(path) for name, path in study_inputs(folder, config).items()},
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
         exclusions=[*fit["notes"], *notes, *mass_elsewhere(measures)],
@@ -134,21 +134,22 @@ def study_inputs(folder: Path, config: RunConfig) -> dict[str, Path]:
     }
 
 
-def _read(path: Path, types: Mapping[str, type] | None = None) -> Any:
+def read_table(path: Path, types: Mapping[str, type] | None = None) -> Any:
+    """Read a table of a run."""
     # "null" and "NA" may be names of models; only empty fields are missing.
     return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=types)
 
 
 def read_tables(folder: Path) -> dict[str, Any]:
     """Read all tables of a folder, by name."""
-    return {path.stem: _read(path) for path in sorted(folder.glob("*.csv"))}
+    return {path.stem: read_table(path) for path in sorted(folder.glob("*.csv"))}
 
 
 def _added(name: str, path: Path, coded: str) -> dict[str, Any]:
     """Read a task's table, unless that was of other answers than those there are now."""
     if not path.is_file():
         return {}
-    table = _read(path, {"spec": str})
+    table = read_table(path, {"spec": str})
     if "answers" not in table or set(table["answers"]) != {coded}:
         return {}
     return {name: table.drop(columns="answers")}
