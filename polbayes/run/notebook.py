@@ -17,7 +17,6 @@ from polbayes.errors import UserError, check_known
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-    from arviz import InferenceData
     from matplotlib.figure import Figure
 
     from polbayes.config.schema import RunConfig
@@ -169,8 +168,8 @@ class Run:
         return open_responses(self.folder)
 
     @cached_property
-    def posterior(self) -> "InferenceData":
-        """The posterior, with log-likelihood and replicated answers for the ideology model."""
+    def posterior(self) -> Any:
+        """The posterior as ArviZ has it, with log-likelihood and replicates if there are."""
         import arviz as az
 
         path = self.folder / "posterior.nc"

@@ -19,6 +19,7 @@ from polbayes.fit.posterior.intervals import flat, summary
 from polbayes.fit.posterior.other_studies import PROMPT, Studies, other_studies
 from polbayes.fit.posterior.power_scaling import log_prior
 from polbayes.fit.posterior.verdicts import EQUAL, LEFT, RIGHT
+from polbayes.fit.sampling.importance import pareto_smoothed
 
 CENTRE, MODEL, RANK = "centre", "model", "rank"
 POSTERIOR, PRIOR = "posterior", "prior"
@@ -204,10 +205,8 @@ def _weights(log_weights: np.ndarray) -> np.ndarray:
     """Return Pareto-smoothed importance weights; NaN if they are not reliable."""
     if not log_weights.any():
         return np.full(len(log_weights), 1 / len(log_weights))
-    from arviz import psislw
-
-    smooth, shape = psislw(log_weights)
-    return np.full(len(log_weights), np.nan) if shape > _UNRELIABLE else np.exp(smooth)
+    smooth, shape = pareto_smoothed(log_weights[None])
+    return np.full(len(log_weights), np.nan) if shape[0] > _UNRELIABLE else np.exp(smooth[0])
 
 
 def _summaries(
