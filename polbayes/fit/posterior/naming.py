@@ -36,9 +36,10 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     ``prefix_steer[model, prefix]``, ``difficulty`` and ``discrimination[item]``,
     ``wording[item, variant]``, ``wording_scale`` and ``prompt_scale[model]``,
     ``prefix_scale[model, prefix_effect]``; ``bias[model, dimension]``, ``bias_total[model]`` and
-    ``bias_item[model, item]`` on [-1, 1] (negative = left); if theta differs by instrument, ``theta_instrument`` and
-    ``bias_instrument[model, dimension, instrument]``; ``validity[model]``, the probability of a
-    usable answer (of answer probabilities, that of all usable answers together);
+    ``bias_item[model, item]`` on [-1, 1] (negative = left); if theta differs by instrument,
+    ``theta_instrument`` and ``bias_instrument[model, dimension, instrument]``;
+    ``validity[model]``, the probability of a usable answer (of answer probabilities, that of all
+    usable answers together);
     ``scale[scale_name]``, ``nu[tail_name]`` (degrees of freedom), ``gap[middle_point]``;
     ``confusion[coder_of, label, coded_as]``, how the coder reads answers with each stance or
     ``none``; and the results of `polbayes.fit.posterior.coefficients.read_coefficients`.

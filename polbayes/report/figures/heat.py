@@ -19,7 +19,7 @@ def draw_heat(
     *,
     palette: str,
     limits: tuple[float, float],
-    write: Callable[[float], str],
+    write: Callable[[float], str] | None,
     strong: pd.DataFrame | None = None,
 ) -> None:
     """Draw a matrix with its numbers; cells without one are hatched.
@@ -29,7 +29,7 @@ def draw_heat(
     palette, limits
         Name of a matplotlib colour map, and the values at its two ends.
     write
-        How a number is written into its cell.
+        How a number is written into its cell; not at all when None.
     strong
         Cells to be set in bold type; none when None.
     """
@@ -43,6 +43,8 @@ def draw_heat(
     for (row, column), value in np.ndenumerate(array):
         if not np.isfinite(value):
             _hatch(axes, row, column)
+            continue
+        if write is None:
             continue
         shade = colours(float(np.clip((value - low) / (high - low), 0, 1)))
         bold = strong is not None and bool(strong.iat[row, column])

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from polbayes.report import show
-from polbayes.report.blocks import Block, Column, Paragraph, Picture, Section, grid
+from polbayes.report.blocks import Beside, Block, Column, Paragraph, Picture, Section, folded_grid
 from polbayes.report.figures.forests import DECISIVENESS, plot_decisiveness
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
@@ -25,7 +25,7 @@ def decisiveness(results: Results) -> Section | None:
         "of the spread of what a model thinks of single statements, so that models that repeat "
         "themselves more often are not taken for more extreme.",
     )
-    blocks: list[Block] = [
+    pictures = tuple(
         Picture(
             name=measure,
             caption=f"{title}, the most decided model at the top. It has no left or right. "
@@ -36,9 +36,11 @@ def decisiveness(results: Results) -> Section | None:
         )
         for measure, title in DECISIVENESS.items()
         if table.loc[table["measure"] == measure, "estimate"].notna().any()
-    ]
+    )
+    blocks: list[Block] = [Beside(pictures)]
     blocks.append(
-        grid(
+        folded_grid(
+            "Decisiveness and repetition, as a table",
             table,
             [
                 show.text("model"),
