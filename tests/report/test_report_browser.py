@@ -164,7 +164,7 @@ def test_the_reader_changes_between_estimands(visit: Visit, make_results: Any) -
     visit.draw("figure-leaning_map")
 
     def width() -> float:
-        rules = visit.page.locator("#figure-leaning_map .mark-rule line")
+        rules = visit.page.locator("#figure-leaning_map .layer_2_marks line")
         ends = rules.evaluate_all("(all) => all.map((one) => Math.abs(one.getAttribute('x2')))")
         return min(end for end in ends if end > 0)
 
@@ -217,12 +217,9 @@ def test_hovering_shows_the_interval_as_text(visit: Visit) -> None:
 
 def test_a_point_leads_to_the_answers_behind_it(visit: Visit) -> None:
     visit.draw("figure-issues")
-    visit.page.locator("#figure-issues .controls").get_by_label("Shown").select_option(
-        "prefix: likert"
-    )
-    visit.page.locator("#figure-issues .controls").get_by_role("searchbox", name="Model").fill(
-        "beta"
-    )
+    figure = visit.page.locator("#figure-issues .controls")
+    figure.get_by_label("Shown").select_option("prefix: likert")
+    figure.get_by_role("searchbox", name="Model").fill("beta")
     marks = visit.page.locator("#figure-issues .mark-rect path[aria-label]")
     sync_api.expect(marks).to_have_count(4)
     marks.first.click()

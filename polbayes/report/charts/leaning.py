@@ -47,8 +47,7 @@ def leaning_chart(estimands: Mapping[str, pd.DataFrame], pair: Sequence[Dimensio
     point = {
         "params": [{**ZOOM, "select": {**ZOOM["select"], "encodings": ["x", "y"]}}],
         "mark": {"type": "point", "filled": True, "size": 90},
-        "encoding": {"x": x, "y": y, "opacity": pale, "tooltip": hints(model="Model", **about)}
-        | SAID,
+        "encoding": {"x": x, "y": y, "opacity": pale, "tooltip": told, **SAID},
     }
     return {
         "params": params,
